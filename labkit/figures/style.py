@@ -405,6 +405,8 @@ def common(rows: pd.DataFrame) -> dict[str, Sequence[Any]]:
         "warnings": "warnings",
         "campaign": "campaign",
     }
+    if "basis" in rows:
+        names["launches"] = "basis"
     fields = {label: rows[name].tolist() for label, name in names.items() if name in rows}
     if "n" in fields:
         fields["n"] = [format_count(n, none="") for n in fields["n"]]  # values that a tool stated have no samples

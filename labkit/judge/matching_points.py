@@ -26,7 +26,7 @@ _SAME = (
 _SETTING = ("ranks", "transport", "launcher", "device", "hosts", "testbed")  # named in a label if they differ
 TAIL = "p99"
 _UNNEEDED = (
-    *("warnings", "further", "unreliable", "start", "stopped_by", "allocation", "launch", "elapsed_s"),
+    *("warnings", "further", "unreliable", "start", "session", "stopped_by", "allocation", "launch", "elapsed_s"),
     *("n_eff", "ci_width", "spread_within", "timer_overhead_ns", "verified"),
 )
 

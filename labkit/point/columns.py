@@ -178,12 +178,22 @@ STATISTICS = {
         Statistic("step", "resolution", "Resolution of the clock, as seen in the times, in the metric's unit (for a rate, at its median)."),
         Statistic("low", "lower end of the headline interval", "Only in summaries: lower end of the interval, or of the range, over launches of the metric's headline statistic; `headline` says which."),
         Statistic("high", "upper end of the headline interval", "Only in summaries: upper end of the interval, or of the range, over launches of the metric's headline statistic; `headline` says which."),
+        *(
+            Statistic(f"{over}_{end}", f"{side} end over {over}", f"Only in summaries of 2 to 5 sessions with 6 launches or more: {side} end of {what}.")
+            for over, what in (("launches", "the 95 % interval over launches"), ("sessions", "the range of the medians of sessions"))
+            for end, side in (("low", "lower"), ("high", "upper"))
+        ),
     )
 }  # fmt: skip
 
 ENDS = ("low", "high")  # of an interval over launches
+OVER = ("launches", "sessions")  # what a summary of few sessions gives both ends over
 # What a reader may choose to see of a metric; the rest are ends of intervals and the resolution.
-SHOWN = tuple(s for s in STATISTICS if s not in ("ci_low", "ci_high", "step", *ENDS))
+SHOWN = tuple(
+    s
+    for s in STATISTICS
+    if s not in ("ci_low", "ci_high", "step", *ENDS, *(f"{over}_{end}" for over in OVER for end in ENDS))
+)
 
 
 @dataclass(frozen=True)
@@ -236,6 +246,7 @@ COLUMNS = {
         Column("host", "str", "", "Name of the host, or of the first one."),
         Column("cpu_model", "str", "", "Processor, as the kernel names it."),
         Column("start", "str", "", "Start time of the point, UTC, ISO 8601."),
+        Column("session", "str", "", "Start of the session that the schedule placed the launch in, UTC, ISO 8601; empty without a schedule (`--sessions`, `--spread`)."),
         Column("elapsed_s", "float64", "s", "Wall time of the point with verification, warm-up and bookkeeping."),
         Column("fingerprint", "str", "", "Hash of the work and the system; equal fingerprints are repeats."),
         Column("allocation", "str", "", "Batch job, with its index in an array: 1234 or 1234_2; empty outside a job. A factor, like the launch."),
@@ -249,8 +260,11 @@ SUMMARY = {
     c.name: c
     for c in (
         Column("launches", "int64", "", "Launches behind the row."),
+        Column("sessions", "int64", "", "Sessions behind the row: stretches of time in which its launches ran. Without a schedule, a gap of more than 10 min between two starts begins a session; 0 if starts are unknown."),
+        Column("span_s", "float64", "s", "From the start of the first launch to the start of the last."),
+        Column("basis", "str", "", "What the row rests on: '6 launches within 40 s', or '18 launches in 6 sessions over 2 h'."),
         Column("left_out", "list of notes", "", "Statistics that only some of the launches have, so the row omits them."),
-        Column("headline", "str", "", "What low and high are: '95 % interval of 6 launches', 'range of 3 launches', or '1 launch' (none)."),
+        Column("headline", "str", "", "What low and high are: '95 % interval of 6 launches', '95 % interval of 6 sessions', 'range of 3 launches', '95 % interval of 18 launches, extended to the range of 3 sessions', or '1 launch' (none)."),
         Column("spread_between", "float64", "", "Spread of the launch medians, defined like spread_within. In a summary, spread_within is the median over launches."),
     )
 }  # fmt: skip

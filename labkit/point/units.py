@@ -191,16 +191,17 @@ def parse_rate(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration for people, to three digits.
+    """Write a duration for people: to three digits below a minute, to seconds below an hour, to minutes above.
 
     Examples
     --------
-    >>> format_duration(0.00123), format_duration(75)
-    ('1.23 ms', '1 min 15 s')
+    >>> format_duration(0.00123), format_duration(75), format_duration(7200)
+    ('1.23 ms', '1 min 15 s', '2 h')
     """
     if seconds >= 60:
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} min {rest} s"
+        large, small, step = ("h", "min", 60) if seconds >= 3600 else ("min", "s", 1)
+        whole, left = divmod(round(seconds / step), 60)
+        return f"{whole} {large} {left} {small}" if left else f"{whole} {large}"
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _NUMBERS = (facts.ELAPSED, facts.TIMER_OVERHEAD_NS)
-_TEXTS = (facts.START, facts.FINGERPRINT, facts.STOPPED_BY)
+_TEXTS = (facts.START, facts.SESSION, facts.FINGERPRINT, facts.STOPPED_BY)
 _FEW = (facts.BADGES, facts.WARNINGS, facts.NOTES)  # many launches have equal ones
 _LISTS = (facts.LOOP_NS, facts.CHUNKS)
 OWN = (*_NUMBERS, *_TEXTS, *_FEW, *_LISTS)  # facts that are read with every launch

@@ -12,8 +12,8 @@ from labkit.figures import small_print
 from labkit.models import costs
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined
-from labkit.point.units import format_size, plural
-from labkit.read.records import sound
+from labkit.point.units import format_size
+from labkit.read.records import bases, sound
 from labkit.read.records.factors import OPEN, differing
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.choosing import dropped, having, widest
@@ -186,11 +186,9 @@ def _caption(panels: Sequence[tuple[pd.DataFrame, str]]) -> str:
     parts, several = [], False
     for side, (rows, metric) in zip(sides, panels, strict=True):
         name = str(rows["benchmark"].iloc[0])
-        launches = sorted({int(one) for one in rows["launches"]})
-        counts = (f"{launches[0]} to " if len(launches) > 1 else "") + plural(launches[-1], "launch")
-        several = several or launches[-1] > 1
+        several = several or int(rows["launches"].max()) > 1
         family = name.partition(".")[0]
-        words = f"{_family(family)} {title(name)}, {METRICS[metric].label} against message size, {counts}"
+        words = f"{_family(family)} {title(name)}, {METRICS[metric].label} against message size, {bases(rows)}"
         missing = joined(dict.fromkeys(filter(None, rows["not_drawn"])))
         words += f" (not drawn: {missing})" if missing else ""
         parts.append(f"{side}: {words}" if side else words)

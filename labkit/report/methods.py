@@ -13,6 +13,7 @@ from labkit.errors import SpecError
 from labkit.judge import contract
 from labkit.point.columns import METRICS
 from labkit.point.units import format_share, plural
+from labkit.read.records import bases
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
@@ -155,6 +156,7 @@ def effort(content: Content) -> str:
         low, high = int(launches.min()), int(launches.max())
         cap = _values({f"{e.time_cap:g}" for e in efforts})
         text = f"Points had {plural(low, 'launch')} each" if low == high else f"Points had {low} to {high} launches"
+        text += f" ({bases(source.summary)})"
         if exact := {f"{e.iterations:,}" for e in efforts if e.iterations is not None}:
             text += f"; {_values(exact)} iterations were requested exactly"
         if any(e.iterations is None for e in efforts):

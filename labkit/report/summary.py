@@ -11,6 +11,7 @@ from labkit import stats
 from labkit.point import units
 from labkit.point.columns import STATISTICS
 from labkit.point.notes import joined
+from labkit.read.records import bases
 from labkit.read.records.factors import ASSUMED, OPEN
 from labkit.report import markdown
 from labkit.report.content import Content
@@ -62,6 +63,7 @@ def key_table(content: Content) -> str:
         total += len(numbers)
         rows += [(source, _key_row(number)) for number in _leading(numbers, _LINES // len(content.sources))]
     rest = f" {len(rows)} of {total} key numbers; key-numbers.json has all." if len(rows) < total else ""
+    rests = joined(bases(source.summary) for source in content.sources)
     if any(source.doubted for source in content.sources):
         rest += " Points that contradict what must be expected are left out."
     return content.table(
@@ -69,7 +71,8 @@ def key_table(content: Content) -> str:
         rows,
         align="llrlrrlrr",
         caption=f"Key numbers.{rest} Intervals are {100 * stats.LEVEL:.0f} % intervals of the median from "
-        f"{stats.LAUNCHES} launches on, and else the range of launches. {{#tbl-key}}",
+        f"{stats.LAUNCHES} launches on, and else the range of launches; with {stats.LAUNCHES} sessions, of the medians "
+        f"of sessions. The values rest on {rests}. {{#tbl-key}}",
         empty="This campaign has no samples yet, so there are no key numbers.",
     )
 

@@ -45,6 +45,7 @@ class KeyNumber:
     value, low, high : in `unit`; ends are None where there is no interval.
     interval : what low and high are.
     n, launches : samples in total, and launches.
+    basis : what the value rests on, in words.
     origin, badges : of the point.
     step : resolution of the clock, in `unit`; NaN where it is not known.
     """
@@ -68,6 +69,7 @@ class KeyNumber:
     interval: str
     n: int
     launches: int
+    basis: str
     origin: str
     badges: str
     step: float = math.nan
@@ -146,6 +148,7 @@ def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumb
             interval=value.label,
             n=int(row["n"]),
             launches=int(row["launches"]),
+            basis=str(row["basis"]),
             origin=str(row["origin"]),
             badges=joined(row["badges"]),
             step=value.step,
@@ -254,6 +257,7 @@ def _shown(number: KeyNumber) -> Mapping[str, str]:
         "size": units.format_size(number.size),
         "n": units.format_count(number.n),
         "launches": str(number.launches),
+        "basis": number.basis,
     }
 
 

@@ -2,7 +2,8 @@
 
 Nothing here assumes a distribution: intervals come from ranks, percentiles are samples that occurred. Times are
 averaged, rates never are. Iterations of one launch are not independent of each other, so the headline interval is
-one over launch medians. `docs/statistics.md` explains every term.
+one over launch medians; with six sessions or more, over the medians of sessions. `docs/statistics.md` explains every
+term.
 
 References
 ----------
@@ -16,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,11 +28,13 @@ from labkit.stats.rank_interval import DEPENDENT as DEPENDENT
 from labkit.stats.rank_interval import LEVEL as LEVEL
 from labkit.stats.rank_interval import effective, wider
 from labkit.stats.rank_interval import ranks as ranks
+from labkit.stats.sessions import MOMENT as MOMENT
+from labkit.stats.sessions import basis as basis
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 BEYOND = 10  # samples that must lie beyond a percentile before it is relied on
 NEEDED = {"p95": 20, "p99": 100, "p999": 10_000}  # fewest samples with which a percentile is given at all
-LAUNCHES = 6  # fewest launches with a 95 % rank interval of their median
+LAUNCHES = 6  # fewest launches, or sessions, with a 95 % rank interval of their median
 _ENOUGH_TIMES = 20  # times whose common divisor is no coincidence
 _USUAL = 0.001  # of the times between clock reads: rarer ones come from interruptions
 _LEAST_STEP = 4  # ns, above the rounding of two times
@@ -63,10 +67,10 @@ class Headline:
 
     Parameters
     ----------
-    centre : median over launches.
+    centre : median over launches, or over the medians of six sessions or more.
     low, high : ends; NaN for a single launch.
     launches : how many.
-    label : ``95 % interval of 6 launches``, ``range of 3 launches`` or ``1 launch``.
+    label : what the ends are, see `launches_label`.
     """
 
     centre: float
@@ -366,30 +370,51 @@ def relative_widths(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.fl
     return np.where(columns["p50"] != 0, widths, math.nan)
 
 
-def headline(medians: ArrayLike) -> Headline:
+def headline(medians: ArrayLike, sessions: ArrayLike | None = None) -> Headline:
     """Median over launches with its interval: exact ranks from 6 launches on, the plain range below.
+
+    Parameters
+    ----------
+    medians : (launches,).
+    sessions : (launches,), session of each launch; None if unknown. See `aggregate`.
 
     Examples
     --------
     >>> headline([3.0, 1.0, 2.0])
     Headline(centre=2.0, low=1.0, high=3.0, launches=3, label='range of 3 launches')
+    >>> headline([1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6], [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]).label
+    '95 % interval of 6 sessions'
     """
-    array = _samples(medians)
-    centre, low, high = aggregate(array[:, None])
-    return Headline(float(centre[0]), float(low[0]), float(high[0]), array.size, launches_label(array.size))
+    array, of = _samples(medians), None if sessions is None else np.asarray(sessions)
+    centre, low, high = aggregate(array[:, None], of)
+    label = launches_label(array.size, 0 if of is None else len(np.unique(of)))
+    return Headline(float(centre[0]), float(low[0]), float(high[0]), array.size, label)
 
 
-def aggregate(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def aggregate(
+    values: NDArray[np.float64], sessions: NDArray[Any] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Median over launches of several statistics at once, and the ends of their intervals.
+
+    With six sessions or more, the medians of the sessions take the place of the launches. With two to five, the ends
+    enclose the medians of the sessions too: launches of one session resemble each other, so their interval is too
+    narrow.
 
     Parameters
     ----------
     values : (…, launches, statistics).
+    sessions : (launches,), session of each launch; None if unknown.
 
     Returns
     -------
     Centres, lower ends and upper ends, each (…, statistics).
     """
+    if sessions is not None and len(np.unique(sessions)) > 1:
+        each = of_sessions(values, sessions)
+        if each.shape[-2] >= LAUNCHES:
+            return aggregate(each)
+        middle, lower, upper = aggregate(values)
+        return middle, np.minimum(lower, each.min(axis=-2)), np.maximum(upper, each.max(axis=-2))
     n = values.shape[-2]
     ordered = np.moveaxis(np.sort(values, axis=-2), -2, 0)
     centre = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
@@ -399,11 +424,28 @@ def aggregate(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
     return centre, ordered[low - 1], ordered[high - 1]
 
 
-def launches_label(n: int) -> str:
-    """Say what the ends of `aggregate` are for n launches."""
+def of_sessions(values: NDArray[np.float64], sessions: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the median of each session, (…, launches, statistics) → (…, sessions, statistics)."""
+    parts = [aggregate(values[..., sessions == one, :])[0] for one in np.unique(sessions)]
+    return np.stack(parts, axis=-2)
+
+
+def launches_label(n: int, sessions: int = 0) -> str:
+    """Say what the ends of `aggregate` are for n launches in so many sessions; 0 if unknown.
+
+    Examples
+    --------
+    >>> launches_label(3), launches_label(6), launches_label(18, 6)
+    ('range of 3 launches', '95 % interval of 6 launches', '95 % interval of 6 sessions')
+    >>> launches_label(18, 3)
+    '95 % interval of 18 launches, extended to the range of 3 sessions'
+    """
     if n < LAUNCHES:
         return "1 launch" if n == 1 else f"range of {n} launches"
-    return f"{LEVEL * 100:.0f} % interval of {n} launches"
+    level = f"{LEVEL * 100:.0f} % interval of"
+    if sessions >= LAUNCHES:
+        return f"{level} {sessions} sessions"
+    return f"{level} {n} launches" + (f", extended to the range of {sessions} sessions" if sessions > 1 else "")
 
 
 def medians(values: NDArray[np.float64], groups: NDArray[np.intp], count: int) -> NDArray[np.float64]:

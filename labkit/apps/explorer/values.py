@@ -108,7 +108,7 @@ def _cells(
 ) -> dict[str, Any]:
     """A row as text."""
     value = view.value(row)
-    counts = [format_count(row["n"]), str(row.get("launches", ""))]
+    counts = [format_count(row["n"]), str(row.get("basis", row.get("launches", "")))]
     cells = [*(series.iloc[place] for series in texts.values()), value.text, value.range]
     cells += [view.value(row, name).text for name in tails]
     return {"key": [str(row["campaign"]), str(row["fingerprint"])], "cells": [*cells, *counts, _notes(row)]}

@@ -14,7 +14,7 @@ from labkit.apps.show.texttable import text_table
 from labkit.point import columns, doubts
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.notes import has, joined
-from labkit.point.units import format_count, format_size, plural
+from labkit.point.units import format_count, format_range, format_size, plural
 from labkit.read import records
 from labkit.read.records import resolution
 from labkit.read.records.factors import ASSUMED, UNSTATED, differing, level, named, texts
@@ -45,6 +45,22 @@ def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
         for row in rows.to_dict("records"):
             parts += _grids(row, of_point.get(row["fingerprint"], []))
     return "\n\n".join(parts)
+
+
+def points_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return what each point rests on, its headline and its warnings, for JSON."""
+    summary = records.summary(frame)
+    ends = [*columns.ENDS, *(f"{over}_{end}" for over in columns.OVER for end in columns.ENDS)]
+    plain = ["benchmark", "message_size_B", "fingerprint", "origin", "campaign", "launches", "sessions", "span_s"]
+    rows = []
+    for row in summary.to_dict("records"):
+        values = {name: row[name] for name in (*plain, "basis", "headline")}
+        for metric in METRICS:
+            if statistic := records.statistic_of(row, metric):
+                names = (columns.statistic_column(metric, name) for name in (statistic, *ends))
+                values |= {name: row[name] for name in names if name in row and not math.isnan(row[name])}
+        rows.append(values | {"warnings": row["warnings"]})
+    return rows
 
 
 def _factors(rows: pd.DataFrame) -> list[str]:
@@ -97,6 +113,7 @@ def _sizes(rows: pd.DataFrame) -> list[str]:
     ]
 
 
+_OVER = {"sessions": "range of sessions", "launches": "interval of launches"}
 _SHORT = ("p95", "p99", "max", "min")  # statistics whose names need no words
 
 
@@ -115,6 +132,7 @@ def _benchmark_table(name: str, rows: pd.DataFrame, factors: Sequence[str]) -> s
         if beside_osu_mean and records.headline_statistic(rows, metric) != "osu_mean" and benchmark.sampled[0]:
             label += f", {benchmark.sampled[0]}"
         head += [f"{label} ({unit})", "low", "high"]
+        head += [f"{words} ({unit})" for over, words in _OVER.items() if records.has(rows, metric, f"{over}_low")]
         if metric == metrics[0]:
             head += [f"{STATISTICS[tail].label if tail not in _SHORT else tail} ({unit})" for tail in tails]
     beside = []
@@ -155,7 +173,14 @@ def _headlines(rows: pd.DataFrame, metric: str, usual: str) -> list[list[str]]:
     """Return columns with a metric and the ends of its interval; name a statistic that is not that of the column."""
     values = values_in(rows, metric)
     texts = [value.text + (f" {value.words}" if value.statistic not in (usual, "") else "") for value in values]
-    return [texts, *map(list, zip(*(value.ends for value in values), strict=True))]
+    over = [_range(rows, metric, name) for name in _OVER if records.has(rows, metric, f"{name}_low")]
+    return [texts, *map(list, zip(*(value.ends for value in values), strict=True)), *over]
+
+
+def _range(rows: pd.DataFrame, metric: str, over: str) -> list[str]:
+    """Return a column with the ends of what a summary of few sessions gives beside the interval."""
+    ends = (rows[columns.statistic_column(metric, f"{over}_{end}")].tolist() for end in columns.ENDS)
+    return [format_range(*pair) for pair in zip(*ends, strict=True)]
 
 
 def _tails(rows: pd.DataFrame, metric: str, statistic: str) -> list[str]:
@@ -170,6 +195,7 @@ def _tails(rows: pd.DataFrame, metric: str, statistic: str) -> list[str]:
 def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequence[str]) -> list[str]:
     """Return the notes below a table: what its intervals are, what is missing and why, badges and warnings."""
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
+    notes.append(f"based on: {records.bases(rows)}")
     for metric, statistic in heads.items():
         if statistic != records.HEADLINES[0]:
             notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from labkit.point.columns import (
     COLUMNS,
     ENDS,
     METRICS,
+    OVER,
     SHOWN,
     STATISTICS,
     SUMMARY,
@@ -28,10 +30,24 @@ from labkit.point.columns import (
     statistic_column,
 )
 from labkit.point.notes import Note, note
+from labkit.point.units import format_duration
+from labkit.stats import sessions as grouping
 
 HEADLINES = ("p50", "mean", "value", "osu_mean", "max")  # the statistic that stands for a metric, best first
 GIVEN = ("option_", "env_")  # how columns begin that only some points have
 KEY = ("fingerprint", "origin", "campaign")  # what makes rows repeats of one another
+_CHANCE = "chance"  # of launches that resemble their neighbours so much, while a summary is made
+_OF_LAUNCH = ("launch", "session")  # columns that a summary does not have
+AT_ONCE = note(
+    "launches-at-once",
+    f"launches that all start within {format_duration(stats.MOMENT)} show one moment of the machine, and so does their "
+    "interval; spread them with --sessions 6",
+)
+RESEMBLING = note(
+    "dependent-launches",
+    "launches resemble those before and after them (Bartels' test, 1 %), so the interval over launches is too narrow; "
+    "spread them with --sessions 6",
+)
 
 
 def order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -196,7 +212,7 @@ def _sum_of_known(values: Floats) -> Floats:
 
 def _points(records: pd.DataFrame, groups: _Groups) -> pd.DataFrame:
     """Return what describes each point beside its statistics, a row per point."""
-    plain = [name for name in records.columns if not split(name) and name != "launch"]
+    plain = [name for name in records.columns if not split(name) and name not in _OF_LAUNCH]
     points = records[plain].iloc[groups.first].reset_index(drop=True)
 
     def column(name: str) -> Floats:
@@ -237,8 +253,13 @@ def _shared(texts: pd.Series) -> pd.Series:
 
 
 def _metric(
-    metric: str, names: Sequence[str], present: NDArray[np.bool_], block: Floats, headline_launches: int
-) -> tuple[dict[str, Floats], list[Note], Floats]:
+    metric: str,
+    names: Sequence[str],
+    present: NDArray[np.bool_],
+    block: Floats,
+    headline_launches: int,
+    sessions: NDArray[np.intp],
+) -> tuple[dict[str, Floats], list[Note], Floats, NDArray[np.intp]]:
     """Return the statistics of a metric over the launches that have the one standing for it.
 
     Parameters
@@ -247,18 +268,19 @@ def _metric(
     present : (launches, statistics), which launch has which, in every point.
     block : (points, launches, statistics), NaN where a launch has none.
     headline_launches : launches that the column `headline` is about; 0 before the first metric.
+    sessions : (launches,), session of each launch.
 
     Returns
     -------
-    Columns of the rows, (points,); notes on what they leave out; and the values of the statistic that stands for the
-    metric, (points, launches).
+    Columns of the rows, (points,); notes on what they leave out; the values of the statistic that stands for the
+    metric, (points, launches); and the sessions of these launches.
     """
     counts = dict(zip(names, present.sum(axis=0).tolist(), strict=True))
     # the statistic that most launches have; of several, the first in this order
     headline = max((s for s in (*HEADLINES, *STATISTICS) if s in counts), key=lambda s: counts[s])
     having = present[:, names.index(headline)]
     same, complete = block[:, having], np.asarray(present[having].all(axis=0))
-    centre, low, high = stats.aggregate(same)
+    centre, low, high = stats.aggregate(same, sessions[having])
     row: dict[str, Floats] = {}
     missing: list[Note] = []
     for place, name in enumerate(names):
@@ -276,7 +298,26 @@ def _metric(
         missing.append(note("missing-interval", text, metric=metric, have=same.shape[1], launches=len(present)))
     if headline in HEADLINES and end_column(metric, headline, "low") in row:
         row |= {statistic_column(metric, end): row[end_column(metric, headline, end)] for end in ENDS}
-    return row, missing, same[:, :, names.index(headline)]
+        row |= _both(metric, same[:, :, [names.index(headline)]], sessions[having])
+    return row, missing, same[:, :, names.index(headline)], sessions[having]
+
+
+def _both(metric: str, values: Floats, sessions: NDArray[np.intp]) -> dict[str, Floats]:
+    """Return the ends of the interval over launches, and of the range of sessions, where there are too few sessions.
+
+    Parameters
+    ----------
+    values : (points, launches, 1).
+    """
+    if values.shape[1] < stats.LAUNCHES or not 1 < len(np.unique(sessions)) < stats.LAUNCHES:
+        return {}
+    each = stats.of_sessions(values, sessions)[:, :, 0]
+    ends = dict(zip(OVER, (stats.aggregate(values)[1:], (each.min(axis=1), each.max(axis=1))), strict=True))
+    return {
+        statistic_column(metric, f"{over}_{end}"): np.ravel(found)
+        for over, pair in ends.items()
+        for end, found in zip(ENDS, pair, strict=True)
+    }
 
 
 def _missing(column: str, have: int, launches: int) -> Note:
@@ -285,8 +326,15 @@ def _missing(column: str, have: int, launches: int) -> Note:
     return note("missing-statistic", text, column=column, have=have, launches=launches)
 
 
-def _numbers(metrics: Mapping[str, Sequence[tuple[str, int]]], block: Floats) -> dict[str, Any]:
-    """Aggregate the numbers of points whose launches have the same columns, (points, launches, numeric columns).
+def _numbers(
+    metrics: Mapping[str, Sequence[tuple[str, int]]], block: Floats, sessions: NDArray[np.intp]
+) -> dict[str, Any]:
+    """Aggregate the numbers of points whose launches have the same columns and the same sessions.
+
+    Parameters
+    ----------
+    block : (points, launches, numeric columns), launches in the order of time.
+    sessions : (launches,), session of each launch; -1 if the order of time is unknown.
 
     Returns
     -------
@@ -302,30 +350,105 @@ def _numbers(metrics: Mapping[str, Sequence[tuple[str, int]]], block: Floats) ->
         if not statistics:
             continue
         names, columns_of = [name for name, _ in statistics], [place for _, place in statistics]
-        columns, missing, values = _metric(
-            metric, names, present[:, columns_of], block[:, :, columns_of], headline_launches
+        columns, missing, values, own = _metric(
+            metric, names, present[:, columns_of], block[:, :, columns_of], headline_launches, sessions
         )
         row |= columns
         left_out += missing
         if not headline_launches and any(name in HEADLINES for name in names):
             headline_launches = values.shape[1]
+            count = len(np.unique(own))
             row |= {
-                "headline": stats.launches_label(headline_launches),
+                "headline": stats.launches_label(headline_launches, count),
                 "spread_between": stats.relative_spreads(values),
             }
+            if own[0] >= 0 and headline_launches >= stats.LAUNCHES > count:
+                row[_CHANCE] = grouping.resembling(values)
     return row | {"left_out": tuple(left_out)}
 
 
-def _alike(block: Floats) -> Iterator[NDArray[np.intp]]:
-    """Yield the points, of (points, launches, columns), whose launches have the same columns."""
+def _alike(block: Floats, sessions: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    """Yield the points, of (points, launches, columns), whose launches have the same columns and the same sessions."""
     present = np.packbits(~np.isnan(block.reshape(len(block), -1)), axis=1)
+    if sessions.any():
+        present = np.concatenate([present, sessions.view(np.uint8).reshape(len(block), -1)], axis=1)
     _, places = np.unique(present, axis=0, return_inverse=True)
     for place in range(int(places.max()) + 1):
         yield np.flatnonzero(places == place)
 
 
-def _statistics(records: pd.DataFrame, groups: _Groups, numeric: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return the statistics of every point over its launches, (points,) each."""
+def _in_time(records: pd.DataFrame, groups: _Groups) -> tuple[_Groups, NDArray[np.intp], dict[str, NDArray[Any]]]:
+    """Return the rows of each point in the order of their starts, the session of each row, and columns about both.
+
+    Returns
+    -------
+    Groups, sessions of the rows of the records (as in `grouping.numbered`), and columns of the summary, (points,) each.
+    """
+    starts = pd.to_datetime(records["start"], format="ISO8601", utc=True, errors="coerce").to_numpy("datetime64[ns]")
+    seconds = np.where(np.isnat(starts), math.nan, starts.astype(np.int64) * 1e-9)
+    placed, texts = (
+        pd.factorize(records["session"]) if "session" in records else (np.zeros(len(records), np.intp), [""])
+    )
+    placed = np.where(np.isin(placed, np.flatnonzero(np.asarray(texts) == "")), -1, placed).astype(np.intp)
+    point = np.repeat(np.arange(len(groups.counts)), groups.counts)
+    timely = replace(groups, rows=groups.rows[np.lexsort((seconds[groups.rows], point))])
+    sessions = np.full(len(records), -1, np.intp)
+    for _, rows in timely.by_count():
+        sessions[rows] = grouping.numbered(seconds[rows], placed[rows])
+    low, high = (f.reduceat(seconds[timely.rows], timely.starts) for f in (np.minimum, np.maximum))
+    span = np.where(groups.counts > 1, high - low, math.nan)
+    number = np.maximum.reduceat(sessions[timely.rows], timely.starts) + 1
+    known: dict[tuple[int, int, float], str] = {}
+    basis = []
+    for launches, count, length in zip(groups.counts.tolist(), number.tolist(), span.tolist(), strict=True):
+        key = launches, count, length if math.isnan(length) else grouping.rounded(length)
+        basis.append(known[key] if key in known else known.setdefault(key, grouping.basis(*key)))
+    return timely, sessions, {"sessions": number, "span_s": span, "basis": np.array(basis, object)}
+
+
+def bases(summary: pd.DataFrame, most: int = 4) -> str:
+    """Return in words what the rows of a summary rest on; rows that differ in their span only are described once.
+
+    Parameters
+    ----------
+    most : numbers of launches and sessions that are named.
+    """
+    if "basis" not in summary or summary.empty:
+        return ""
+    groups = summary.groupby(["launches", "sessions"])["span_s"].agg(["max", "min"])
+    pairs = zip(groups.index, groups.to_numpy().tolist(), strict=True)
+    texts = [grouping.basis(*map(int, key), *ends) for key, ends in pairs]
+    return ", ".join([*texts[:most], "and others"] if len(texts) > most else texts)
+
+
+def _doubted(points: pd.DataFrame, span: Floats, chance: Floats) -> pd.Series:
+    """Return the warnings of points, with notes where an interval of their launches must not be trusted.
+
+    Parameters
+    ----------
+    span : (points,), between the first and the last start, s; NaN if unknown.
+    chance : (points,), of launches that resemble their neighbours so much; NaN if unknown.
+    """
+    enough = points["launches"].to_numpy() >= stats.LAUNCHES
+    doubts = {AT_ONCE: enough & (span < stats.MOMENT), RESEMBLING: chance <= grouping.CHANCE}
+    known: dict[Any, tuple[Note, ...]] = {}
+    cells = []
+    for cell, *holds in zip(points["warnings"].tolist(), *(one.tolist() for one in doubts.values()), strict=True):
+        more = tuple(itertools.compress(doubts, holds))
+        cells.append(known.setdefault((id(cell), more), (*cell, *more)) if more else cell)
+    return pd.Series(cells, index=points.index, dtype="object")
+
+
+def _statistics(
+    records: pd.DataFrame, groups: _Groups, numeric: Sequence[str], sessions: NDArray[np.intp]
+) -> dict[str, NDArray[Any]]:
+    """Return the statistics of every point over its launches, (points,) each.
+
+    Parameters
+    ----------
+    groups : rows of each point in the order of time.
+    sessions : (rows,), session of each launch.
+    """
     out: dict[str, NDArray[Any]] = {}
     benchmark = records["benchmark"].to_numpy(object)[groups.first]
     values = {name: records[name].to_numpy(np.float64) for name in numeric}
@@ -340,8 +463,9 @@ def _statistics(records: pd.DataFrame, groups: _Groups, numeric: Sequence[str]) 
             block = (
                 np.stack([values[c][rows[some]] for c in here], axis=2) if here else np.empty((*rows[some].shape, 0))
             )
-            for each in _alike(block):
-                for column, found in _numbers(metrics, block[each]).items():
+            of_block = sessions[rows[some]]
+            for each in _alike(block, of_block):
+                for column, found in _numbers(metrics, block[each], of_block[each[0]]).items():
                     if column not in out:
                         empty: Any = math.nan if column not in ("headline", "left_out") else None
                         out[column] = np.full(len(groups.counts), empty, object if empty is None else np.float64)
@@ -366,15 +490,19 @@ def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
 
     Returns
     -------
-    Columns of the records without launch, with n in total, and those of `labkit.point.columns.SUMMARY`;
+    Columns of the records without launch and session, with n in total, and those of `labkit.point.columns.SUMMARY`;
     ``<metric>_<statistic>_low`` and ``_high`` enclose each statistic over launches, ``<metric>_low`` and ``_high`` the
     one that stands for the metric. Unions of badges and warnings; `verified` only if every launch was.
     """
     groups = _Groups.of(records, key)
     numeric = [name for name in records.columns if split(name)]
-    points, statistics = _points(records, groups), _statistics(records, groups, numeric)
-    columns = {name: points[name] for name in points.columns} | statistics
-    names = [name for name in order([dict.fromkeys(numeric), columns]) if name != "launch"]
+    timely, sessions, times = _in_time(records, groups) if len(records) else (groups, np.empty(0, np.intp), {})
+    points, statistics = _points(records, groups), _statistics(records, timely, numeric, sessions)
+    if times and "warnings" in points:
+        unknown = np.full(len(points), math.nan)
+        points["warnings"] = _doubted(points, times["span_s"], statistics.pop(_CHANCE, unknown))
+    columns = {name: points[name] for name in points.columns} | times | statistics
+    names = [name for name in order([dict.fromkeys(numeric), columns]) if name not in _OF_LAUNCH]
     place = names.index("n")
     nothing = np.full(len(points), math.nan)
     whole = [*names[:place], *SUMMARY, *names[place:]]

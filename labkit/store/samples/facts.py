@@ -83,6 +83,12 @@ WARNINGS = Fact[list[str]]("warnings", [], "", "Texts of doubts raised while mea
 NOTES = Fact[dict[str, Any]]("notes", {}, "", "Text → code and values of each badge and warning; missing without any.")
 # what labkit ran
 START = Fact("start", "", "", "Start time of the point, UTC, ISO 8601.", MEASURED)
+SESSION = Fact(
+    "session",
+    "",
+    "",
+    "Start of the session that the launch was scheduled in, UTC, ISO 8601; missing without a schedule.",
+)
 ELAPSED = Fact("elapsed", math.nan, "s", "Wall time of the point with verification, warm-up and bookkeeping.", MEASURED)
 SEED = Fact("seed", 0, "", "Of the random order of points.", MEASURED)
 LOAD_START = Fact[dict[str, Any]]("load_start", {}, "", "Load when the point began.", MEASURED)

@@ -205,6 +205,7 @@ def facts(launches: list[Samples], row: dict[str, Any], metric: str, unit: str =
         **_statistics(row, metric, unit),
         "samples": f"{f'n = {n:,} in ' if n else ''}{len(launches)} {'launch' if len(launches) == 1 else 'launches'}",
         "in brackets": str(row.get("headline") or ""),
+        "based on": str(row.get("basis") or ""),
         "counts": reading.meaning(first.spec, metric, unit),
         "transport": row["transport"],
         "testbed": first.spec.testbed if first.spec.testbed != "local" else "",

@@ -1,0 +1,142 @@
+"""Which launches of a point belong to one session, and whether they resemble their neighbours in time.
+
+A **session** is a group of launches in one stretch of time. Launches of one stretch share the state of the machine, so
+their interval describes that state. `bench/sessions.py` measures how often it covers the truth.
+
+References
+----------
+.. [1] R. Bartels, The Rank Version of von Neumann's Ratio Test for Randomness, J. American Statistical Association 77
+   (377), 1982.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.point.units import format_duration, plural
+
+MOMENT = 600.0  # s between two launches: a longer gap begins a session; launches that span less show one moment
+CHANCE = 0.01  # of calling independent launches dependent
+_COUNTED = 8  # values of which every order is counted
+_ORDERS = 20_000  # random orders of more values
+_NORMAL = 100  # values from which on the ratio is taken as normal
+_SEED = 20261126
+
+Floats = NDArray[np.float64]
+
+
+def numbered(starts: Floats, placed: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the session of each launch, numbered from 0 in the order of time; -1 if a start of the point is unknown.
+
+    Parameters
+    ----------
+    starts : (points, launches), s, ascending; NaN if unknown.
+    placed : (points, launches), session in which the schedule placed a launch, any number; -1 for launches without a
+        schedule. Among these, a gap above `MOMENT` begins a session.
+
+    Examples
+    --------
+    >>> numbered(np.array([[0.0, 9.0, 700.0]]), np.array([[-1, -1, -1]])).tolist()
+    [[0, 0, 1]]
+    >>> numbered(np.array([[0.0, 1.0, 9.0]]), np.array([[4, 4, 7]])).tolist()
+    [[0, 0, 1]]
+    """
+    begins = np.zeros(starts.shape, np.intp)
+    with np.errstate(invalid="ignore"):
+        apart = np.diff(starts, axis=1) > MOMENT
+    same = placed[:, 1:] == placed[:, :-1]
+    begins[:, 1:] = ~same | (apart & (placed[:, 1:] < 0))
+    return np.where(np.isnan(starts).any(axis=1, keepdims=True), -1, np.cumsum(begins, axis=1))
+
+
+def basis(launches: int, sessions: int = 0, span_s: float = math.nan, least_s: float = math.nan) -> str:
+    """Return in words what values over launches rest on.
+
+    Parameters
+    ----------
+    sessions : number of sessions; 0 if unknown.
+    span_s : from the start of the first launch to that of the last, s; NaN if unknown.
+    least_s : the shortest span, if several points are described and `span_s` is the longest.
+
+    Examples
+    --------
+    >>> basis(6, 1, 40.2), basis(18, 6, 7200.0), basis(6), basis(1, 1, 0.0)
+    ('6 launches within 40 s', '18 launches in 6 sessions over 2 h', '6 launches', '1 launch')
+    """
+    text = plural(launches, "launch")
+    if launches < 2 or not sessions or math.isnan(span_s):
+        return text
+    ends = [format_duration(rounded(end)) for end in (least_s, span_s) if not math.isnan(end)]
+    words = " to ".join(dict.fromkeys(ends))
+    if sessions > 1:
+        return f"{text} in {plural(sessions, 'session')} over {words}"
+    return f"{text} within {words}"
+
+
+def rounded(span_s: float) -> float:
+    """Return a span as people read it: to two digits below a minute, then to seconds, from ten minutes on to minutes.
+
+    Examples
+    --------
+    >>> rounded(8.23), rounded(40.2), rounded(75.4), rounded(3640.0)
+    (8.2, 40.0, 75.0, 3660.0)
+    """
+    if span_s >= MOMENT:
+        return 60.0 * round(span_s / 60)
+    return float(f"{span_s:.2g}") if span_s < 60 else float(round(span_s))
+
+
+def resembling(values: Floats) -> Floats:
+    """Return the p of Bartels' rank test [1]_ that launches do not resemble their neighbours in time, one-sided.
+
+    Parameters
+    ----------
+    values : (points, launches), in the order of time.
+
+    Returns
+    -------
+    (points,). All orders are counted up to 8 launches, 20,000 random ones above.
+
+    Examples
+    --------
+    >>> round(float(resembling(np.arange(6.0)[None])[0]), 4)
+    0.0028
+    """
+    n = values.shape[1]
+    if n < 3:
+        return np.ones(len(values))
+    ranks = np.zeros(values.shape)
+    for k in range(n):
+        one = values[:, k, None]
+        ranks += (one < values) + 0.5 * (one == values)
+    ratio = _ratio(ranks)
+    if n > _NORMAL:
+        variance = 4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
+        z = (2 - ratio) / math.sqrt(variance)
+        return np.array([math.erfc(one / math.sqrt(2)) / 2 for one in z.tolist()])
+    usual = _usual(n)
+    few = np.searchsorted(usual, ratio + 1e-9, side="right")
+    return np.asarray(few / len(usual) if n <= _COUNTED else (few + 1) / (len(usual) + 1))
+
+
+def _ratio(ranks: Floats) -> Floats:
+    """Return the sum of squared differences of neighbours over that of the distances from the mean, (points,)."""
+    whole = ((ranks - ranks.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(whole > 0, (np.diff(ranks, axis=1) ** 2).sum(axis=1) / whole, 4.0)  # equal values show nothing
+
+
+@lru_cache(maxsize=_NORMAL)
+def _usual(n: int) -> Floats:
+    """Return the ratio of n independent values in every order, or in random orders, ascending."""
+    if n <= _COUNTED:
+        orders = np.array([*itertools.permutations(range(n))], np.float64)
+    else:
+        chance = np.random.default_rng(_SEED)
+        orders = chance.permuted(np.tile(np.arange(n, dtype=np.float64), (_ORDERS, 1)), axis=1)
+    return np.sort(_ratio(orders))
