@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,16 @@ import pytest
 
 from labkit import stats
 from labkit.apps import show
+from labkit.apps.cli import main
 from labkit.apps.explorer import values
 from labkit.apps.explorer.view import View
 from labkit.apps.show.results import result_table
-from labkit.point.spec import Spec
+from labkit.point.spec import Effort, Spec
 from labkit.read import records
+from labkit.run import sessions as schedule
 from labkit.stats import sessions
+from labkit.store import events
+from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
 from . import made
@@ -191,3 +196,126 @@ def test_bases_name_the_shortest_and_the_longest_span() -> None:
     summary = records.summary(records.table(some))
     assert records.bases(summary) == "2 launches within 30 s to 50 s"
     assert records.bases(summary[:0]) == ""
+
+
+# ---- when sessions begin -----------------------------------------------------------------------------------------
+
+
+class Clock:
+    """A clock that moves when somebody waits; it may be told to interrupt the wait."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.time, self.waited, self.stop_at = BEGIN.timestamp(), 0.0, math.inf
+        monkeypatch.setattr(schedule, "now", lambda: self.time)
+        monkeypatch.setattr(schedule, "pause", self.pause)
+
+    def pause(self, seconds: float) -> None:
+        if self.time + seconds > self.stop_at:
+            self.time, self.stop_at = self.stop_at, math.inf
+            raise KeyboardInterrupt
+        self.time, self.waited = self.time + seconds, self.waited + seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def after(name: str) -> float:
+    """When a session began, s after the clock's begin."""
+    return (datetime.fromisoformat(name) - BEGIN).total_seconds()
+
+
+def run(clock: Clock, folder: Campaign, effort: Effort, done: set[int], each_s: float = 1.0) -> dict[int, float]:
+    """Do what measuring does for launches that are not there; return the session of each."""
+    launches, told = range(effort.launches), list[str]()
+    begun = schedule.begun(done, launches, effort)
+    sessions_ = schedule.Sessions(folder, effort, lambda text, left: told.append(text), begun=begun)
+    found = {}
+    for launch in launches:
+        if launch not in done:
+            found[launch] = after(sessions_.enter(schedule.place(launch, launches, effort)))
+            clock.time += each_s
+            done.add(launch)
+    return found
+
+
+def test_sessions_begin_evenly_over_the_spread(clock: Clock, tmp_path: Path) -> None:
+    found = run(clock, Campaign(tmp_path), Effort(launches=7, sessions=3, spread="2h"), set())
+    assert found == {0: 0, 1: 0, 2: 0, 3: 3600, 4: 3600, 5: 7200, 6: 7200}
+    assert clock.waited == 2 * 3600 - 3 - 2  # less what the launches took
+    texts = [event["text"] for event in events.read(tmp_path, "waiting")]
+    assert [text.partition(" starts at ")[0] for text in texts] == ["session 2 of 3", "session 3 of 3"]
+    assert texts[0].endswith(", in 59 min 57 s")
+
+
+def test_a_session_that_takes_longer_than_its_time_delays_the_next(clock: Clock, tmp_path: Path) -> None:
+    found = run(clock, Campaign(tmp_path), Effort(launches=4, sessions=2, spread="3s"), set(), each_s=5.0)
+    assert found == {0: 0, 1: 0, 2: 10, 3: 10}
+    assert not clock.waited
+
+
+def test_an_interrupted_wait_goes_on_where_it_was(clock: Clock, tmp_path: Path) -> None:
+    effort, done, campaign = Effort(launches=6, spread="50min"), set[int](), Campaign(tmp_path)
+    clock.stop_at = clock.time + 900
+    with pytest.raises(KeyboardInterrupt):
+        run(clock, campaign, effort, done)
+    assert done == {0, 1}
+    clock.time += 100  # until somebody starts it again
+    assert run(clock, campaign, effort, done) == {2: 1200, 3: 1800, 4: 2400, 5: 3000}
+
+
+def test_a_run_that_was_killed_in_a_session_finishes_it_while_it_lasts(clock: Clock, tmp_path: Path) -> None:
+    effort, campaign = Effort(launches=6, sessions=2, spread="1h"), Campaign(tmp_path)
+    run(clock, campaign, Effort(launches=6, sessions=2, spread="1h"), {2, 3, 4, 5})
+    clock.time = BEGIN.timestamp() + 1800
+    assert run(clock, campaign, effort, {0, 1}) == {2: 0, 3: 3600, 4: 3600, 5: 3600}
+
+
+def test_a_session_that_is_finished_later_is_another_one(clock: Clock, tmp_path: Path) -> None:
+    """What remains of it runs at another moment; the next session keeps its distance from that."""
+    effort, campaign = Effort(launches=6, sessions=2, spread="1h"), Campaign(tmp_path)
+    run(clock, campaign, effort, {2, 3, 4, 5})
+    clock.time = BEGIN.timestamp() + 9000
+    assert run(clock, campaign, effort, {0, 1}) == {2: 9000, 3: 12600, 4: 12600, 5: 12600}
+
+
+def test_without_a_schedule_nothing_waits_and_nothing_is_named(clock: Clock, tmp_path: Path) -> None:
+    sessions_ = schedule.Sessions(Campaign(tmp_path), Effort(), lambda text, left: None)
+    assert {sessions_.enter(schedule.place(launch, range(6), Effort())) for launch in range(6)} == {""}
+    assert not clock.waited
+    assert "sessions" not in Effort().as_dict()
+    assert Effort(launches=9, spread="2h").schedule == (6, 1440)
+    assert Effort(sessions=3).schedule == (3, 600)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("--spread 2x", "--spread '2x' is not a duration. Write seconds or a unit"),
+        ("--spread 0s", "--spread 0.0, but it must be a number above 0"),
+        ("--sessions 0", "--sessions 0, but it must be a whole number from 1 to 1,000. Set --sessions 6."),
+        ("--sessions 9", "--sessions 9, but --launches 6, and each session needs a launch. Set --launches 9."),
+        ("--sessions 1 --spread 2h", "--spread 2h, but --sessions 1 leaves nothing to spread."),
+        ("--launches 1 --spread 2h", "--spread 2h, but --launches 1 leaves nothing to spread."),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "mpi.latency", "-m", "8", *given.split(), "--dry-run"]) == 1
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.mpi
+def test_a_real_run_has_two_sessions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["measure", "mpi.latency", "-m", "8", "-i", "100", "--launches", "2", "--into", str(tmp_path / "c")]
+    assert main([*words, "--spread", "3s", "--sessions", "2", "--format", "json"]) == 0
+    out = capsys.readouterr()
+    document = json.loads(out.out)
+    [point] = document["points"]
+    assert point["sessions"] == 2
+    assert point["basis"].startswith("2 launches in 2 sessions over ")
+    first, second = (datetime.fromisoformat(one["session"]) for one in document["records"])
+    assert (second - first).total_seconds() >= 3
+    assert [event["number"] for event in events.read(tmp_path / "c", "session")] == [1, 2]
+    assert main([*words, "--format", "json"]) == 0  # all is there, and is not measured again
+    assert json.loads(capsys.readouterr().out)["records"] == document["records"]

@@ -59,6 +59,8 @@ RANGES: Mapping[str, Range] = {
     "iterations": Range(1, 10**9),
     "warmup": Range(0, 10**9),
     "launches": Range(1, 10_000, usual=6),
+    "sessions": Range(1, 1000, usual=6),
+    "spread": Range(0, 30 * DAY, "s", whole=False, above=True, usual=3600),
     "ci": Range(0, 1, whole=False, between=True, usual=0.02),
     "time_cap": Range(0, DAY, "s", whole=False, above=True, usual=2),
     "time_limit": Range(0, 7 * DAY, "s", whole=False, above=True, usual=60),

@@ -35,6 +35,7 @@ T = TypeVar("T")
 BENCHMARK = re.compile(r"[A-Za-z]\w*\.[A-Za-z]\w*", re.ASCII)  # it becomes the name of a folder
 Keep = Literal["auto", "all", "extremes"]
 KEEP: tuple[str, ...] = get_args(Keep)
+SESSIONS, APART = 6, 600.0  # that a schedule has if nothing else is said, and s from one to the next
 BINDINGS = ("auto", "core", "socket", "none")
 STRICT: Any = {"extra": "forbid"}  # pydantic's setting for nested dataclasses: no unknown keys
 _IF_SET: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # in metadata and fingerprints only with other values
@@ -261,6 +262,9 @@ class Effort:
     iterations : time exactly N iterations (default: the stop rule decides).
     warmup : run N untimed iterations before each timed chunk (default: the benchmark's, as in OSU's).
     launches : repeat each point in N launches, which are fresh starts of MPI; a 95 % interval needs 6.
+    sessions : spread the launches over N sessions, which are groups in time; 6 have an interval of their own (default:
+        no sessions; with spread, 6, or as many as launches).
+    spread : time from the first session to the last, such as 2h (default: 10 minutes between two sessions).
     ci : stop a launch when the interval of its median is narrower than this fraction of the median.
     time_cap : time each point for at most S seconds per launch.
     time_limit : stop a start or a point that makes no progress for S seconds.
@@ -277,17 +281,41 @@ class Effort:
     time_limit: float = 60.0
     seed: int = 1
     keep: Keep = "auto"
+    sessions: int | None = None
+    spread: str = ""
 
     def __post_init__(self) -> None:
         if self.keep not in KEEP:
             raise SpecError(f"keep={self.keep!r}, but it must be one of {', '.join(KEEP)}. Set keep=auto.")
-        for name in (one.name for one in dataclasses.fields(self) if one.name != "keep"):
-            if getattr(self, name) is not None or name not in ("iterations", "warmup"):
+        for name in (one.name for one in dataclasses.fields(self) if one.name not in ("keep", "spread")):
+            if getattr(self, name) is not None or name not in ("iterations", "warmup", "sessions"):
                 ranges.check(name, getattr(self, name))
+        if self.spread:
+            ranges.check("spread", units.parse_duration(self.spread, "spread"))
+        sessions = self.schedule[0]
+        if sessions > self.launches:
+            raise SpecError(
+                f"sessions={sessions}, but launches={self.launches}, and each session needs a launch. "
+                f"Set launches={sessions}."
+            )
+        if self.spread and sessions == 1:
+            given = f"sessions={self.sessions}" if self.sessions else f"launches={self.launches}"
+            raise SpecError(
+                f"spread={self.spread}, but {given} leaves nothing to spread. Set launches=6 and sessions=6."
+            )
+
+    @property
+    def schedule(self) -> tuple[int, float]:
+        """Number of sessions, and s from the start of one to that of the next; one session without a schedule."""
+        sessions = self.sessions or (min(self.launches, SESSIONS) if self.spread else 1)
+        if sessions == 1:
+            return 1, 0.0
+        return sessions, units.parse_duration(self.spread) / (sessions - 1) if self.spread else APART
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return dataclasses.asdict(self)
+        """Plain values, ready for JSON; those of a schedule only if there is one."""
+        values = dataclasses.asdict(self)
+        return {name: value for name, value in values.items() if value or name not in ("sessions", "spread")}
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from labkit import benchmarks, host, testbeds
 from labkit.errors import AbsentError, Failed
 from labkit.point.spec import Effort, Spec
 from labkit.point.units import plural
-from labkit.run import runner, sample_volume, simulations, staging
+from labkit.run import runner, sample_volume, sessions, simulations, staging
 from labkit.run.fingerprints import named
 from labkit.run.point import Failure, Point
 from labkit.run.progress import PROGRESS, Counter, Progress, Report, published
@@ -29,6 +30,7 @@ def measure(
     into: Campaign | str | Path | None = None,
     progress: Report | None = None,
     launches: Sequence[int] | None = None,
+    session: str = "",
 ) -> Campaign:
     """Measure the missing points of some specs, and keep every sample.
 
@@ -39,6 +41,7 @@ def measure(
     into : campaign or its folder; a new one named after the time when left out.
     progress : called before and during every point.
     launches : numbers of the launches to measure (default: as many as `effort` says, from 0 on).
+    session : start of the session that all launches belong to, if a schedule outside of this call has sessions.
 
     Returns
     -------
@@ -60,10 +63,19 @@ def measure(
     missing = [point for point in points if (point.spec.benchmark, point.fingerprint, point.launch) not in done]
     if not missing:
         return campaign
+    wanted = sorted({point.launch for point in points})
     with campaign.lease():
         campaign.update({"host": dict(host.describe())})
         campaign.tell("measuring", points=len(missing), total=len(points), seed=effort.seed)
-        failures = list(_run(missing, effort, campaign, published(campaign, progress)))
+        counter = Counter(len(missing), published(campaign, progress))
+        there = {point.launch for point in points if (point.spec.benchmark, point.fingerprint, point.launch) in done}
+        begun = sessions.begun(there, wanted, effort)
+        schedule = sessions.Sessions(campaign, effort, counter.note, begun=begun)
+
+        def begin(launch: int) -> str:
+            return session or schedule.enter(sessions.place(launch, wanted, effort))
+
+        failures = list(_run(missing, effort, campaign, counter, begin))
     _raise(failures, len(missing), campaign)
     return campaign
 
@@ -91,9 +103,15 @@ def expand(specs: Sequence[Spec], effort: Effort, launches: Sequence[int] | None
     ]
 
 
-def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: Report | None) -> Iterator[Failure]:
-    """Measure points launch by launch, groups and points in a random order that the seed fixes."""
-    counter = Counter(len(points), progress)
+def _run(
+    points: Sequence[Point], effort: Effort, campaign: Campaign, counter: Counter, begin: Callable[[int], str]
+) -> Iterator[Failure]:
+    """Measure points launch by launch, groups and points in a random order that the seed fixes.
+
+    Parameters
+    ----------
+    begin : waits until a launch may begin, and returns its session.
+    """
 
     def retry(failure: Failure) -> Point:
         point = failure.retry()
@@ -112,8 +130,9 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
         launches: dict[int, list[Point]] = {}
         for point in points:
             launches.setdefault(point.launch, []).append(point)
-        for _, of_launch in sorted(launches.items()):
-            groups = starts(of_launch, effort)
+        for number, of_launch in sorted(launches.items()):
+            session = begin(number)
+            groups = starts([replace(point, session=session) for point in of_launch], effort)
             for batch in concurrent(groups):
                 spec = batch[0][0][0].spec
                 run, testbed = runner.runner_of(spec).run, opened.get(spec.testbed)

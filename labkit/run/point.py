@@ -23,6 +23,7 @@ class Point:
     fingerprint : names the work on this system.
     library : MPI library of the launcher, or tool, with its version.
     retried : why the first start failed, for a point that is measured by a second one.
+    session : start of the session that a schedule puts the launch in; empty without a schedule.
     """
 
     spec: Spec
@@ -30,6 +31,7 @@ class Point:
     fingerprint: str
     library: str
     retried: str = ""
+    session: str = ""
 
     @property
     def title(self) -> str:
@@ -38,11 +40,12 @@ class Point:
 
     @property
     def marks(self) -> tuple[dict[str, str], list[Note]]:
-        """Metadata and warnings that say why the first start failed; empty for a point that was not retried."""
+        """Metadata and warnings: the session, and why a first start failed."""
+        meta = {"session": self.session} if self.session else {}
         if not self.retried:
-            return {}, []
+            return meta, []
         text = f"measured in a second start, because the first failed: {self.retried}"
-        return {"retried": self.retried}, [note("retried", text, reason=self.retried)]
+        return meta | {"retried": self.retried}, [note("retried", text, reason=self.retried)]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -29,6 +30,7 @@ class Progress:
     label : the point in flight or just ended.
     elapsed, remaining : s; the latter is NaN before the first point has ended.
     n, ci : samples so far of the point in flight, and width of its interval as a part of the median.
+    waits : s to wait for the next session; 0 while something is measured.
     """
 
     done: int
@@ -38,6 +40,7 @@ class Progress:
     remaining: float
     n: int = 0
     ci: float | None = None
+    waits: float = 0.0
 
     @classmethod
     def at(cls, campaign: Campaign) -> Progress | None:
@@ -61,11 +64,11 @@ class Counter:
         self._lock = threading.Lock()
         self.done = 0
 
-    def note(self, text: str) -> None:
-        """Tell the listener what goes on beside the points."""
+    def note(self, text: str, waits: float = 0.0) -> None:
+        """Tell the listener what goes on beside the points, and how long it waits."""
         if self._listener is not None:
             elapsed = time.monotonic() - self._began
-            self._listener(Progress(min(self.done, self._total), self._total, text, elapsed, float("nan")))
+            self._listener(Progress(min(self.done, self._total), self._total, text, elapsed, math.nan, waits=waits))
 
     def tell(self, point: Point, *, n: int = 0, ci: float | None = None) -> None:
         """Tell the listener how far measuring has come."""
@@ -88,7 +91,7 @@ def published(campaign: Campaign, listener: Report | None) -> Report:
         if time.monotonic() - last_beat > HEARTBEAT:
             last_beat = time.monotonic()
             campaign.tell("heartbeat", done=progress.done, total=progress.total, label=progress.label)
-        if time.monotonic() - last_write > 0.2 or progress.done == progress.total:
+        if time.monotonic() - last_write > 0.2 or progress.done == progress.total or progress.waits:
             last_write = time.monotonic()
             campaign.put(PROGRESS, json.dumps(dataclasses.asdict(progress)))
 

@@ -27,6 +27,8 @@ LINE = 1 << 16  # B of a line, at most
 KINDS: Mapping[str, Mapping[str, type]] = {
     "run": {"suite": str},
     "measuring": {"points": int, "total": int, "seed": int},
+    "session": {"number": int, "sessions": int, "start": str},
+    "waiting": {"text": str, "until": str},
     "saved": {"file": str, "sha256": str},
     "imported": {"file": str, "sha256": str},
     "compacted": {"benchmark": str, "points": int},
@@ -40,6 +42,8 @@ KINDS: Mapping[str, Mapping[str, type]] = {
 _WORDS = {
     "run": "run of {suite} begins",
     "measuring": "measuring {points} of {total} points × launches, seed {seed}",
+    "session": "session {number} of {sessions} begins",
+    "waiting": "{text}",
     "saved": "sha256:{sha256} saved {file}",
     "imported": "sha256:{sha256} imported {file}",
     "compacted": "compacted {benchmark}: {points} points × launches in one file",

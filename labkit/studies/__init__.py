@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"  # of a kernel, see `Given`
-EFFORT = ("launches", "ci", "time_cap", "time_limit", "seed", "keep")
+EFFORT = ("launches", "sessions", "spread", "ci", "time_cap", "time_limit", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
 _OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")  # of a command; as code, or its signs would become a dash
 
@@ -70,6 +70,8 @@ class Parameters:
     campaign : folder to measure into; empty for the one `labkit run` works on, else a folder of the notebook, so
         that a notebook that was interrupted resumes.
     launches : fresh starts of every point; the headline interval needs 6.
+    sessions : spread the launches over so many sessions, which are groups in time; None for no sessions.
+    spread : time from the first session to the last, such as 2h; empty for 10 minutes between two.
     ci : stop a point when its interval is narrower than this part of the median.
     time_cap : s of timed iterations for a point and launch.
     time_limit : s without progress after which labkit ends a start or a point.
@@ -80,6 +82,8 @@ class Parameters:
 
     campaign: str = ""
     launches: int = Effort.launches
+    sessions: int | None = Effort.sessions
+    spread: str = Effort.spread
     ci: float = Effort.ci
     time_cap: float = 1.0  # below that of Effort: a notebook has many points
     time_limit: float = Effort.time_limit

@@ -15,7 +15,15 @@ from labkit.store.campaign import Campaign
 from labkit.store.events import Event
 
 POLL = 0.5  # s
-_SHOWN = ("failed", "retried", "notebook", "compacted", "measuring")  # shown in the words of the log
+_SHOWN = (
+    "failed",
+    "retried",
+    "notebook",
+    "compacted",
+    "measuring",
+    "session",
+    "waiting",
+)  # shown in the words of the log
 
 
 def news(campaign: Campaign, *, poll: float = POLL) -> Iterator[str | Progress]:

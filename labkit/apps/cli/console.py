@@ -104,6 +104,9 @@ class Bar(_Drawn):
         """Show a new state."""
         remaining = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
         if not sys.stderr.isatty():
+            if state.waits:
+                say(f"{state.done} of {state.total}, {state.label}")
+                return
             ended = state.done == state.total and not self._ended
             self._told = min(self._told, state.elapsed)  # which begins again with each notebook of a suite
             if state.elapsed - self._told >= self.EVERY or (self._told and ended):
