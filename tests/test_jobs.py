@@ -1,5 +1,6 @@
 """Sites, job scripts, what batch systems say, estimates: everything about jobs that needs no batch system."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -162,6 +164,49 @@ def test_an_impossible_request_is_refused(
 ) -> None:
     with pytest.raises(SpecError, match=wanted):
         rendered("slurm-modules", jobs.Request(suite="quick", **words), monkeypatch)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"array": 3, "spread": "2x"}, "--spread '2x' is not a duration"),
+        ({"array": 3, "spread": "0s"}, "--spread 0.0, but it must be a number above 0"),
+        ({"spread": "2h"}, "--spread 2h, but --array 1 leaves nothing to spread. Set --array 6."),
+    ],
+)
+def test_a_spread_that_cannot_be_is_refused(fields: dict[str, Any], wanted: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(wanted)):
+        jobs.Request(suite="quick", **fields)
+
+
+def test_pbs_does_not_spread_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SpecError, match="labkit spreads the jobs of an array with Slurm only"):
+        rendered("pbs", jobs.Request(suite="quick", array=6, spread="2h"), monkeypatch)
+
+
+def test_the_jobs_of_an_array_start_evenly_over_the_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(systems, "_run", lambda argv, *_: ran.append(argv))
+    request = jobs.Request(suite="quick", array=3, spread="2h")
+    systems.Slurm().spread("17", request.array, script.apart(request))
+    assert [argv[2:] for argv in ran] == [
+        ["JobId=17_1", "StartTime=now+3600"],
+        ["JobId=17_2", "StartTime=now+7200"],
+    ]
+
+
+def test_sessions_in_one_job_are_warned_of_and_must_fit_into_it(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('sessions = 6\nspread = "2h"\n[[notebook]]\nname = "10-latency"\n')
+    told: list[str] = []
+    for minutes, wanted in ((30, "--time 30, but own has 6 sessions over 2 h"), (180, "")):
+        request = jobs.Request(suite=str(path), minutes=minutes)
+        with pytest.raises(SpecError, match=wanted) if wanted else contextlib.nullcontext():
+            submitting._waiting(request, suites.load(path), told.append)
+    assert told == [
+        "warning: the job holds its nodes between its 6 sessions, over 2 h. With --array and --spread, each session is a "
+        "job of its own."
+    ]
 
 
 def test_flux_has_no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:

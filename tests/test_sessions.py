@@ -11,14 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import stats
+from labkit import stats, suites
 from labkit.apps import show
 from labkit.apps.cli import main
 from labkit.apps.explorer import values
 from labkit.apps.explorer.view import View
 from labkit.apps.show.results import result_table
+from labkit.errors import SpecError
 from labkit.point.spec import Effort, Spec
-from labkit.read import records
+from labkit.read import columnar, records
+from labkit.run import measuring
 from labkit.run import sessions as schedule
 from labkit.stats import sessions
 from labkit.store import events
@@ -319,3 +321,94 @@ def test_a_real_run_has_two_sessions(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [event["number"] for event in events.read(tmp_path / "c", "session")] == [1, 2]
     assert main([*words, "--format", "json"]) == 0  # all is there, and is not measured again
     assert json.loads(capsys.readouterr().out)["records"] == document["records"]
+
+
+# ---- sessions of a suite -----------------------------------------------------------------------------------------
+
+TINY = """
+title = "Tiny"
+sessions = 2
+spread = "4s"
+[parameters]
+launches = 3
+time_cap = 0.02
+[[notebook]]
+name = "10-latency"
+[notebook.parameters]
+sizes = "8"
+transports = "shm"
+allreduce = "8"
+[[notebook]]
+name = "20-bandwidth"
+[notebook.parameters]
+sizes = "4Ki"
+transports = "shm"
+"""
+
+
+def tiny(folder: Path, text: str = TINY) -> Path:
+    path = folder / "tiny.toml"
+    path.write_text(text)
+    return path
+
+
+def test_each_session_of_a_suite_goes_through_all_notebooks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    """Measured are no ranks: what each notebook would measure is noted, with the session that it got."""
+    done: set[tuple[str, str, int]] = set()
+    seen: list[tuple[str, int, float]] = []
+
+    def measured(entry: suites.Entry, campaign: Campaign) -> suites.Executed:
+        for point in entry.study().points:
+            name = point.spec.benchmark, point.fingerprint, point.launch
+            if name not in done:
+                done.add(name)
+                seen.append((entry.name[:2], point.launch, after(entry.session)))
+        clock.time += 1
+        return suites.Executed(entry.name, campaign.path / "none", 1.0)
+
+    monkeypatch.setattr(suites, "measure_only", measured)
+    monkeypatch.setattr(suites, "execute", measured)
+    suites.run(suites.load(tiny(tmp_path)), into=tmp_path / "c")
+    assert dict.fromkeys(seen) == dict.fromkeys(
+        [("10", 0, 0), ("10", 1, 0), ("20", 0, 0), ("20", 1, 0), ("10", 2, 4), ("20", 2, 4)]
+    )
+    assert clock.waited == 2
+    assert [event["number"] for event in events.read(tmp_path / "c", "session")] == [1, 2]
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_a_suite_measures_its_sessions_and_goes_on_after_an_interrupt(tmp_path: Path, clock: Clock) -> None:
+    path = tiny(tmp_path, TINY.replace("4s", "20min"))
+    stopped = suites.load(path)
+
+    def stop(state: measuring.Progress) -> None:
+        if state.waits:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        suites.run(stopped, into=tmp_path / "c", progress=stop)
+    first = {point[2] for point in Campaign(tmp_path / "c").done()}
+    assert first == {0, 1}
+    clock.time += 300
+    outcome = suites.run(suites.load(path), into=tmp_path / "c")
+    assert outcome.sound, outcome.text()
+    assert clock.waited == 900
+    rows = records.summary(columnar.read_campaigns(Campaign(tmp_path / "c")).records)
+    assert set(rows["launches"]) == {3}
+    assert set(rows["sessions"]) == {2}
+    assert all(text.startswith("3 launches in 2 sessions over ") for text in rows["basis"])
+
+
+def test_a_suite_refuses_more_sessions_than_launches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tiny(tmp_path, TINY.replace("sessions = 2", "sessions = 4"))
+    with pytest.raises(SpecError, match="sessions=4, but launches=3, and each session needs a launch"):
+        suites.load(path)
+    assert suites.load(path, ["launches=8"]).effort.schedule == (4, 4 / 3)
+    assert suites.load(path, sessions=3, spread="1h").effort.schedule == (3, 1800)
+    assert main(["plan", str(path), "--sessions", "9"]) == 1
+    assert "--sessions 9, but launches=3, and each session needs a launch." in capsys.readouterr().err
+    assert main(["plan", str(path), "--sessions", "3", "--spread", "1h"]) == 0
+    assert "3 sessions, 30 min from one to the next." in capsys.readouterr().out

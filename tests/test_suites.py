@@ -229,7 +229,7 @@ def test_a_plan_says_what_is_missing_and_how_the_time_is_known(tmp_path: Path, m
     (one,) = plan.plan(loaded, tmp_path / "c")
     assert (one.known, one.missing) == (4, 10)
     assert one.seconds == pytest.approx(2 * 3.0 + 2 * 5.0 + 6 * 0.02)
-    assert "4 from earlier, 6 from the cap" in show.suite([one], None)
+    assert "4 from earlier, 6 from the cap" in show.suite([one], suites.Suite("s", "s", ()))
 
 
 def test_a_plan_names_the_links_of_a_testbed_together(tmp_path: Path) -> None:

@@ -291,7 +291,7 @@ class Effort:
             if getattr(self, name) is not None or name not in ("iterations", "warmup", "sessions"):
                 ranges.check(name, getattr(self, name))
         if self.spread:
-            ranges.check("spread", units.parse_duration(self.spread, "spread"))
+            ranges.check("spread", units.parse_duration(self.spread, word="spread="))
         sessions = self.schedule[0]
         if sessions > self.launches:
             raise SpecError(

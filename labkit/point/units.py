@@ -154,12 +154,12 @@ def parse_count(text: str) -> int | None:
     return number if number is None or number <= ranges.WIDE else None
 
 
-def parse_duration(text: str | float, name: str = "duration") -> float:
+def parse_duration(text: str | float, *, word: str = "duration=") -> float:
     """Seconds of a duration such as ``0.5``, ``250ms`` or ``2min``.
 
     Parameters
     ----------
-    name : of what it is, for the error.
+    word : what the user wrote before it, for the error.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def parse_duration(text: str | float, name: str = "duration") -> float:
     value = float(match[1]) * _TIME.get(match[2], math.nan) if match else math.nan
     if not math.isfinite(value):
         raise SpecError(
-            f"{name}={ranges.shown(text)} is not a duration. Write seconds or a unit, as in 0.5, 250ms, 2min, 2h."
+            f"{word}{ranges.shown(text)} is not a duration. Write seconds or a unit, as in 0.5, 250ms, 2min, 2h."
         )
     return value
 

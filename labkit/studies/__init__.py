@@ -55,8 +55,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"  # of a kernel, see `Given`
-EFFORT = ("launches", "sessions", "spread", "ci", "time_cap", "time_limit", "seed", "keep")
+# of a kernel, see `Given`
+CAMPAIGN, IDENTITY = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID"
+SETTING, SESSION = "LABKIT_SETTING", "LABKIT_SESSION"
+EFFORT = ("launches", "ci", "time_cap", "time_limit", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
 _OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")  # of a command; as code, or its signs would become a dash
 
@@ -70,8 +72,6 @@ class Parameters:
     campaign : folder to measure into; empty for the one `labkit run` works on, else a folder of the notebook, so
         that a notebook that was interrupted resumes.
     launches : fresh starts of every point; the headline interval needs 6.
-    sessions : spread the launches over so many sessions, which are groups in time; None for no sessions.
-    spread : time from the first session to the last, such as 2h; empty for 10 minutes between two.
     ci : stop a point when its interval is narrower than this part of the median.
     time_cap : s of timed iterations for a point and launch.
     time_limit : s without progress after which labkit ends a start or a point.
@@ -82,8 +82,6 @@ class Parameters:
 
     campaign: str = ""
     launches: int = Effort.launches
-    sessions: int | None = Effort.sessions
-    spread: str = Effort.spread
     ci: float = Effort.ci
     time_cap: float = 1.0  # below that of Effort: a notebook has many points
     time_limit: float = Effort.time_limit
@@ -101,29 +99,32 @@ class Given:
     campaign : folder of the campaign that the run works on; empty for none.
     identity : of that campaign.
     setting : launcher, bind, transport, hosts, ``env.NAME`` of all MPI ranks, unless the study sets them.
+    session : start of the session in which the run measures, see `labkit.run.sessions`; empty without a schedule.
     """
 
     campaign: str = ""
     identity: str = ""
     setting: Mapping[str, str] = field(default_factory=dict)
+    session: str = ""
 
     @classmethod
-    def by(cls, run: Campaign, setting: Mapping[str, str] | None = None) -> Given:
+    def by(cls, run: Campaign, setting: Mapping[str, str] | None = None, session: str = "") -> Given:
         """Return what a run that works on a campaign gives."""
-        return cls(str(safe_read.resolved(run.path)), run.identity, setting or {})
+        return cls(str(safe_read.resolved(run.path)), run.identity, setting or {}, session)
 
     def variables(self) -> dict[str, str]:
         """Return the environment with which the kernel of the notebook starts.
 
         As parameters of papermill they would stand in the executed notebook, which others get with the campaign.
         """
-        return {CAMPAIGN: self.campaign, IDENTITY: self.identity, SETTING: json.dumps(dict(self.setting))}
+        whole = {CAMPAIGN: self.campaign, IDENTITY: self.identity, SETTING: json.dumps(dict(self.setting))}
+        return whole | {SESSION: self.session}
 
     @classmethod
     def to_kernel(cls) -> Given:
         """Return what this process got, if it is the kernel of a run; else nothing is given."""
         named, identity = os.environ.get(CAMPAIGN, ""), os.environ.get(IDENTITY, "")
-        return cls(named, identity, json.loads(os.environ.get(SETTING, "{}")))
+        return cls(named, identity, json.loads(os.environ.get(SETTING, "{}")), os.environ.get(SESSION, ""))
 
 
 class Study:
@@ -253,8 +254,13 @@ class Study:
     def run(self, progress: measuring.Report | None = None) -> Campaign:
         """Measure what is missing."""
         if self.values.measure:
-            measuring.measure(self._requested(), self.effort, into=self.campaign, progress=progress)
+            self.measure(self._requested(), progress)
         return self.campaign
+
+    def measure(self, specs: list[Spec], progress: measuring.Report | None = None) -> None:
+        """Measure what is missing of some specs, in the session of the run."""
+        session = self.given.session
+        measuring.measure(specs, self.effort, into=self.campaign, progress=progress, session=session)
 
     def measured_before(self, points: Collection[tuple[str, str, int]]) -> list[str]:
         """Say which points, already in the campaign, have a different effort than the study requests.

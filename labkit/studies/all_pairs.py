@@ -90,7 +90,7 @@ class Study(studies.Study):
         if self.values.measure:
             retests = [spec for size in self.sizes for spec in self._retests(size)]
             self.points = [*self.points, *measuring.expand(retests, self.effort)]
-            measuring.measure(retests, self.effort, into=campaign, progress=progress)
+            self.measure(retests, progress)
         return campaign
 
     def _requested_of(self, benchmark: str) -> list[Spec]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from labkit.point import doubts
 from labkit.point.units import format_duration, plural
 from labkit.read import columnar
 from labkit.read.records import tables
-from labkit.run import measuring
+from labkit.run import measuring, sessions
 from labkit.store import events
 from labkit.store.campaign import Campaign, root
 from labkit.suites.definition import Entry, Suite, load, names
@@ -111,7 +111,11 @@ class Outcome:
 
 
 def run(
-    suite: Suite, *, into: str | Path | None = None, progress: Callable[[measuring.Progress], None] | None = None
+    suite: Suite,
+    *,
+    into: str | Path | None = None,
+    progress: Callable[[measuring.Progress], None] | None = None,
+    session: str = "",
 ) -> Outcome:
     """Execute every notebook of a suite. A notebook that fails is kept with its error; the others go on.
 
@@ -121,6 +125,7 @@ def run(
     ----------
     into : campaign folder; by default the suite's name below data/campaigns.
     progress : called with every point that a notebook measures.
+    session : start of the session that all launches belong to, if the suite has no sessions of its own.
 
     Raises
     ------
@@ -130,8 +135,7 @@ def run(
     raise_open_file_limit()
     campaign = Campaign(into or root() / suite.name)
     parameters = {entry.name: dict(entry.parameters) for entry in suite.entries}
-    before, executed = campaign.done(), []
-    process = measure_only if extras.absent(*extras.NOTEBOOKS) else execute
+    before, executed = campaign.done(), list[Executed]()
     with campaign.lease():
         campaign.tell("run", suite=suite.name)
         campaign.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
@@ -139,13 +143,7 @@ def run(
             settings = {entry.name: dict(entry.setting) for entry in suite.entries}
             order = [entry.name for entry in suite.order]
             campaign.update({"sweep": {"seed": suite.seed, "order": order, "settings": settings}})
-        present = set(before)
-        counts = {entry.name: _missing(entry, present) for entry in suite.order}
-        total, finished = sum(counts.values()), 0
-        for entry in suite.order:
-            with progress_reported(campaign, finished, total, progress):
-                executed.append(process(entry, campaign))
-            finished += counts[entry.name]
+        _go_through(suite, campaign, before, executed.append, progress, session)
         executed.sort(key=lambda notebook: list(parameters).index(notebook.name))
         campaign.compact(least=MANY)
         add_static_figures([notebook.path for notebook in executed if notebook.path.exists()])
@@ -167,6 +165,57 @@ def run(
         absent=(*_absent(campaign), *_lacking(suite)),
         older=tuple(text for entry in suite.entries for text in _older(entry, campaign, before)),
     )
+
+
+def _go_through(
+    suite: Suite,
+    campaign: Campaign,
+    before: set[tuple[str, str, int]],
+    executed: Callable[[Executed], None],
+    progress: Callable[[measuring.Progress], None] | None,
+    session: str,
+) -> None:
+    """Measure the notebooks of a suite session by session, and execute them in the last one.
+
+    Parameters
+    ----------
+    before : points that are there.
+    executed : called with each executed notebook.
+    """
+    last = suite.effort.schedule[0] - 1
+    parts, present, begun = [dict.fromkeys((e.name for e in suite.order), 0) for _ in range(last + 1)], set(before), 0
+    for entry in suite.order:
+        for point in _points(entry):
+            number = sessions.place(point[2], range(entry.launches), suite.effort)
+            parts[number][entry.name] += point not in present
+            begun = max(begun, number + 1) if point in before else begun
+            present.add(point)
+    total, finished = sum(sum(part.values()) for part in parts), 0
+
+    def waiting(text: str, seconds: float) -> None:
+        if progress is not None:
+            progress(measuring.Progress(finished, total, text, 0.0, float("nan"), waits=seconds))
+
+    schedule = sessions.Sessions(campaign, suite.effort, waiting, begun=begun)
+    for number, part in enumerate(parts):
+        name = (schedule.enter(number) if any(part.values()) else "") or session
+        for entry in suite.reaching(number).order:
+            notebook = replace(entry, session=name)
+            if number < last and not part[entry.name]:
+                continue
+            with progress_reported(campaign, finished, total, progress):
+                if number == last and not extras.absent(*extras.NOTEBOOKS):
+                    executed(execute(notebook, campaign))
+                elif (measured := measure_only(notebook, campaign)) and number == last:
+                    executed(measured)
+            finished += part[entry.name]
+
+
+def _points(entry: Entry) -> list[tuple[str, str, int]]:
+    """Return the points that a notebook asks for; none if its study cannot start."""
+    with suppress(LabkitError):
+        return [(p.spec.benchmark, p.fingerprint, p.launch) for p in entry.study().points]
+    return []
 
 
 def _of_run(campaign: Campaign) -> list[events.Event]:
@@ -222,14 +271,3 @@ def _older(entry: Entry, campaign: Campaign, before: set[tuple[str, str, int]]) 
         return [f"{entry.name}: {text}" for text in entry.study(campaign).measured_before(before)]
     except LabkitError:
         return []
-
-
-def _missing(entry: Entry, present: set[tuple[str, str, int]]) -> int:
-    """Count the points that a notebook will measure and add them to those present; 0 if its study cannot start."""
-    try:
-        points = {(p.spec.benchmark, p.fingerprint, p.launch) for p in entry.study().points}
-    except LabkitError:
-        return 0
-    new = points - present
-    present |= new
-    return len(new)

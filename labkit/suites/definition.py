@@ -16,7 +16,8 @@ from labkit import studies
 from labkit.errors import DataError, SpecError, alike, named, unknown_name
 from labkit.io import project, safe_read
 from labkit.point import ranges
-from labkit.point.spec import STRICT, validated
+from labkit.point.spec import STRICT, Effort, validated
+from labkit.run.sessions import reached
 from labkit.store.campaign import Campaign
 
 SETTING = "setting "  # separates names of settings from those of parameters
@@ -67,11 +68,14 @@ class SuiteFile:
     ----------
     parameters : set in every notebook that has them.
     seed : of the random order of swept notebooks.
+    sessions, spread : as in `labkit.point.spec.Effort`; each session goes through all notebooks.
     """
 
     title: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
     seed: int = 1
+    sessions: int | None = None
+    spread: str = ""
     sweep: list[Sweep] = field(default_factory=list)
     notebook: list[Notebook] = field(default_factory=list)
 
@@ -102,12 +106,14 @@ class Entry:
     parameters : set in it.
     suffix : distinguishes the executed copies of a swept notebook.
     setting : launcher, bind, transport, hosts, ``env.NAME`` of all its MPI ranks, unless its study sets them.
+    session : start of the session in which it measures; empty without a schedule.
     """
 
     notebook: Path
     parameters: Mapping[str, Any] = field(default_factory=dict)
     suffix: str = ""
     setting: Mapping[str, str] = field(default_factory=dict)
+    session: str = ""
 
     @property
     def name(self) -> str:
@@ -120,7 +126,16 @@ class Entry:
 
     def given(self, run: Campaign | None = None) -> studies.Given:
         """Return what a run that works on a campaign gives the study."""
-        return studies.Given.by(run, self.setting) if run else studies.Given(setting=self.setting)
+        return studies.Given.by(run, self.setting, self.session) if run else studies.Given(setting=self.setting)
+
+    @property
+    def launches(self) -> int:
+        """Launches of each point."""
+        return int(self.parameters.get("launches", studies.defaults(studies.of_notebook(self.notebook))["launches"]))
+
+    def having(self, **parameters: Any) -> Entry:
+        """Return the notebook with some parameters changed."""
+        return replace(self, parameters={**self.parameters, **parameters})
 
 
 @dataclass(frozen=True)
@@ -130,12 +145,14 @@ class Suite:
     Parameters
     ----------
     seed : fixes the order in which swept notebooks are executed; None if the suite sweeps nothing.
+    effort : its sessions; each goes through all notebooks.
     """
 
     name: str
     title: str
     entries: tuple[Entry, ...]
     seed: int | None = None
+    effort: Effort = field(default_factory=Effort)
 
     @property
     def order(self) -> tuple[Entry, ...]:
@@ -148,19 +165,35 @@ class Suite:
         places = dict(zip(swept, mixed, strict=True))
         return tuple(self.entries[places.get(i, i)] for i in range(len(self.entries)))
 
+    def reaching(self, session: int) -> Suite:
+        """Return the suite with the launches of all sessions up to one."""
+        count = self.effort.schedule[0]
+        if count == 1:
+            return self
+        entries = [e.having(launches=reached(e.launches, count, session)) for e in self.entries]
+        return replace(self, entries=tuple(entries))
+
 
 def names() -> list[str]:
     """Return the names of the suites of the user's project, and of those that labkit ships."""
     return sorted(project.suites())
 
 
-def load(name: str | Path, overrides: Sequence[str] = (), defaults: Mapping[str, Any] | None = None) -> Suite:
+def load(
+    name: str | Path,
+    overrides: Sequence[str] = (),
+    defaults: Mapping[str, Any] | None = None,
+    *,
+    sessions: int | None = None,
+    spread: str = "",
+) -> Suite:
     """Load a suite by its name or by its TOML file.
 
     Parameters
     ----------
     overrides : ``NAME=VALUE``, set in every notebook that has the parameter.
     defaults : parameters that apply if nothing else sets them; they may be some that no notebook has.
+    sessions, spread : of the command line; they override the suite's.
 
     Raises
     ------
@@ -183,7 +216,10 @@ def load(name: str | Path, overrides: Sequence[str] = (), defaults: Mapping[str,
     if repeated := sorted({e.name for e in entries if [other.name for other in entries].count(e.name) > 1}):
         raise SpecError(f"{path} lists the notebook {repeated[0]} more than once. Use a [[sweep]]: it names each copy.")
     _used(path, shared, document.notebook)
-    return Suite(path.stem, document.title or path.stem, tuple(entries), document.seed if sweeps else None)
+    most = max(entry.launches for entry in entries)
+    count = document.sessions if sessions is None else sessions
+    effort = Effort(launches=most, sessions=count, spread=spread or document.spread)
+    return Suite(path.stem, document.title or path.stem, tuple(entries), document.seed if sweeps else None, effort)
 
 
 def _toml(path: Path) -> dict[str, Any]:

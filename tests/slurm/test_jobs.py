@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,9 @@ def limit(lab: Lab, submitted: list[jobs.Job]) -> jobs.Job:
 
 @pytest.fixture(scope="module")
 def array(lab: Lab, submitted: list[jobs.Job]) -> jobs.Job:
-    """A job that runs twice on the first two nodes, started by srun, while others are tested."""
-    job = lab.submit(jobs.Request(suite=lab.suite("small"), nodes=2, array=2), lab.site("vc[0-1]", "srun"))
+    """A job that runs twice on the first two nodes, 20 s apart, started by srun, while others are tested."""
+    request = jobs.Request(suite=lab.suite("small"), nodes=2, array=2, spread="20s")
+    job = lab.submit(request, lab.site("vc[0-1]", "srun"))
     submitted.append(job)
     return job
 
@@ -203,6 +205,9 @@ def test_an_array_repeats_in_allocations_of_their_own(array: jobs.Job) -> None:
     table = records.table(points)
     assert sorted(table["allocation"].unique()) == [f"{job.number}_0", f"{job.number}_1"]
     assert set(table[table["launch"] < 2]["allocation"]) == {f"{job.number}_0"}
+    first, second = (datetime.fromisoformat(text).timestamp() for text in sorted(set(table["session"])))
+    assert min(first, job.submitted) + 20 <= second + 2  # Slurm counts whole seconds
+    assert set(records.summary(table)["sessions"]) == {2}
     ranks = [one for one in points if one.spec.family == "mpi"]
     assert {tuple(one.meta["rank_hosts"]) for one in ranks} == {("vc0", "vc1")}
     assert all(one.meta["placement"]["span"] == "same leaf" for one in ranks)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from labkit import __version__
 from labkit.apps.cli import pages, stopping, streams
 from labkit.apps.cli.console import ERROR, OK, Bar, formats, say, tell_brought, warn
-from labkit.errors import LabkitError, alike, unknown_name
+from labkit.errors import LabkitError, SpecError, alike, unknown_name
 from labkit.io import extras, project, safe_read, sanitize
 from labkit.point import ranges
 
@@ -224,12 +224,16 @@ def _plan(options: argparse.Namespace) -> int:
 
     suite = _suite(options)
     planned = plan.plan(suite, options.into)
-    print(show.suite(planned, suite.seed))
+    print(show.suite(planned, suite))
     return ERROR if any(one.problem for one in planned) else OK
 
 
 def _run_options(verb: argparse.ArgumentParser) -> None:
+    from labkit.apps.cli import fields
+    from labkit.point.spec import Effort
+
     _suite_options(verb)
+    fields.add(verb, Effort, fields.SCHEDULE)
     verb.add_argument("--into", metavar="CAMPAIGN", help="campaign folder (default: data/campaigns/<suite>)")
     verb.add_argument(
         "-p",
@@ -273,7 +277,7 @@ def _run(options: argparse.Namespace) -> int:
         testbeds.kept_up(options.testbed or "local", say),
         Bar() as bar,
     ):
-        outcome = suites.run(suite, into=campaign.path, progress=bar)
+        outcome = suites.run(suite, into=campaign.path, progress=bar, session=inside.session())
         note_end(OK if outcome.sound else ERROR)
     print(outcome.text())
     return OK if outcome.sound else ERROR
@@ -282,6 +286,7 @@ def _run(options: argparse.Namespace) -> int:
 def _suite(options: argparse.Namespace) -> Suite:
     """Return the suite with the settings of the command line, of the testbed, and of the batch job with its site."""
     from labkit import suites, testbeds
+    from labkit.apps.cli import fields
     from labkit.apps.jobs import inside
     from labkit.apps.jobs import site as sites
     from labkit.host import allocation
@@ -294,7 +299,12 @@ def _suite(options: argparse.Namespace) -> Suite:
     job, site_file = allocation.current(), sites.find(options.site)
     if job is not None and not options.testbed:
         defaults = inside.default_parameters(sites.load(site_file) if site_file else sites.Site(), job)
-    return inside.repeated(suites.load(options.suite, [*options.parameter, *parameters], defaults), options.repeats)
+    given = fields.given(options, fields.SCHEDULE)
+    try:
+        suite = suites.load(options.suite, [*options.parameter, *parameters], defaults, **given)
+    except SpecError as error:
+        raise SpecError(fields.as_typed(str(error), {name: f"--{name} " for name in given})) from error
+    return inside.repeated(suite, options.repeats)
 
 
 # Name, functions that run it and add its options, description, example. `labkit --help` loads none of the functions.

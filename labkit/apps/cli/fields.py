@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -27,6 +28,9 @@ class Flag:
     short: str = ""
     metavar: str | None = None
     more: str = ""
+
+
+SCHEDULE = {"sessions": Flag(metavar="N"), "spread": Flag(metavar="T")}  # fields of `Effort`
 
 
 def add(verb: argparse.ArgumentParser, cls: type[Any], flags: Mapping[str, Flag]) -> None:
@@ -55,3 +59,20 @@ def _kind(hint: Any) -> type[int] | type[float] | type[str]:
     """Return the type that converts a word into a value; text where the class converts it itself."""
     parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     return next((kind for kind in (int, float) if kind in parts), str)
+
+
+def as_typed(text: str, flags: Mapping[str, str]) -> str:
+    """Write a message about ``name=value`` with the flags of the command line.
+
+    Parameters
+    ----------
+    flags : name → replacement for ``name=``.
+
+    Examples
+    --------
+    >>> as_typed("ranks=3, but mpi.latency needs exactly 2. Set ranks=2.", {"ranks": "--ranks "})
+    '--ranks 3, but mpi.latency needs exactly 2. Set --ranks 2.'
+    """
+    names = "|".join(map(re.escape, flags))
+    # a name inside a longer word, a list or a path, or behind its own flag, is not what the message complains about
+    return re.sub(rf"(?<![\w.\-=,:/])(?<!-o )(?<!--factor )({names})=(?=[^\s.])", lambda hit: flags[hit[1]], text)

@@ -27,6 +27,13 @@ def submit_options(verb: argparse.ArgumentParser) -> None:
         help="run N jobs one after the other, each in a new allocation; each adds launches",
     )
     add(
+        "--spread",
+        default="",
+        metavar="T",
+        help="with --array: start the jobs evenly over T, such as 12h; each is a session (default: one job right after "
+        "the other)",
+    )
+    add(
         "--into",
         metavar="CAMPAIGN",
         help="campaign folder on a file system that all nodes share (default: <scratch or data/campaigns>/<suite>)",
@@ -58,6 +65,7 @@ def submit(options: argparse.Namespace) -> int:
     from labkit.apps.jobs import site as sites
     from labkit.apps.jobs.inside import left_out
     from labkit.errors import LaunchError
+    from labkit.point.units import format_duration
 
     request = jobs.Request(
         suite=options.suite,
@@ -68,6 +76,7 @@ def submit(options: argparse.Namespace) -> int:
         account=options.account,
         constraint=options.constraint,
         array=options.array,
+        spread=options.spread,
         beside=options.side_by_side,
         parameters=tuple(options.parameter),
     )
@@ -85,6 +94,8 @@ def submit(options: argparse.Namespace) -> int:
         return OK
     job = jobs.submit(request, site_file, into, say)
     say(f"job {job.number} submitted for campaign {into}")
+    if request.spread:
+        say(f"its {request.array} jobs start {format_duration(script.apart(request))} apart, the first one at once")
     if options.detach:
         say(f"follow it with: labkit attach {into}")
         return OK

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -48,8 +47,7 @@ EFFORT = {
     "iterations": Flag("i", "N"),
     "warmup": Flag("x", "N"),
     "launches": Flag(metavar="N"),
-    "sessions": Flag(metavar="N"),
-    "spread": Flag(metavar="T"),
+    **fields.SCHEDULE,
     "ci": Flag(more="With --ci, labkit exits with code 3 if a point does not reach it"),
     "time_cap": Flag(metavar="S"),
     "time_limit": Flag(metavar="S"),
@@ -215,23 +213,6 @@ FLAGS: Mapping[str, str] = {
 }
 
 
-def as_typed(text: str, flags: Mapping[str, str]) -> str:
-    """Write a message about ``name=value`` with the flags of the command line.
-
-    Parameters
-    ----------
-    flags : name → replacement for ``name=``.
-
-    Examples
-    --------
-    >>> as_typed("ranks=3, but mpi.latency needs exactly 2. Set ranks=2.", {"ranks": "--ranks "})
-    '--ranks 3, but mpi.latency needs exactly 2. Set --ranks 2.'
-    """
-    names = "|".join(map(re.escape, flags))
-    # a name inside a longer word, a list or a path, or behind its own flag, is not what the message complains about
-    return re.sub(rf"(?<![\w.\-=,:/])(?<!-o )(?<!--factor )({names})=(?=[^\s.])", lambda hit: flags[hit[1]], text)
-
-
 def _flags(options: argparse.Namespace) -> dict[str, str]:
     """Return the flag with which the user gave each name: a factor, an option of the benchmark, or its own flag."""
     flags = {pair.partition("=")[0]: f"-o {pair.partition('=')[0]}=" for pair in options.option}
@@ -248,7 +229,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         return _measure(options)
     except SpecError as error:
-        raise SpecError(as_typed(str(error), _flags(options))) from error
+        raise SpecError(fields.as_typed(str(error), _flags(options))) from error
 
 
 def _check_format(benchmark: str, form: str) -> None:

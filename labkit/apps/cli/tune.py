@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         return _tune(options)
     except SpecError as error:
-        raise SpecError(measure.as_typed(str(error), measure.FLAGS)) from error
+        raise SpecError(fields.as_typed(str(error), measure.FLAGS)) from error
 
 
 def _tune(options: argparse.Namespace) -> int:

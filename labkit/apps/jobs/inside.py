@@ -8,10 +8,11 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from labkit import studies, suites
+from labkit import suites
 from labkit.apps.jobs.script import SUBMISSION
 from labkit.apps.jobs.site import WORD, Site
 from labkit.errors import DataError, LabkitError
@@ -31,15 +32,19 @@ def default_parameters(site: Site, job: Allocation | None) -> dict[str, Any]:
     return parameters
 
 
+def session() -> str:
+    """Return the start of the session of this process: each job of an array is one; empty outside of an array."""
+    job = allocation.current()
+    return datetime.now(UTC).isoformat(timespec="milliseconds") if job is not None and job.index else ""
+
+
 def repeated(suite: suites.Suite, repeats: int) -> suites.Suite:
     """Multiply the launches of a suite. The launches of earlier jobs count, so each job adds its share."""
     if repeats == 1:
         return suite
-    entries = []
-    for entry in suite.entries:
-        base = entry.parameters.get("launches", studies.defaults(studies.of_notebook(entry.notebook))["launches"])
-        entries.append(dataclasses.replace(entry, parameters={**entry.parameters, "launches": base * repeats}))
-    return dataclasses.replace(suite, entries=tuple(entries))
+    entries = [entry.having(launches=entry.launches * repeats) for entry in suite.entries]
+    effort = dataclasses.replace(suite.effort, launches=suite.effort.launches * repeats)
+    return dataclasses.replace(suite, entries=tuple(entries), effort=effort)
 
 
 def left_out(folder: Path) -> dict[str, str]:

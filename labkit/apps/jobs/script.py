@@ -16,7 +16,7 @@ from labkit.apps.jobs.site import LIMITS, WORD, Site, one_line
 from labkit.apps.jobs.systems import SYSTEMS
 from labkit.errors import SpecError
 from labkit.io import project, safe_read
-from labkit.point import ranges
+from labkit.point import ranges, units
 from labkit.run import launch, schedule
 
 TEMPLATES = project.SHIPPED / "templates" / "jobs"
@@ -33,7 +33,8 @@ class Request:
     nodes, ppn : hosts, and ranks on each.
     minutes : longest time of the job, or of each of an array.
     partition, account, constraint : as the batch system calls them; the site's when empty.
-    array : number of jobs one after the other; each repeats all launches in its own allocation.
+    array : number of jobs one after the other; each repeats all launches in its own allocation, as a session.
+    spread : time from the start of the first job of the array to that of the last; empty for no pause between them.
     beside : whether independent points run at the same time, on disjoint hosts.
     parameters : ``NAME=VALUE`` of notebooks.
     """
@@ -46,6 +47,7 @@ class Request:
     account: str = ""
     constraint: str = ""
     array: int = 1
+    spread: str = ""
     beside: bool = False
     parameters: tuple[str, ...] = ()
 
@@ -53,10 +55,19 @@ class Request:
         numbers = {"nodes": self.nodes, "ppn_of_job": self.ppn, "time": self.minutes, "array": self.array}
         for word, value in numbers.items():
             ranges.check(word, value, word=f"--{word.removesuffix('_of_job')} ")
+        if self.spread:
+            ranges.check("spread", units.parse_duration(self.spread, word="--spread "), word="--spread ")
+            if self.array == 1:
+                raise SpecError(f"--spread {self.spread}, but --array 1 leaves nothing to spread. Set --array 6.")
         for key in ("partition", "account"):
             one_line(f"--{key} ", getattr(self, key), WORD)
         one_line("--constraint ", self.constraint, LIMITS)
         one_line("suite", self.suite)
+
+
+def apart(request: Request) -> float:
+    """Return the time from the start of one job of an array to that of the next, s; 0 without a spread."""
+    return units.parse_duration(request.spread) / (request.array - 1) if request.spread else 0.0
 
 
 def render(request: Request, site: Site, folder: Path, *, submission: int = 1, exclude: Sequence[str] = ()) -> str:
@@ -80,6 +91,11 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
         raise SpecError(
             f"--array {request.array}, but Flux has no job arrays. Leave it out, and submit again after the job has "
             "ended, with more launches each time (-p launches=6, then 12): each job adds its share."
+        )
+    if request.spread and site.system != "slurm":
+        raise SpecError(
+            f"--spread {request.spread}, but labkit spreads the jobs of an array with Slurm only. Leave it out: the "
+            "jobs then follow one another."
         )
     suite = str(safe_read.resolved(request.suite)) if request.suite.endswith(".toml") else request.suite
     words = [word for pair in request.parameters for word in ("-p", pair)]

@@ -12,14 +12,14 @@ from pathlib import Path
 from labkit import benchmarks, suites
 from labkit.apps.jobs import site as sites
 from labkit.apps.jobs.inside import default_parameters, left_out
-from labkit.apps.jobs.script import Request, render
+from labkit.apps.jobs.script import Request, apart, render
 from labkit.apps.jobs.site import Site
 from labkit.apps.jobs.submitted import Job, jobs, signable
 from labkit.apps.jobs.systems import SYSTEMS
 from labkit.errors import LaunchError, SpecError
 from labkit.host.allocation import Allocation
 from labkit.io import beneath, safe_read
-from labkit.point.units import plural
+from labkit.point.units import format_duration, plural
 from labkit.store import lease
 from labkit.store.campaign import Campaign, root
 from labkit.store.signatures import sign
@@ -100,6 +100,8 @@ def _submitted(request: Request, place: Path | None, site: Site, suite: suites.S
         )
         try:
             job_number = SYSTEMS[site.system].submit(str(script))
+            if request.spread:
+                _spread(request, site, job_number)
         except LaunchError:
             for path in jobs_folder.glob(f"{number}.*"):
                 campaign.drop(f"jobs/{path.name}")
@@ -109,6 +111,32 @@ def _submitted(request: Request, place: Path | None, site: Site, suite: suites.S
         facts["signature"] = sign(signable(job.system, job.number))
         campaign.put(f"jobs/{number}.json", json.dumps(facts, default=list, indent=1) + "\n", durable=True)
     return job
+
+
+def _spread(request: Request, site: Site, number: str) -> None:
+    """Spread the jobs of an array over time; cancel all of them if the batch system refuses."""
+    try:
+        SYSTEMS[site.system].spread(number, request.array, apart(request))
+    except LaunchError:
+        SYSTEMS[site.system].cancel(number)
+        raise
+
+
+def _waiting(request: Request, suite: suites.Suite, say: Say) -> None:
+    """Warn of sessions in one job, which holds its nodes between them; refuse them if they outlast it."""
+    sessions, apart_s = suite.effort.schedule
+    if sessions == 1:
+        return
+    whole = format_duration((sessions - 1) * apart_s)
+    if (sessions - 1) * apart_s > request.minutes * 60:
+        raise SpecError(
+            f"--time {request.minutes}, but {suite.name} has {sessions} sessions over {whole}. Set a longer --time, or "
+            f"leave sessions out of the suite and submit with --array {sessions} --spread."
+        )
+    say(
+        f"warning: the job holds its nodes between its {sessions} sessions, over {whole}. With --array and --spread, "
+        "each session is a job of its own."
+    )
 
 
 def check(request: Request, site: Site, into: Path, say: Say) -> suites.Suite:
@@ -124,6 +152,7 @@ def check(request: Request, site: Site, into: Path, say: Say) -> suites.Suite:
     """
     text = render(request, site, into, exclude=sorted(left_out(into)))
     suite = suites.load(request.suite, request.parameters)
+    _waiting(request, suite, say)
     for entry in suite.entries:
         _check_parameters(entry)
     hosts = tuple(f"node{i}" for i in range(request.nodes))

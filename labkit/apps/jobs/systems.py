@@ -119,6 +119,10 @@ class System(ABC):
         """End a job."""
         _run([*self.cancels, job])
 
+    def spread(self, job: str, array: int, apart_s: float) -> None:
+        """Let the jobs of an array begin some time apart; `script.render` refuses it where a system cannot."""
+        raise NotImplementedError
+
     @abstractmethod
     def state(self, job: str) -> State:
         """Return the state of a job, or of all jobs of an array together."""
@@ -160,6 +164,11 @@ class Slurm(System):
             # Slurm also says this of drained nodes, for which a job may wait. sbatch itself refuses what no node has
             if "Requested node configuration is not available" not in str(error):
                 raise
+
+    def spread(self, job: str, array: int, apart_s: float) -> None:
+        """Let the jobs of an array begin some time apart, counted from now."""
+        for index in range(1, array):
+            _run(["scontrol", "update", f"JobId={job}_{index}", f"StartTime=now+{round(index * apart_s)}"])
 
     def _number(self, text: str) -> str:
         return text.strip().splitlines()[-1].partition(";")[0] if text.strip() else ""

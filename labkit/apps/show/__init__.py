@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from labkit.run.measuring import Point
     from labkit.store.campaign import Campaign
     from labkit.store.samples import Samples
+    from labkit.suites import Suite
     from labkit.suites.plan import Planned
 
 
@@ -109,6 +110,7 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
             "",
             f"{plural(len(rows), 'point')} × {plural(launches, 'launch')}; "
             f"at most {format_duration(longest)} of timed iterations.",
+            *_sessions(effort),
             f"Samples: {sample_volume.told(size)}.",
             "Starts of a launch, in the order of the first launch:",
             "",
@@ -117,7 +119,13 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
     )
 
 
-def suite(planned: Sequence[Planned], seed: int | None) -> str:
+def _sessions(effort: Effort) -> list[str]:
+    """Return a line about the sessions of a measurement; none without a schedule."""
+    count, apart = effort.schedule
+    return [f"{plural(count, 'session')}, {format_duration(apart)} from one to the next."] if count > 1 else []
+
+
+def suite(planned: Sequence[Planned], planned_suite: Suite) -> str:
     """Return the notebooks of a suite in the order of execution: points, places, times and the source of the times."""
     from labkit.run import sample_volume  # 0.2 s
 
@@ -149,8 +157,9 @@ def suite(planned: Sequence[Planned], seed: int | None) -> str:
         f"campaigns, {missing - known} from their time cap. Starts and figures take extra time.",
         f"Samples: {sample_volume.told(sum(notebook.bytes for notebook in planned))}.",
     ]
-    if seed is not None:
-        lines.append(f"Swept notebooks run in random order, seed {seed}.")
+    lines += _sessions(planned_suite.effort)
+    if planned_suite.seed is not None:
+        lines.append(f"Swept notebooks run in random order, seed {planned_suite.seed}.")
     return "\n".join(lines)
 
 
