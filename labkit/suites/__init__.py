@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from labkit.errors import AbsentError, LabkitError
 from labkit.io import atomic, extras
 from labkit.point import doubts
+from labkit.point.spec import Effort
 from labkit.point.units import format_duration, plural
 from labkit.read import columnar
 from labkit.read.records import tables
@@ -185,8 +186,7 @@ def _go_through(
     last = suite.effort.schedule[0] - 1
     parts, present, begun = [dict.fromkeys((e.name for e in suite.order), 0) for _ in range(last + 1)], set(before), 0
     for entry in suite.order:
-        for point in _points(entry):
-            number = sessions.place(point[2], range(entry.launches), suite.effort)
+        for point, number in _placed(entry, suite.effort):
             parts[number][entry.name] += point not in present
             begun = max(begun, number + 1) if point in before else begun
             present.add(point)
@@ -211,10 +211,14 @@ def _go_through(
             finished += part[entry.name]
 
 
-def _points(entry: Entry) -> list[tuple[str, str, int]]:
-    """Return the points that a notebook asks for; none if its study cannot start."""
+def _placed(entry: Entry, effort: Effort) -> list[tuple[tuple[str, str, int], int]]:
+    """Return the points that a notebook asks for, each with its session; none if its study cannot start."""
     with suppress(LabkitError):
-        return [(p.spec.benchmark, p.fingerprint, p.launch) for p in entry.study().points]
+        study = entry.study()
+        number = [
+            sessions.place(launch, range(study.effort.launches), effort) for launch in range(study.effort.launches)
+        ]
+        return [((p.spec.benchmark, p.fingerprint, p.launch), number[p.launch]) for p in study.points]
     return []
 
 
