@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.read import columnar
-from labkit.store.campaign import Campaign
 from labkit.stats import sessions as grouping
+from labkit.store.campaign import Campaign
 
 EVERY = 8.0  # s between launches
 CORRELATION = 0.6  # of neighbouring launches of one session
@@ -93,7 +93,7 @@ def real(path: str) -> None:
         for launches, sessions in ((6, 1), (18, 1), (60, 1), (6, 6), (18, 6)):
             step = n // sessions if sessions > 1 else 0
             each = launches // sessions
-            begins = range(0, (step if step else n) - each + 1)
+            begins = range((step if step else n) - each + 1)
             places = np.array([[b + s * step + k for s in range(sessions) for k in range(each)] for b in begins])
             number = np.repeat(np.arange(sessions), each).astype(np.intp)
             if len(places) < 10:
