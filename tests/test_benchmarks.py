@@ -29,9 +29,10 @@ from labkit.benchmarks import (
     StartBenchmark,
     ToolBenchmark,
 )
-from labkit.benchmarks.mpi import InFlight, Root
+from labkit.benchmarks.mpi import InFlight
 from labkit.benchmarks.mpi._one_sided import Atomic
 from labkit.errors import LaunchError, SpecError
+from labkit.options.ranks import Root
 from labkit.point import units
 from labkit.point.spec import Effort, Spec, has
 
@@ -98,7 +99,7 @@ def test_a_misspelt_option_is_an_error_of_its_benchmark() -> None:
     assert has(spec.options, InFlight)
     assert not has(spec.options, Root)
     assert spec.of(InFlight).options.window == 64
-    with pytest.raises(SpecError, match=r"mpi.bandwidth has no options of labkit.benchmarks.mpi.Root"):
+    with pytest.raises(SpecError, match=r"mpi.bandwidth has no options of labkit.options.ranks.Root"):
         spec.of(Root)
     with pytest.raises(dataclasses.FrozenInstanceError):
         Spec(benchmark="mpi.bandwidth", options={"window": 4}).of(InFlight).options.window = 5  # type: ignore[misc]

@@ -26,10 +26,10 @@ from labkit.run.launchers._files import file as launcher_file
 from labkit.run.launchers._placement import cores
 from labkit.worker import adapters
 
-OPENMPI = Launcher("openmpi", "mpirun", "Open MPI 4.1.4", (4, 1, 4), openmpi)
-MPICH = Launcher("mpich", "/opt/none/bin/mpiexec", "MPICH 5.0.2", (5, 0, 2), mpich)
-INTEL = Launcher("intelmpi", "/opt/none/bin/mpiexec", "Intel MPI 2021.11.0", (2021, 11, 0), intelmpi)
-SRUN = Launcher("srun", "srun", "Open MPI 5.0.11", (5, 0, 11), srun, of=OPENMPI, kind="openmpi")
+OPENMPI = Launcher("openmpi", "mpirun", "Open MPI 4.1.4", (4, 1, 4), launcher_file("openmpi"))
+MPICH = Launcher("mpich", "/opt/none/bin/mpiexec", "MPICH 5.0.2", (5, 0, 2), launcher_file("mpich"))
+INTEL = Launcher("intelmpi", "/opt/none/bin/mpiexec", "Intel MPI 2021.11.0", (2021, 11, 0), launcher_file("intelmpi"))
+SRUN = Launcher("srun", "srun", "Open MPI 5.0.11", (5, 0, 11), launcher_file("srun"), of=OPENMPI, kind="openmpi")
 
 FIVE = {"version": (5, 0, 11)}
 PMIX = {"library": "openmpi", "pmi": ("none", "pmi2", "pmix", "pmix_v4"), **FIVE}
@@ -355,7 +355,11 @@ def test_srun_counts_inside_a_job_or_by_name(tmp_path: Path, monkeypatch: pytest
         assert list(launchers)[-1] != "srun" or inside
     alone, other = launch.get("srun"), launch.get(f"srun@{mpirun}")
     assert (alone.library, alone.kind, alone.pmi) == ("MPICH 4.2.1", "mpich", ("none", "pmi2", "pmix", "pmix_v4"))
-    assert (other.name, other.library, other.module) == (f"srun@openmpi@{mpirun}", "Open MPI 5.0.7", srun)
+    assert (other.name, other.library, other.module) == (
+        f"srun@openmpi@{mpirun}",
+        "Open MPI 5.0.7",
+        launcher_file("srun"),
+    )
     assert alone.environment(Placement.of(Spec(benchmark="mpi.latency"), alone)) == {}
     assert "--mpi=pmix" in other.command(Placement.of(Spec(benchmark="mpi.latency"), other), [])
 

@@ -15,7 +15,7 @@ from labkit.errors import LaunchError, SpecError
 from labkit.point.spec import Effort, Spec, sweep
 from labkit.run import launch, measuring, retry, runner, schedule
 from labkit.run.launch import Launcher
-from labkit.run.launchers import mpich, openmpi
+from labkit.run.launchers._files import file as launcher_file
 from labkit.run.measuring import Failure, Point, Progress
 from labkit.store.campaign import Campaign
 
@@ -25,8 +25,8 @@ SETTINGS = {"launcher": ["openmpi", "mpich"], "transport": ["shm", "tcp"], "env.
 @pytest.fixture(autouse=True)
 def two_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     launchers = {
-        "openmpi": Launcher("openmpi", "/opt/none/mpirun", "Open MPI 4.1.4", (4, 1, 4), openmpi),
-        "mpich": Launcher("mpich", "/opt/none/bin/mpiexec", "MPICH 5.0.2", (5, 0, 2), mpich),
+        "openmpi": Launcher("openmpi", "/opt/none/mpirun", "Open MPI 4.1.4", (4, 1, 4), launcher_file("openmpi")),
+        "mpich": Launcher("mpich", "/opt/none/bin/mpiexec", "MPICH 5.0.2", (5, 0, 2), launcher_file("mpich")),
     }
     monkeypatch.setattr(launch, "installed", lambda: launchers)
 

@@ -37,7 +37,8 @@ from labkit.benchmarks._kinds import (
 )
 from labkit.benchmarks.simulated import Simulation
 from labkit.errors import SpecError, unknown_name
-from labkit.point.spec import Effort, Given, Spec, validated
+from labkit.options.ranks import Cadence, Threads
+from labkit.point.spec import Effort, Given, Spec, has, validated
 from labkit.point.units import KiB, format_size
 
 if TYPE_CHECKING:
@@ -286,12 +287,12 @@ def typed(spec: Spec) -> Spec:
 
 def threads(spec: Spec) -> int:
     """Threads of a rank, each of which does the same; one where the benchmark has no such option."""
-    return int(spec.values.get("threads") or 1)
+    return (has(spec.options, Threads) and spec.options.threads) or 1
 
 
 def cadence(spec: Spec) -> str:
     """How iterations follow one another: the option of that name, or that of the benchmark."""
-    return str(spec.values.get("cadence") or get(spec.benchmark).cadence)
+    return (has(spec.options, Cadence) and spec.options.cadence) or get(spec.benchmark).cadence
 
 
 def label(spec: Spec) -> str:

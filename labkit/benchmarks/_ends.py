@@ -21,6 +21,7 @@ class Ends:
     sockets : whether messages go through sockets of the kernel, where a receiver sleeps until one arrives.
     datagrams : whether these sockets are of UDP; else they are of TCP.
     one_call : whether the sender makes one system call for each message, which bounds the bandwidth inside a host.
+    several : whether several hosts send to one.
     request : whether the first crossing of the path is a request, so that only the answer carries the bytes.
     """
 
@@ -30,4 +31,5 @@ class Ends:
     sockets: bool = False
     datagrams: bool = False
     one_call: bool = False
+    several: bool = False
     request: bool = False

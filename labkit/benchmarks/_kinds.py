@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, data
 
 from labkit.benchmarks._ends import Ends
 from labkit.benchmarks.simulated import Simulation
-from labkit.point.spec import Effort, Scalar, Spec
+from labkit.options.ranks import OnGpu, Threads
+from labkit.point.spec import Effort, Scalar, Spec, has
 from labkit.point.units import MiB
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Benchmark(Generic[Options]):
     loop : whether ``osu_mean`` holds the time of the whole loop over its iterations, clock reads included.
     ends : where the ends of its tools run, and what their messages go through.
     pgas : whether its ranks use OpenSHMEM or coarrays.
+    every_time : whether its numbers need each time of each rank, so that all are kept of any number of ranks.
     equivalents : tests of the OSU and Intel benchmarks that are the same → options that make the benchmark equal them.
     converted : for equivalents that count differently, from the spec: factors from their `size` and metrics to ours.
     unlike : for equivalents that are not quite the same, the difference as a sentence; converted numbers carry it.
@@ -99,6 +101,8 @@ class Benchmark(Generic[Options]):
     runner: ClassVar[Runner] = ""  # measures it, see labkit.run.runner
     by_size: ClassVar[bool] = False  # whether the size decides what serves a point: a tool, or the jobs
     own_start: ClassVar[bool] = False  # whether each point has a start of its own
+    most: ClassVar[int | None] = None  # iterations that nothing else limits; None for those of the stop rule
+    counts_messages: ClassVar[bool] = False  # whether each run counts the messages between its ranks
 
     title: str
     metrics: Mapping[str, Callable[[Spec[Options]], float]]
@@ -126,6 +130,7 @@ class Benchmark(Generic[Options]):
     loop: bool = field(default=False, init=False)
     ends: Ends = field(default=Ends(), init=False)
     pgas: bool = field(default=False, init=False)
+    every_time: bool = field(default=False, init=False)
     equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
     converted: Mapping[str, Callable[[Spec[Options]], Mapping[str, float]]] = field(default_factory=dict, init=False)
     unlike: Mapping[str, str] = field(default_factory=dict, init=False)
@@ -156,6 +161,27 @@ class Benchmark(Generic[Options]):
     def start(self, spec: Spec[Options]) -> str:
         """A word that points have in common if one start can measure them, as far as the benchmark decides."""
         return "" if self.mpi else spec.benchmark
+
+    @property
+    def one_flow(self) -> bool:
+        """Whether its payload crosses one link, in one direction at a time."""
+        pair = self.ranks in ((1, 1), (2, 2)) and not self.ends.several
+        return pair and (self.crossings > 0 or self.directions == 1)
+
+    def rows(self, spec: Spec[Options]) -> int:
+        """Times that an iteration leaves; 0 where a tool reports values."""
+        return 0
+
+    def sent(self, spec: Spec[Options]) -> int | None:
+        """Least number of bytes that a rank sends in messages in an iteration; None if unknown.
+
+        Bytes of files, and those of a program's start, are not messages.
+        """
+        return None
+
+    def on_gpu(self, spec: Spec[Options]) -> bool:
+        """Whether a point depends on the models of this machine's GPUs."""
+        return False
 
     @property
     def sampled(self) -> tuple[str, str]:
@@ -303,6 +329,25 @@ class KernelBenchmark(RankBenchmark[Options]):
     work: Callable[[Spec[Options]], Mapping[str, Any]] = lambda spec: {}
     every_time: bool = False
 
+    def rows(self, spec: Spec[Options]) -> int:
+        """As in `Benchmark`: one of each rank that times, and of each of its threads."""
+        timing = sum(bool(self.active(spec, rank)) for rank in range(spec.ranks))
+        return timing * max(1, spec.options.threads if has(spec.options, Threads) else 1)
+
+    def sent(self, spec: Spec[Options]) -> int | None:
+        """As in `Benchmark`: those of its messages, if any rank receives one."""
+        size = self.buffers(spec)[0]
+        return size * self.window(spec) if not size or self._received(spec) else None
+
+    def _received(self, spec: Spec[Options]) -> bool:
+        """Whether any rank receives data in an iteration."""
+        import numpy as np  # 0.1 s
+
+        item = np.dtype(self.dtype(spec))
+        smallest = spec.replace(size=min(spec.size, item.itemsize))  # who receives does not depend on the size
+        empty = np.zeros(self.buffers(smallest)[0] // item.itemsize, item)
+        return any(self.expected(smallest, rank, lambda _: empty) is not None for rank in range(spec.ranks))
+
 
 @_kind
 class ApplicationBenchmark(KernelBenchmark[Options]):
@@ -315,6 +360,8 @@ class ApplicationBenchmark(KernelBenchmark[Options]):
     ----------
     wrong : what is wrong with the results (float64) of a run; empty if nothing is.
     """
+
+    counts_messages: ClassVar[bool] = True
 
     wrong: Callable[[Spec[Options], Values], str]
 
@@ -350,6 +397,9 @@ class OneSidedBenchmark(KernelBenchmark[Options]):
     exposed: Expected[Options]
     compares: bool = False
 
+    def _received(self, spec: Spec[Options]) -> bool:
+        return True  # the window of another rank
+
 
 @_kind
 class SymmetricBenchmark(KernelBenchmark[Options]):
@@ -384,9 +434,13 @@ class DeviceBenchmark(KernelBenchmark[Options]):
     memories: Callable[[Spec[Options], int], tuple[str, str]] = lambda spec, rank: ("device", "device")
     maps: Callable[[Spec[Options]], Literal["", "send", "recv"]] = lambda spec: ""
 
+    def on_gpu(self, spec: Spec[Options]) -> bool:
+        """As in `Benchmark`: unless the stand-in takes the place of a GPU."""
+        return spec.of(OnGpu).options.accelerator == "cuda"
+
     def start(self, spec: Spec[Options]) -> str:
         """As in `Benchmark`: ranks have the GPU, or the stand-in for one, from their start on."""
-        return f"{spec.family} on {spec.values['accelerator']}, MPI: {self.mpi}"
+        return f"{spec.family} on {spec.of(OnGpu).options.accelerator}, MPI: {self.mpi}"
 
 
 @_kind
@@ -396,9 +450,17 @@ class FileBenchmark(KernelBenchmark[Options]):
     Parameters
     ----------
     moves : whether an iteration reads from the file, writes to it, or does neither.
+    synced : when MPI_File_sync is called, as in "after every write"; empty if it is not.
+    dropped : whether the page cache is asked to forget the file before each iteration.
     """
 
     moves: Literal["read", "write", ""]
+    synced: Callable[[Spec[Options]], str] = lambda spec: ""
+    dropped: Callable[[Spec[Options]], bool] = lambda spec: False
+
+    def sent(self, spec: Spec[Options]) -> int | None:
+        """As in `Benchmark`: its bytes are those of files."""
+        return None
 
 
 @_kind
@@ -452,7 +514,9 @@ class InterferenceBenchmark(RankBenchmark[Options]):
     by: ClassVar[str] = "two jobs"
     runner: ClassVar[Runner] = "two jobs"
     by_size: ClassVar[bool] = True
+    most: ClassVar[int | None] = 100  # of the victim alone, and of the victim beside the aggressor
 
+    every_time: bool = field(default=True, init=False)
     victim: Callable[[Spec[Options], Sequence[str]], Spec]
     aggressor: Callable[[Spec[Options], Sequence[str]], Spec | None]
     flows: Callable[[Spec[Options], int, int], Sequence[tuple[Invocation, int, int]]]
@@ -462,3 +526,7 @@ class InterferenceBenchmark(RankBenchmark[Options]):
     def start(self, spec: Spec[Options]) -> str:
         """As in `Benchmark`: its victim has a start of its own."""
         return spec.benchmark
+
+    def rows(self, spec: Spec[Options]) -> int:
+        """As in `Benchmark`: of each rank of the victim, alone and beside the aggressor."""
+        return 2 * spec.ranks

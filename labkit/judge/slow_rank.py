@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from labkit import benchmarks
 from labkit.errors import DataError
-from labkit.point.spec import Spec
+from labkit.options.ranks import Root, Rotate, Timing
+from labkit.point.spec import Spec, has
 from labkit.point.units import format_number, format_share, plural
 from labkit.stats import across_ranks
 from labkit.store.samples import Samples
@@ -120,13 +121,15 @@ def slow_ranks(samples: Samples) -> SlowRanks:
 
 def _check(samples: Samples) -> None:
     """Refuse what cannot be read this way."""
-    spec, given = samples.spec, samples.spec.values
+    spec, given = samples.spec, samples.spec.options
+    whole = has(given, Timing) and given.timing == "total"
+    rotates = has(given, Rotate) and given.rotate
     wrong = ""
     if collective(spec.benchmark) not in WAITS:
         wrong = f"is no collective in which ranks wait for one another in a known way ({', '.join(WAITS)})"
     elif (len(samples.over.ranks) if samples.over else len(samples.time_ns)) != max(spec.ranks, 2) or not samples.n:
         wrong = f"has times of shape {samples.time_ns.shape}, but it needs those of {max(spec.ranks, 2)} ranks"
-    elif given.get("timing") == "total" or benchmarks.threads(spec) > 1 or given.get("rotate"):
+    elif whole or benchmarks.threads(spec) > 1 or rotates:
         wrong = "was measured with timing=total, threads or rotate, but each time must be of one rank, iteration, root"
     if wrong:
         raise DataError(f"'{spec}' {wrong}. Measure a collective with its defaults, such as mpi.allreduce.")
@@ -145,7 +148,7 @@ def _explanations(spec: Spec) -> list[dict[Runs, int]]:
 
     A set that several ranks explain equally well has -1.
     """
-    root = int(spec.values.get("root") or 0)
+    root = spec.options.root if has(spec.options, Root) else 0
     kinds = {WAITS[collective(spec.benchmark)], *([_everybody] if spec.size > _SMALL else [])}
     likely: dict[Runs, int] = {}
     alone: dict[Runs, int] = {}

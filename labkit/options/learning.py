@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from labkit.options.ranks import Cadence
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ranks:
@@ -21,7 +23,7 @@ class Ranks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call(Ranks):
+class Call(Cadence, Ranks):
     """Options of a call.
 
     Parameters

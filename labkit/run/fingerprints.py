@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from labkit import benchmarks, host, testbeds
-from labkit.benchmarks import DeviceBenchmark
 from labkit.host import allocation
 from labkit.point.spec import Effort, Spec
 from labkit.run import ignored_settings, launch, nodes, runner
@@ -88,7 +87,7 @@ def facts(spec: Spec, library: str) -> dict[str, str]:
 
 def _gpus(spec: Spec) -> dict[str, str]:
     """Models of this machine's GPUs, for a benchmark of these."""
-    if not isinstance(benchmarks.get(spec.benchmark), DeviceBenchmark) or spec.values.get("accelerator") != "cuda":
+    if not benchmarks.get(spec.benchmark).on_gpu(spec):
         return {}
     return {"gpu": ", ".join(sorted(set(host.gpus()))) or "none"}
 

@@ -27,7 +27,6 @@ from labkit.store.samples.facts import ELAPSED, EVIDENCE, START, VERIFIED, compl
 from labkit.testbeds import Testbed
 from labkit.tools import Place
 
-COUNT = 100  # iterations of each phase unless asked for
 LONGEST = 600.0  # s that an aggressor goes on at most, whatever becomes of who started it
 _ON = Effort(iterations=10**9, launches=1, warmup=0)
 _LOOK_S = 0.1
@@ -77,12 +76,12 @@ def pair_of(spec: Spec) -> InterferenceBenchmark:
 def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) -> None:
     """Run both phases of one point and write its samples file."""
     victim, others = split(point.spec, testbed)
-    warmup = pair_of(point.spec).warmup
+    benchmark = pair_of(point.spec)
     kept = effort.keep
     effort = replace(
         effort,
-        iterations=effort.iterations or COUNT,
-        warmup=warmup if effort.warmup is None else effort.warmup,
+        iterations=effort.iterations or benchmark.most,
+        warmup=benchmark.warmup if effort.warmup is None else effort.warmup,
         keep="all",  # both phases are compared by each time of each rank
     )
     order = ("alone", "beside") if point.launch % 2 == 0 else ("beside", "alone")

@@ -27,7 +27,6 @@ from labkit.run.launchers._files import (
     libraries,
     library_path,
     names,
-    own_library,
     programs,
     recognised,
     titled,
@@ -121,16 +120,17 @@ def installed() -> dict[str, Launcher]:
     folders = [str(Path(folder)) for folder in (str(Path(sys.executable).parent), *os.get_exec_path())]
     launchers: list[Launcher] = []
     for name in names():
-        if own_library(file(name)):
+        one = file(name)
+        if one.launcher is None:
             launchers += filter(None, [_search(name, folders)])
-        elif file(name).usable():
+        elif one.usable():
             with suppress(LaunchError):
-                launchers.append(file(name).launcher(None))
+                launchers.append(one.launcher(None))
 
     def order(launcher: Launcher) -> tuple[bool, int, int, str]:
         place = str(Path(launcher.program).parent)
         first = folders.index(place) if place in folders else len(folders)
-        return not own_library(launcher.module), first, launcher.order, launcher.name
+        return not launcher.module.own_library, first, launcher.order, launcher.name
 
     return {one.name: one for one in sorted(launchers, key=order)}
 
@@ -156,9 +156,8 @@ def get(name: str) -> Launcher:
         kind, place = "", name
     elif kind not in names() and name != "auto":
         raise unknown_name("launcher", name, ["auto", *names()])
-    if kind in names() and not own_library(file(kind)):
-        under_srun: Launcher = file(kind).launcher(get(place) if place else None)
-        return under_srun
+    if kind in names() and (any_library := file(kind).launcher):
+        return any_library(get(place) if place else None)
     if place:
         return _installed_at(kind.replace("auto", ""), Path(place))
     launchers = installed()
@@ -191,11 +190,10 @@ def eager_limits(kind: str, program: str, transport: str = "auto") -> list[eager
     One for each path; its value is None, and `source` says why, if it cannot be known.
     """
     paths = ("shm", "tcp") if transport == "auto" else (transport,)
-    module = file(kind) if kind in names() else None
-    if module is None or not hasattr(module, "eager_limits"):
+    read = file(kind).eager_limits if kind in names() else None
+    if read is None:
         return [eager.Variable("eager limit", None, f"labkit cannot read the settings of {kind}", one) for one in paths]
-    limits: list[eager.Variable] = module.eager_limits(program, paths)
-    return limits
+    return read(program, paths)
 
 
 def _why_broken(kinds: Iterable[str]) -> str:

@@ -8,10 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from labkit import benchmarks, testbeds, tools
-from labkit.benchmarks import ApplicationBenchmark, FileBenchmark, KernelBenchmark, OneSidedBenchmark
 from labkit.kernels import cuda
 from labkit.point.notes import FUNCTIONAL, Note, badge, note
 from labkit.point.spec import Effort, Spec
@@ -137,26 +134,17 @@ def sent(spec: Spec, facts: Mapping[str, Any], iterations: int) -> int | None:
     iterations : all that ran.
     """
     benchmark = benchmarks.get(spec.benchmark)
-    if isinstance(benchmark, ApplicationBenchmark):
+    if benchmark.counts_messages:
         pairs = COMMUNICATION.of(facts).get("pairs") or []
         return sum(int(row[3]) for row in pairs) * iterations or None
-    if not isinstance(benchmark, KernelBenchmark) or isinstance(benchmark, FileBenchmark):
-        return None
-    size, item = benchmark.buffers(spec)[0], np.dtype(benchmark.dtype(spec)).itemsize
-    smallest = spec.replace(size=min(spec.size, item))  # who receives does not depend on the size
-    if size and not isinstance(benchmark, OneSidedBenchmark) and not _received(smallest):
-        return None
-    return size * benchmark.window(spec) * iterations
+    each = _sent(spec)
+    return None if each is None else each * iterations
 
 
-@lru_cache(256)
-def _received(spec: Spec) -> bool:
-    """Return whether any rank receives data in an iteration."""
-    benchmark = benchmarks.get(spec.benchmark)
-    assert isinstance(benchmark, KernelBenchmark)
-    item = np.dtype(benchmark.dtype(spec))
-    empty = np.zeros(benchmark.buffers(spec)[0] // item.itemsize, item)
-    return any(benchmark.expected(spec, rank, lambda _: empty) is not None for rank in range(spec.ranks))
+@lru_cache(256)  # points of many sizes ask for many ranks
+def _sent(spec: Spec) -> int | None:
+    """Return the bytes that a rank sends in an iteration; None if unknown."""
+    return benchmarks.get(spec.benchmark).sent(spec)
 
 
 def crossed_interface(carried: int, least: int) -> bool | None:

@@ -19,9 +19,10 @@ from labkit.benchmarks import StartBenchmark
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, of_point
 from labkit.host import allocation
 from labkit.io import supervise
+from labkit.options.ranks import Timing
 from labkit.point import conditions, storage
 from labkit.point.notes import Note, badge, note
-from labkit.point.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec, has
 from labkit.point.units import KiB
 from labkit.run import bounds, launch, lines, paths, staging
 from labkit.run.point import Failure, Point
@@ -294,7 +295,7 @@ class Start:
         facts |= {name: self._ready[name] for name in _OF_LOOP if name in self._ready}
         facts |= {
             "library": point.library,
-            "timing": spec.values.get("timing") or "each",
+            "timing": spec.options.timing if has(spec.options, Timing) else "each",
             "cadence": benchmarks.cadence(spec),
             "fingerprint": point.fingerprint,
             "start": self._began.isoformat(timespec="milliseconds"),

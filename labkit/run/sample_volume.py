@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from labkit import benchmarks
-from labkit.benchmarks import InterferenceBenchmark, KernelBenchmark
 from labkit.errors import SpecError
-from labkit.point.spec import Effort, Spec
+from labkit.options.ranks import Timing
+from labkit.point.spec import Effort, Spec, has
 from labkit.point.units import MB, format_number
-from labkit.run.interference import COUNT
 from labkit.stats.across_ranks import OF_ITERATION, OF_RANK, PHASE
 from labkit.worker.retention import SAMPLED, SUSPECTS, WHOLE
 from labkit.worker.stop import MOST
@@ -44,16 +43,12 @@ def volume(spec: Spec, effort: Effort) -> Volume:
 
     Without an exact number of iterations a point has as many as the stop rule allows: the estimate is an upper end.
     """
-    benchmark = benchmarks.get(spec.benchmark)
-    if isinstance(benchmark, InterferenceBenchmark):
-        every = round(_EACH * 2 * spec.ranks * (effort.iterations or COUNT))
-        return Volume(every, 0, every)
-    if not isinstance(benchmark, KernelBenchmark):
+    benchmark, rows = benchmarks.get(spec.benchmark), _rows(spec.replace(size=0))
+    if not rows:
         return Volume(0, 0, 0)
-    iterations, phases = effort.iterations or MOST, 1 + len(benchmark.phases)
-    if spec.values.get("timing") == "total":
+    iterations, phases = effort.iterations or benchmark.most or MOST, 1 + len(benchmark.phases)
+    if has(spec.options, Timing) and spec.options.timing == "total":
         iterations = min(iterations, _CHUNKS)
-    rows = _rows(spec.replace(size=0))
     every = round(_EACH * rows * iterations * phases)
     if benchmark.every_time:
         return Volume(every, 0, every)
@@ -66,11 +61,8 @@ def volume(spec: Spec, effort: Effort) -> Volume:
 
 @lru_cache(maxsize=1024)
 def _rows(spec: Spec) -> int:
-    """Ranks that time, times their threads."""
-    benchmark = benchmarks.get(spec.benchmark)
-    assert isinstance(benchmark, KernelBenchmark)
-    timing = sum(bool(benchmark.active(spec, rank)) for rank in range(spec.ranks))
-    return timing * max(1, benchmarks.threads(spec))
+    """Times that an iteration leaves, which do not depend on the size."""
+    return benchmarks.get(spec.benchmark).rows(spec)
 
 
 def refuse(specs: Iterable[Spec], effort: Effort) -> None:

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from labkit import benchmarks
 from labkit.benchmarks import POISON, DeviceBenchmark
-from labkit.benchmarks.gpu import OnGpu
 from labkit.errors import KernelError
 from labkit.kernels import cuda, native
 from labkit.kernels.native import Native
-from labkit.point.spec import Spec
+from labkit.options.ranks import Gpus, OnGpu, Peer, Via
+from labkit.point.spec import Spec, has
 from labkit.worker import LACKING
 from labkit.worker.adapters import local_rank
 from labkit.worker.group import Alone, Together
@@ -45,9 +45,9 @@ class Devices:
         if "peer" in benchmark.memories(spec, self._ranks.rank):
             if device.count < 2:
                 return f"{LACKING}: {benchmark.name} needs two GPUs, but there is one. Leave this benchmark out."
-            if spec.values["peer_access"] and not device.reaches_peer():
+            if spec.of(Peer).options.peer_access and not device.reaches_peer():
                 return f"{LACKING}: {device.name} cannot access the next GPU's memory. Set peer_access=False."
-        if spec.values.get("via") == "direct" and not self._direct(spec):
+        if has(spec.options, Via) and spec.options.via == "direct" and not self._direct(spec):
             return (
                 f"{LACKING}: MPI cannot take this memory: it does not say that it is CUDA-aware. Set via=staged, or "
                 "use a CUDA-aware MPI."
@@ -58,7 +58,8 @@ class Devices:
         """The GPU of this rank for a point."""
         number = local_rank()
         local = self._ranks.rank if number is None else number
-        key = spec.of(OnGpu).options.accelerator, local if spec.values.get("gpus") == "each" else 0
+        each = has(spec.options, Gpus) and spec.options.gpus == "each"
+        key = spec.of(OnGpu).options.accelerator, local if each else 0
         if key not in self._open:
             self._open[key] = cuda.Device(self._engine.library, *key)
         return self._open[key]
@@ -80,9 +81,9 @@ class Devices:
 
     def _staged(self, spec: Spec) -> bool:
         """Whether labkit copies what MPI sends and receives; the same on all ranks."""
-        if self._mpi is None or "via" not in spec.values:
+        if self._mpi is None or not has(spec.options, Via):
             return False
-        via = spec.values["via"]
+        via = spec.options.via
         unaware = not self._takes_devices() or spec.of(OnGpu).options.accelerator == cuda.STAND_IN
         return bool(_kinds(spec) & {"device", "managed"}) and (via == "staged" or (via == "auto" and unaware))
 
@@ -102,7 +103,7 @@ class Devices:
         gpu = device.fields(itemsize=work.itemsize, rank=work.rank, ranks=work.ranks)
         more: dict[str, Any] = dict(work.more)
         if "peer" in buffers.kinds.values():
-            device.let_access(spec.values["peer_access"])
+            device.let_access(spec.of(Peer).options.peer_access)
             gpu.far_context = device.far_context
         if which := benchmark.maps(spec):
             gpu.remote = device.mapped(self._of_peer(device.exported(buffers.taken[which]), work.peer))
@@ -129,7 +130,7 @@ class Devices:
         """What the numbers of a point depend on."""
         device = self._device(spec)
         facts = {"gpu": device.name, "gpu_driver": f"CUDA {device.version}" if device.version else cuda.STAND_IN}
-        if self._mpi is not None and "via" in spec.values:
+        if self._mpi is not None and has(spec.options, Via):
             staged = "staged: labkit copies through pinned memory" if self._staged(spec) else "direct: MPI takes it"
             facts["gpu_path"] = staged if _kinds(spec) & {"device", "managed"} else "host memory"
             facts["gpu_mpi"] = "CUDA-aware" if self._takes_devices() else "not CUDA-aware"

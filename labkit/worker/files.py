@@ -7,18 +7,13 @@ import tempfile
 from labkit import benchmarks
 from labkit.benchmarks import FileBenchmark, ParallelFileBenchmark
 from labkit.errors import KernelError
+from labkit.options.ranks import Access, Folder
 from labkit.point import notes, storage
-from labkit.point.spec import Spec
-
-_SYNCED = {  # option sync → when MPI_File_sync is called
-    True: "after every write",
-    "each": "after every transfer",
-    "end": "after the last transfer",
-}
+from labkit.point.spec import Spec, has
 
 
 def _folder(spec: Spec) -> str:
-    return str(spec.values["directory"] or tempfile.gettempdir())
+    return spec.of(Folder).options.directory or tempfile.gettempdir()
 
 
 def _size(spec: Spec) -> int:
@@ -26,7 +21,8 @@ def _size(spec: Spec) -> int:
     benchmark = benchmarks.get(spec.benchmark)
     if isinstance(benchmark, ParallelFileBenchmark):
         return benchmark.file_size(spec)
-    return spec.size * (1 if spec.values.get("access") == "single" else spec.ranks)
+    alone = has(spec.options, Access) and spec.options.access == "single"
+    return spec.size * (1 if alone else spec.ranks)
 
 
 def unfit(spec: Spec) -> str:
@@ -52,10 +48,8 @@ def explain(spec: Spec, error: Exception) -> None:
 
 def facts(spec: Spec, benchmark: FileBenchmark) -> dict[str, notes.Scalar]:
     """Facts of a point, as `labkit.point.storage.Access.facts` has them."""
-    synced = _SYNCED.get(spec.values.get("sync"))
-    """Facts of a point, as `labkit.storage.Access.facts` has them."""
-    synced = _SYNCED.get(spec.values.get("sync"))
-    if spec.values.get("cache") == "drop":
+    synced = benchmark.synced(spec)
+    if benchmark.dropped(spec):
         access = storage.Access(page_cache="was asked to forget the files before each iteration", cached=False)
     elif benchmark.moves == "read":
         access = storage.Access(page_cache="answers the reads: the file was just written", cached=True)

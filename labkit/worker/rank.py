@@ -24,7 +24,8 @@ from labkit.benchmarks import (
 )
 from labkit.kernels import native, openshmem
 from labkit.kernels.loops import Loops, engine
-from labkit.point.spec import Spec
+from labkit.options.ranks import Binding, Buffers, Separate, Symmetric, Timing
+from labkit.point.spec import Spec, has
 from labkit.point.units import KiB
 from labkit.stats import across_ranks, clock_resolution
 from labkit.worker import ABSENT, LACKING, Frame, Plan, links
@@ -144,7 +145,7 @@ class Worker:
         if isinstance(benchmark, benchmarks.ApplicationBenchmark):
             from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
 
-            results = self._buffers["recv", bool(spec.values.get("hugepages"))]
+            results = self._buffers["recv", _huge(spec)]
             reason, _ = self._agreed(solution.wrong(spec, benchmark, results), True)
             if reason:
                 self.send("failed", index=index, reason=reason)
@@ -188,7 +189,7 @@ class Worker:
 
     def _impossible(self, spec: Spec, benchmark: KernelBenchmark) -> str:
         """Return why this engine, this MPI library or this machine cannot run a benchmark; empty if they can."""
-        synchronised = spec.values.get("cadence") == "synchronised"
+        synchronised = benchmarks.cadence(spec) == "synchronised"
         if not self._engine.has(benchmark.kernel) or (synchronised and not self._engine.has("clock_offset")):
             what = f"{benchmark.name} with cadence=synchronised" if synchronised else benchmark.name
             return f"{LACKING}: {what} needs the compiled kernels. Install a C compiler and run: {native.rebuild()}"
@@ -196,7 +197,7 @@ class Worker:
         if missing:
             library = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]
             return f"{ABSENT}: {library} has no {missing[0]}. Use a newer one, or leave this benchmark out."
-        if spec.values.get("binding") == "shmem4py":
+        if _binding(spec) == "shmem4py":
             from labkit.kernels import shmem_loops  # inside the function: few points need it
 
             if complaint := shmem_loops.absent():
@@ -223,7 +224,7 @@ class Worker:
         for spec in self._plan.specs:
             benchmark = benchmarks.get(spec.benchmark)
             if isinstance(benchmark, SymmetricBenchmark):
-                memory = spec.values.get("memory", "heap")
+                memory = _symmetric(spec)
                 messages = sum(benchmark.buffers(spec)) * benchmark.window(spec) + 2 * benchmark.work_array(spec)
                 needed[memory] = max(needed[memory], messages)
         names = openshmem.function_names(self._engine.library)
@@ -244,15 +245,12 @@ class Worker:
     @contextmanager
     def prepared(self, spec: Spec, benchmark: KernelBenchmark, **changes: Any) -> Iterator[tuple[native.Loop, Setting]]:
         """The kernel of a point and its setting; the kernel takes counts only."""
-        options = spec.values
-        values = {
-            "window": benchmark.window(spec),
-            "stride": spec.size if options.get("buffers") == "multiple" or benchmark.apart else 0,
-        } | changes
-        allocate = self._buffer(bool(options.get("hugepages")))
+        apart = benchmark.apart or (has(spec.options, Separate) and spec.options.buffers == "multiple")
+        values = {"window": benchmark.window(spec), "stride": spec.size if apart else 0} | changes
+        allocate = self._buffer(_huge(spec))
         if isinstance(benchmark, SymmetricBenchmark):
             assert self._openshmem is not None
-            allocate = self._openshmem.buffer(options.get("memory", "heap"))
+            allocate = self._openshmem.buffer(_symmetric(spec))
             values |= self._openshmem.fields
         buffers = None
         if isinstance(benchmark, DeviceBenchmark):
@@ -262,14 +260,14 @@ class Worker:
             setting = Setting(self.mpi, spec, benchmark, self.ranks.rank, allocate, **values)
             if self._devices is not None and buffers is not None and isinstance(benchmark, DeviceBenchmark):
                 self._devices.dress(setting, buffers, spec, benchmark)
-            engine, kernel = self._engine, benchmark.kernel
-            if options.get("binding") == "shmem4py":
+            engine, kernel, binding = self._engine, benchmark.kernel, _binding(spec)
+            if binding == "shmem4py":
                 from labkit.kernels import shmem_loops  # inside the function: few points need it
 
                 engine = shmem_loops.Loops(self.mpi)
-            elif options.get("binding", "c") != "c":
+            elif binding != "c":
                 engine = self._loops
-                if options["binding"] == "pickle":
+                if binding == "pickle":
                     kernel = f"{kernel}_pickle"
             yield engine.prepare(kernel, *setting.works), setting
         except Exception as error:  # nothing is freed: that would wait for the other ranks, and this one ends
@@ -284,8 +282,8 @@ class Worker:
 
     def _measure(self, index: int, spec: Spec, benchmark: KernelBenchmark) -> tuple[Kept, dict[str, Any]]:
         """Run timed chunks until the stop rule ends the point; return what rank 0 keeps, and facts."""
-        effort, ranks, options = self._plan.effort, self.ranks, spec.values
-        windowed, windows = options.get("cadence") == "synchronised", Windows(self.mpi, self._engine, ranks)
+        effort, ranks, options = self._plan.effort, self.ranks, spec.options
+        windowed, windows = benchmarks.cadence(spec) == "synchronised", Windows(self.mpi, self._engine, ranks)
         common = windowed or (self._several and isinstance(benchmark, ParallelFileBenchmark))
         with self.prepared(spec, benchmark, **({"ahead_ns": windows.ahead()} if common else {})) as (loop, setting):
             each = self._probe(loop, min(1, *benchmark.warmup))
@@ -298,7 +296,7 @@ class Worker:
             loop_ns: list[NDArray[np.int64]] = getattr(loop, "loop_ns", []) if benchmark.loop else []
             gathered: list[NDArray[np.int64]] = []
             count = stop.first(each)
-            single = options.get("timing") == "total"
+            single = has(options, Timing) and options.timing == "total"
             while count := ranks.bcast(count):
                 start = windows.start() if windowed else 0
                 ranks.barrier()
@@ -348,3 +346,18 @@ class Worker:
         began = perf_counter()
         loop(warmup, 1)
         return self.ranks.bcast(max(int((perf_counter() - began) / (warmup + 1) * 1e9), 1)) * 1e-9
+
+
+def _huge(spec: Spec) -> bool:
+    """Whether a point asks for huge pages."""
+    return has(spec.options, Buffers) and spec.options.hugepages
+
+
+def _binding(spec: Spec) -> str:
+    """What the loop of a point is written in."""
+    return spec.options.binding if has(spec.options, Binding) else "c"
+
+
+def _symmetric(spec: Spec) -> str:
+    """Where OpenSHMEM has the buffers of a point."""
+    return spec.options.memory if has(spec.options, Symmetric) else "heap"

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import benchmarks
 from labkit.benchmarks import (
     CollectiveBenchmark,
     FileBenchmark,
@@ -20,7 +21,23 @@ from labkit.benchmarks import (
 )
 from labkit.errors import KernelError
 from labkit.kernels import native
-from labkit.point.spec import Spec
+from labkit.options.ranks import (
+    Access,
+    Exposed,
+    Folder,
+    Forked,
+    Layout,
+    Operation,
+    Overlapping,
+    Place,
+    Root,
+    Rotate,
+    Source,
+    Targets,
+    Timing,
+    Topology,
+)
+from labkit.point.spec import Spec, has
 
 Allocate = Callable[[str, int], NDArray[np.uint8]]
 
@@ -60,10 +77,11 @@ class Setting:
         **changes: Any,
     ) -> None:
         self._mpi, self._spec, self._benchmark, self._rank = mpi, spec, benchmark, rank
-        self._options, self._allocate = spec.values, allocate
+        self._allocate = allocate
         self._free: list[Callable[[], object]] = []
         self.dtype = np.dtype(benchmark.dtype(spec))
-        self.gaps = 2 if self._options.get("layout", "contiguous") != "contiguous" else 1
+        options = spec.options
+        self.gaps = 2 if has(options, Layout) and options.layout != "contiguous" else 1
         sent, received = (size * self.gaps for size in benchmark.buffers(spec))
         buffers, self.window, self.stride = (window if stride else 1), window, stride * self.gaps
         self.sends: list[NDArray[np.uint8]] = []
@@ -75,8 +93,8 @@ class Setting:
         self.path, self.offset, self.folder = "", 0, ""
         self.mirrored: Mirrored | None = None  # what copies the buffers to and from device memory
         self.gpu: object = None  # what the kernel needs of it, which must live as long as the setting
-        self._fork(self._options.get("forked", 0))
-        for thread in range(self._options.get("threads", 1)):
+        self._fork(options.forked if has(options, Forked) else 0)
+        for thread in range(benchmarks.threads(spec)):
             suffix = f"-{thread}" if thread else ""
             self.sends.append(allocate(f"send{suffix}", max(sent * buffers, 1)))
             self.recvs.append(allocate(f"recv{suffix}", max(received * buffers, 1)))
@@ -97,8 +115,9 @@ class Setting:
 
     def _work(self, thread: int, changes: dict[str, Any]) -> native.Work:
         """The work of one thread."""
-        spec, benchmark, options = self._spec, self._benchmark, self._options
-        phases = 1 + (len(benchmark.phases) if options.get("overlap", True) else 0)
+        spec, benchmark, options = self._spec, self._benchmark, self._spec.options
+        computes = not has(options, Overlapping) or options.overlap
+        phases = 1 + (len(benchmark.phases) if computes else 0)
         common: dict[str, Any] = {
             "count": spec.size // self.dtype.itemsize,
             "itemsize": self.dtype.itemsize,
@@ -110,15 +129,15 @@ class Setting:
             "phases": phases,
             "rank": self._rank,
             "ranks": spec.ranks,
-            "timing": options.get("timing", "each"),
-            "isolated": options.get("cadence", benchmark.cadence) == "isolated",
+            "timing": options.timing if has(options, Timing) else "each",
+            "isolated": benchmarks.cadence(spec) == "isolated",
         }
         if self._mpi is None:
             return native.Work(comm=None, datatype=None, op=None, **common | changes, more=dict(benchmark.work(spec)))
         comm = self._comm(thread)
         active, peer = benchmark.active(spec, self._rank), benchmark.peer(spec, self._rank)
         datatype, count = self._datatype(common["count"])
-        any_source = options.get("source") == "any"
+        any_source = has(options, Source) and options.source == "any"
         files = isinstance(benchmark, FileBenchmark)  # the operation of these is none of MPI's
         more: dict[str, Any] = {
             "info": self._mpi.INFO_NULL,
@@ -127,9 +146,9 @@ class Setting:
             "source": self._mpi.ANY_SOURCE if any_source else peer,
             "right": (self._rank + 1) % spec.ranks,
             "left": (self._rank - 1) % spec.ranks,
-            "rotate": options.get("rotate", False),
+            "rotate": has(options, Rotate) and options.rotate,
             "overlap": phases > 1,
-            "tests": options.get("tests", 0),
+            "tests": options.tests if has(options, Overlapping) else 0,
             **self._pieces(count, datatype, comm),
             **dict(benchmark.work(spec)),
         }
@@ -148,24 +167,20 @@ class Setting:
             more["extra"] = self._compared = np.zeros(spec.size, np.uint8)
         if isinstance(benchmark, SymmetricBenchmark) and (size := benchmark.work_array(spec)):
             more |= {"extra": self._allocate("work", 2 * size), "turns": size}
-        if "buffers_in_turn" in options:
-            from labkit.benchmarks.mpi import buffer_reuse  # inside the function: one benchmark needs it
-
-            more["places"] = buffer_reuse.places(spec.of(buffer_reuse.Options))
-            more["nplaces"] = len(more["places"])
-        operation = None if files else getattr(self._mpi, options.get("operation", "sum").upper())
+        named = options.operation if has(options, Operation) else "sum"
+        operation = None if files else getattr(self._mpi, named.upper())
         values = common | {"comm": comm, "datatype": datatype, "count": count, "op": operation, "peer": peer}
-        values |= {"root": options.get("root", 0)} | self._in_place()
+        values |= {"root": options.root if has(options, Root) else 0} | self._in_place()
         overrides = {name: changes[name] for name in changes if name in native.Work.__dataclass_fields__}
         more |= {name: changes[name] for name in changes if name not in overrides}
         return native.Work(**values | overrides, more=more)
 
     def _comm(self, thread: int) -> Any:
         """Communicator of the ranks: a topology if the benchmark has neighbours; a duplicate for further threads."""
-        world, topology = self._mpi.COMM_WORLD, self._options.get("topology")
-        if topology == "cart":
-            return self._freed(world.Create_cart([self._spec.ranks], periods=[True]))
-        if topology == "graph":
+        world, options = self._mpi.COMM_WORLD, self._spec.options
+        if has(options, Topology):
+            if options.topology == "cart":
+                return self._freed(world.Create_cart([self._spec.ranks], periods=[True]))
             neighbours = list(self._benchmark.peers(self._spec, self._rank))
             return self._freed(world.Create_dist_graph_adjacent(neighbours, neighbours))
         return self._freed(world.Dup()) if thread else world
@@ -177,7 +192,7 @@ class Setting:
 
     def _datatype(self, count: int) -> tuple[Any, int]:
         """Datatype and number of elements of one message."""
-        mpi, options = self._mpi, self._options
+        mpi, options = self._mpi, self._spec.options
         types = {
             "uint8": mpi.CHAR,
             "float32": mpi.FLOAT,
@@ -186,10 +201,10 @@ class Setting:
             "int64": mpi.INT64_T,
         }
         element = types[self.dtype.name]
-        if self.gaps == 1:
+        if not has(options, Layout) or self.gaps == 1:
             return element, count
-        block, blocks = options["block"], self._spec.size // options["block"]
-        if options["layout"] == "vector":
+        block, blocks = options.block, self._spec.size // options.block
+        if options.layout == "vector":
             blocks_type = element.Create_vector(blocks, block, 2 * block)
         else:
             blocks_type = element.Create_indexed([block] * blocks, [2 * block * k for k in range(blocks)])
@@ -214,9 +229,10 @@ class Setting:
     @property
     def placed(self) -> int | None:
         """Offset of this rank's data in the receive buffer, in B; None if the call does not work in place."""
-        if not isinstance(self._benchmark, CollectiveBenchmark) or not self._options.get("in_place"):
-            return None
-        return self._benchmark.placed(self._spec, self._rank)
+        options = self._spec.options
+        if isinstance(self._benchmark, CollectiveBenchmark) and has(options, Place) and options.in_place:
+            return self._benchmark.placed(self._spec, self._rank)
+        return None
 
     def _in_place(self) -> dict[str, Any]:
         """MPI_IN_PLACE as the buffer that an in-place call does not use."""
@@ -226,9 +242,10 @@ class Setting:
 
     def _window(self, comm: Any) -> dict[str, Any]:
         """A window over its own memory, and the displacement of this rank's part in each target's window."""
-        mpi, spec, kind = self._mpi, self._spec, self._options.get("memory", "allocate")
+        mpi, spec, options = self._mpi, self._spec, self._spec.options
+        kind = options.memory if has(options, Exposed) else "allocate"
         buffers = self.window if self.stride else 1
-        parts = spec.ranks if self._options.get("targets") == "all" else 1
+        parts = spec.ranks if has(options, Targets) and options.targets == "all" else 1
         size = max(spec.size * buffers * parts, 8)
         if kind == "allocate":
             window = mpi.Win.Allocate(size, 1, mpi.INFO_NULL, comm)
@@ -291,7 +308,8 @@ class Setting:
         with open(self.path, "rb") as file:  # noqa: PTH123
             blocks = np.frombuffer(file.read(), np.uint8).reshape(-1, self._spec.size)
         matches = [block for block in blocks if np.array_equal(block, pattern.view(np.uint8))]
-        shared = self._options["pointer"] == "shared"  # any order will do
+        options = self._spec.options
+        shared = has(options, Access) and options.pointer == "shared"  # any order will do
         return matches[0] if shared and matches else blocks[0 if shared else self.offset // self._spec.size]
 
     def _file(self, comm: Any) -> dict[str, Any]:
@@ -302,9 +320,10 @@ class Setting:
 
         from labkit.io.supervise.leftovers import RANKS
 
-        mpi, options, spec = self._mpi, self._options, self._spec
-        alone = options.get("access") == "single" or options.get("pointer") == "private"
-        folder, prefix = options["directory"] or tempfile.gettempdir(), f"{RANKS}{socket.gethostname()}-"
+        mpi, options, spec = self._mpi, self._spec.options, self._spec
+        alone = has(options, Access) and (options.access == "single" or options.pointer == "private")
+        folder = spec.of(Folder).options.directory or tempfile.gettempdir()
+        prefix = f"{RANKS}{socket.gethostname()}-"
         for leftover in glob.glob(os.path.join(folder, f"{prefix}*")):  # noqa: PTH118, PTH207
             if not os.path.exists(f"/proc/{leftover.rpartition('-')[2]}"):  # noqa: PTH110 (its rank was killed)
                 with suppress(OSError):

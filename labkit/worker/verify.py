@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from labkit import benchmarks
 from labkit.benchmarks import POISON, KernelBenchmark, OneSidedBenchmark
 from labkit.kernels import native
-from labkit.point.spec import Spec
+from labkit.options.ranks import Folder, Layout, Place, Rotate, Timing
+from labkit.point.spec import Spec, has
 from labkit.point.units import KiB, MiB
 from labkit.worker import group
 from labkit.worker.setting import Setting, packed
@@ -47,15 +48,15 @@ def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[st
         return parallel.verify(worker, spec, benchmark)
     if spec.size == 0:
         return "", False
-    if "directory" in spec.values:
+    if has(spec.options, Folder):
         from labkit.worker import files
 
         complaint = files.unfit(spec)
         if worker.ranks.any([bool(complaint)])[0]:
             return complaint, False
-    if "timing" in spec.values:
+    if has(spec.options, Timing):
         spec = _with(spec, timing="each")
-    if spec.values.get("rotate"):
+    if has(spec.options, Rotate) and spec.options.rotate:
         cases = [_with(spec, rotate=False, root=root) for root in sorted({0, spec.ranks - 1})]
     else:
         cases = [spec, spec]
@@ -70,13 +71,14 @@ def _with(spec: Spec, **changes: object) -> Spec:
 
 def _round(worker: Prepares, spec: Spec, benchmark: KernelBenchmark, iteration: int) -> tuple[str, bool]:
     """Run one iteration on a pattern in poisoned buffers; return what was wrong, and whether anything was compared."""
-    rank, options = worker.ranks.rank, spec.values
+    rank, options = worker.ranks.rank, spec.options
+    block = options.block if has(options, Layout) else 1
     largest = max(*benchmark.buffers(spec), spec.size, 1)
     window = max(1, min(benchmark.window(spec), VERIFY_ROOM // largest))
     stride = spec.size if benchmark.window(spec) > 1 or benchmark.apart else 0
     complaint, compared = "", False
     changes: dict[str, int] = {}
-    if options.get("in_place"):
+    if has(options, Place) and options.in_place:
         changes["overlap"] = 0  # a second call would start from the result of the first
     with worker.prepared(spec, benchmark, window=window, stride=stride, isolated=1, **changes) as (loop, setting):
         factor = setting.gaps * (window if stride else 1)
@@ -99,9 +101,9 @@ def _round(worker: Prepares, spec: Spec, benchmark: KernelBenchmark, iteration: 
         for thread, recv in enumerate(setting.recvs):
 
             def pattern(other: int, thread: int = thread) -> NDArray[Any]:
-                return packed(full_pattern(other, thread), setting.gaps, options.get("block", 1))
+                return packed(full_pattern(other, thread), setting.gaps, block)
 
-            result = packed(setting.result(recv[:received], pattern(rank)), setting.gaps, options.get("block", 1))
+            result = packed(setting.result(recv[:received], pattern(rank)), setting.gaps, block)
             pairs = [(result, benchmark.expected(spec, rank, pattern))]
             if isinstance(benchmark, OneSidedBenchmark) and setting.exposed is not None:
                 pairs.append((setting.exposed, benchmark.exposed(spec, rank, pattern)))

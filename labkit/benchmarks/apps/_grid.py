@@ -5,8 +5,8 @@ from itertools import product
 from math import prod
 from typing import Protocol
 
-from labkit.benchmarks.mpi import Buffers
 from labkit.benchmarks.mpi.stencil import sides
+from labkit.options.ranks import Buffers
 from labkit.point.spec import Spec
 
 Place = tuple[int, int, int]

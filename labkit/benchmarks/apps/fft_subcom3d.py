@@ -19,13 +19,14 @@ from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.apps import _grid
 from labkit.benchmarks.mpi import Values
 from labkit.benchmarks.simulated import Iteration, Rank, Simulation
+from labkit.options.ranks import Cadence
 from labkit.point.spec import Spec
 
 PAPER = 10_000  # B between two ranks
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_grid.Grid):
+class Options(Cadence, _grid.Grid):
     """Options of apps.fft_subcom3d.
 
     Parameters

@@ -27,6 +27,7 @@ from labkit.benchmarks.apps._grid import place as place
 from labkit.benchmarks.apps._grid import shape as shape
 from labkit.benchmarks.mpi import Values
 from labkit.benchmarks.simulated import Iteration, Rank, Simulation
+from labkit.options.ranks import Cadence
 from labkit.point.spec import Spec
 
 LARGEST = 2**31 - 1  # B of a message, and messages' places in units of the size
@@ -38,7 +39,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_grid.Grid):
+class Options(Cadence, _grid.Grid):
     """Options of apps.halo3d26.
 
     Parameters

@@ -12,7 +12,7 @@ from math import isqrt, log, prod
 from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.benchmarks.compute._ft_checksums import CHECKSUMS
-from labkit.benchmarks.mpi import Buffers
+from labkit.options.ranks import Buffers
 from labkit.point.spec import Spec
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ import numpy as np
 from labkit import stats
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
-from labkit.benchmarks.mpi import Buffers
 from labkit.benchmarks.mpi.stencil import sides
+from labkit.options.ranks import Buffers
 from labkit.point.spec import Spec
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from labkit.benchmarks.mpi import Buffers, Values, combined, pieces
+from labkit.benchmarks.mpi import Values, combined, pieces
+from labkit.options.ranks import Buffers, Exposed
 from labkit.point.spec import Spec, has
 
 PATTERNS = (
@@ -26,7 +27,7 @@ _SUMMED = "float64"  # GPCNeT adds up doubles
 
 
 @dataclass(frozen=True, kw_only=True)
-class Windows(Buffers):
+class Windows(Exposed, Buffers):
     """Options of the windows of one-sided calls.
 
     Parameters

@@ -6,24 +6,11 @@ GPU.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from labkit.benchmarks import DeviceBenchmark
+from labkit.options.ranks import OnGpu
 from labkit.point.spec import Spec
-
-Accelerator = Literal["cuda", "stand-in"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OnGpu:
-    """Options of every benchmark of a GPU.
-
-    Parameters
-    ----------
-    accelerator : an NVIDIA GPU by its driver (`cuda`), or a `stand-in` in host memory, which only tests the code.
-    """
-
-    accelerator: Accelerator = "cuda"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import DeviceBenchmark
-from labkit.benchmarks.gpu import OnGpu
 from labkit.benchmarks.mpi import Values, first_half, from_active, from_peer
+from labkit.options.ranks import Gpus, OnGpu
 from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(OnGpu):
+class Options(Gpus, OnGpu):
     """Options of gpu.ipc_copy.
 
     Parameters

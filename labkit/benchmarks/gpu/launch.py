@@ -5,7 +5,7 @@ The call returns before the kernel runs: a program that launches many kernels pa
 """
 
 from labkit.benchmarks import DeviceBenchmark
-from labkit.benchmarks.gpu import OnGpu
+from labkit.options.ranks import OnGpu
 
 BENCHMARK = DeviceBenchmark(
     title="launch of an empty kernel",

@@ -8,42 +8,35 @@ from typing import Any, Literal
 
 from labkit import benchmarks
 from labkit.benchmarks import DeviceBenchmark, KernelBenchmark
-from labkit.benchmarks.gpu import OnGpu
+from labkit.options.ranks import Cadence, Gpus, OnGpu, Operation, Root, Timing, Via
 from labkit.point.spec import Spec, has
 
 Kind = Literal["device", "managed", "pinned", "host"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Buffers(OnGpu):
+class Buffers(Via, Gpus, OnGpu):
     """Options of MPI calls with memory of GPUs.
 
     Parameters
     ----------
     memory : of all buffers, or of rank 0's where there are two ranks: `device`, `managed`, page-locked memory of the
         host (`pinned`), or pageable memory of the `host`.
-    via : what gets the buffers: MPI itself (`direct`), or labkit's copies through page-locked memory (`staged`); `auto`
-        is direct with a CUDA-aware MPI.
-    gpus : `each` rank of a host uses its own GPU, or all use `one`.
     """
 
     memory: Kind = "device"
-    via: Literal["auto", "direct", "staged"] = "auto"
-    gpus: Literal["each", "one"] = "each"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair(Buffers):
+class Pair(Timing, Buffers):
     """Options of messages between two ranks.
 
     Parameters
     ----------
     peer_memory : of rank 1's buffers, as `memory`.
-    timing : `each` iteration by its own pair of clock reads, or `total` time around the loop.
     """
 
     peer_memory: Kind = "device"
-    timing: Literal["each", "total"] = "each"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +52,7 @@ class Window(Pair):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collective(Buffers):
+class Collective(Cadence, Buffers):
     """Options of a collective.
 
     Parameters
@@ -71,19 +64,12 @@ class Collective(Buffers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rooted(Collective):
-    """Options of a collective with a root.
-
-    Parameters
-    ----------
-    root : rank that sends to all, or receives from all.
-    """
-
-    root: int = 0
+class Rooted(Root, Collective):
+    """Options of a collective with a root."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reduction(Collective):
+class Reduction(Operation, Collective):
     """Options of a collective that computes.
 
     Parameters
@@ -108,7 +94,7 @@ def _memories(spec: Spec[Buffers], rank: int) -> tuple[str, str]:
 
 def _allowed(spec: Spec[Buffers]) -> str:
     options = spec.options
-    if has(options, Rooted) and not 0 <= options.root < spec.ranks:
+    if has(options, Root) and not 0 <= options.root < spec.ranks:
         return f"root={options.root}, but there are ranks 0 to {spec.ranks - 1}. Set root=0."
     if has(options, Window) and not 1 <= options.window <= 65536:
         return f"window={options.window}, but it must be 1 to 65536. Set window=64."

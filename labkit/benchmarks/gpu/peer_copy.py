@@ -9,18 +9,12 @@ clock. It needs two GPUs.
 from dataclasses import dataclass
 
 from labkit.benchmarks.gpu import Copies, copying
+from labkit.options.ranks import Peer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Copies):
-    """Options of gpu.peer_copy.
-
-    Parameters
-    ----------
-    peer_access : let the first GPU access the memory of the second one directly.
-    """
-
-    peer_access: bool = True
+class Options(Peer, Copies):
+    """Options of gpu.peer_copy."""
 
 
 BENCHMARK = copying(

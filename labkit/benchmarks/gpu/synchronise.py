@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import DeviceBenchmark
-from labkit.benchmarks.gpu import OnGpu
+from labkit.options.ranks import OnGpu
 
 WAITS = ("stream", "context", "event")
 

@@ -7,50 +7,29 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit.options import ranks
+from labkit.options.ranks import (
+    Buffers,
+    Cadence,
+    Layout,
+    Operation,
+    Overlapping,
+    Place,
+    Root,
+    Rotate,
+    Separate,
+    Source,
+    Threads,
+    Timing,
+)
 from labkit.point.spec import Spec, has
 
 Values = NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Buffers:
-    """Options of every benchmark between ranks.
-
-    Parameters
-    ----------
-    hugepages : ask for huge pages for the message buffers.
-    """
-
-    hugepages: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timed(Buffers):
-    """Options of every benchmark whose loop may be timed as a whole.
-
-    Parameters
-    ----------
-    timing : `each` iteration by its own pair of clock reads, or `total` time around the loop.
-    threads : threads per rank that do the same at once, each with its own communicator (MPI_THREAD_MULTIPLE).
-    """
-
-    timing: Literal["each", "total"] = "each"
-    threads: int = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """Options of messages that need not be contiguous.
-
-    Parameters
-    ----------
-    layout : `contiguous`, or blocks with gaps of the same length between them, described by MPI_Type_vector or
-        MPI_Type_indexed.
-    block : size of a block, B.
-    """
-
-    layout: Literal["contiguous", "vector", "indexed"] = "contiguous"
-    block: int = 8
+class Timed(Threads, Timing, Buffers):
+    """Options of every benchmark whose loop may be timed as a whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +45,7 @@ class InFlight:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Binding:
+class Binding(ranks.Binding):
     """Options of loops that mpi4py has too.
 
     Parameters
@@ -78,57 +57,23 @@ class Binding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Root:
-    """Options of messages from or to one rank.
-
-    Parameters
-    ----------
-    root : rank that sends to all, or receives from all.
-    """
-
-    root: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
 class TwoRanks(Layout, Timed):
     """Options of messages between two ranks."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FromAny(TwoRanks):
-    """Options of messages between two ranks whose receiver may not name the sender.
-
-    Parameters
-    ----------
-    source : receive from the `specific` peer, or from `any` rank (MPI_ANY_SOURCE).
-    """
-
-    source: Literal["specific", "any"] = "specific"
+class FromAny(Source, TwoRanks):
+    """Options of messages between two ranks whose receiver may not name the sender."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window(InFlight, TwoRanks):
-    """Options of windows of messages.
-
-    Parameters
-    ----------
-    buffers : one `single` buffer for all messages of a window, or `multiple`, as osu_bw -b.
-    """
-
-    buffers: Literal["single", "multiple"] = "single"
+class Window(Separate, InFlight, TwoRanks):
+    """Options of windows of messages."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collective(Timed):
-    """Options of every collective.
-
-    Parameters
-    ----------
-    cadence : `isolated` by a barrier after every iteration, `streaming` back to back, or `synchronised`: every
-        iteration starts at a moment agreed beforehand on synchronised clocks.
-    """
-
-    cadence: Literal["isolated", "streaming", "synchronised"] = "isolated"
+class Collective(Cadence, Timed):
+    """Options of every collective."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,27 +82,13 @@ class Moving(Layout, Collective):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InPlace(Moving):
-    """Options of a collective that can work in place.
-
-    Parameters
-    ----------
-    in_place : a rank's own data lie in its receive buffer already (MPI_IN_PLACE).
-    """
-
-    in_place: bool = False
+class InPlace(Place, Moving):
+    """Options of a collective that can work in place."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rooted(Root, Collective):
-    """Options of a collective with a root.
-
-    Parameters
-    ----------
-    rotate : make the next rank the root in every iteration.
-    """
-
-    rotate: bool = False
+class Rooted(Rotate, Root, Collective):
+    """Options of a collective with a root."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,48 +102,25 @@ class RootedInPlace(Rooted, InPlace):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Computing:
+class Computing(Operation):
     """Options of calls that compute.
 
     Parameters
     ----------
     datatype : type of the elements; the default is OSU's -T mpi_float.
-    operation : MPI_SUM and so on; the bitwise ones need whole numbers.
     """
 
     datatype: Literal["float32", "float64", "int32", "int64"] = "float32"
-    operation: Literal["sum", "prod", "max", "min", "band", "bor", "bxor"] = "sum"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reduction(Computing, Collective):
-    """Options of a collective that computes.
-
-    Parameters
-    ----------
-    in_place : a rank's own data lie in its receive buffer already (MPI_IN_PLACE).
-    """
-
-    in_place: bool = False
+class Reduction(Place, Computing, Collective):
+    """Options of a collective that computes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RootedReduction(Rooted, Reduction):
     """Options of a collective that computes for a root."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Overlapping:
-    """Options of requests that leave time to compute.
-
-    Parameters
-    ----------
-    overlap : compute between call and completion, as long as the pure request takes; False measures that alone.
-    tests : calls of MPI_Test spread over the computation, which let many libraries progress (osu_i* -t).
-    """
-
-    overlap: bool = True
-    tests: int = 0
 
 
 OPERATIONS: dict[str, Any] = {
@@ -244,12 +152,12 @@ def allowed(spec: Spec) -> str:
     options = spec.options
     if has(options, Root) and not 0 <= options.root < spec.ranks:
         return f"root={options.root}, but there are ranks 0 to {spec.ranks - 1}. Set root=0."
-    if has(options, Timed) and not 1 <= options.threads <= 64:
+    if has(options, Threads) and not 1 <= options.threads <= 64:
         return f"threads={options.threads}, but it must be 1 to 64. Set threads=1."
     if has(options, InFlight) and not 1 <= options.window <= 65536:
         return f"window={options.window}, but it must be 1 to 65536. Set window=64."
-    in_place = (has(options, InPlace) or has(options, Reduction)) and options.in_place
-    if has(options, Rooted) and options.rotate and in_place:
+    in_place = has(options, Place) and options.in_place
+    if has(options, Rotate) and options.rotate and in_place:
         return "rotate=True and in_place=True conflict: in-place data belong to one root. Set one of them to False."
     if has(options, Computing) and options.operation[0] == "b" and options.datatype.startswith("float"):
         return f"operation={options.operation} needs whole numbers. Set datatype=int32."
@@ -259,7 +167,7 @@ def allowed(spec: Spec) -> str:
         if has(options, Binding) and options.binding != "c":
             return "layout needs binding=c. Set binding=c, or layout=contiguous."
     apart = not has(options, Timed) or (options.timing == "each" and options.threads == 1)
-    if has(options, Collective) and options.cadence == "synchronised" and not apart:
+    if has(options, Cadence) and options.cadence == "synchronised" and not apart:
         return "cadence=synchronised needs one thread and timing=each. Set cadence=isolated."
     if has(options, Overlapping) and options.overlap and not apart:
         return "overlap needs timing=each and one thread. Set overlap=False."

@@ -8,8 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks import FileBenchmark
-from labkit.benchmarks.mpi import Buffers, Overlapping, Values
+from labkit.benchmarks.mpi import Values
 from labkit.benchmarks.mpi._forms import OVERLAP, PHASES, overlap_io
+from labkit.options import ranks
+from labkit.options.ranks import Buffers, Overlapping
 from labkit.point.spec import Scalar, Spec, has
 
 POINTERS = ("individual", "explicit", "shared")  # numbered as in kernels/file.c; the collective ones follow
@@ -18,20 +20,8 @@ _WORDS = {"individual": "Indv", "explicit": "Expl", "shared": "Shared", "private
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access(Buffers):
-    """Options of reading and writing.
-
-    Parameters
-    ----------
-    access : `single` rank, `parallel` ranks, or a `collective` call.
-    pointer : position from the rank's own file pointer (`individual`), from the call (`explicit`), from the pointer all
-        `share`, or in a `private` file.
-    directory : folder of the file; empty for the folder of temporary files.
-    """
-
-    access: Literal["single", "parallel", "collective"] = "parallel"
-    pointer: Literal["individual", "explicit", "shared", "private"] = "explicit"
-    directory: str = ""
+class Access(ranks.Access, Buffers):
+    """Options of reading and writing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +80,11 @@ def work(spec: Spec[Access]) -> Mapping[str, Any]:
     return {"mode": mode + 3 * collective, "isolated": shared, "tests": synced}
 
 
+def _synced(spec: Spec[Access]) -> str:
+    """When MPI_File_sync is called."""
+    return "after every write" if has(spec.options, Writing) and spec.options.sync else ""
+
+
 def moved(spec: Spec[Access]) -> int:
     """B of one iteration."""
     return spec.size * (1 if spec.options.access == "single" else spec.ranks)
@@ -128,6 +123,7 @@ def blocking(way: Literal["read", "write"], options: type[Access], more: Mapping
         title=f"MPI-IO {way}",
         kernel=f"file_{way}",
         moves=way,
+        synced=_synced,
         options=options,
         check=check,
         ranks=(1, None),

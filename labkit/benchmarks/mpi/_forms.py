@@ -13,7 +13,8 @@ import numpy as np
 
 from labkit import stats
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks.mpi import Overlapping, Rooted, allowed
+from labkit.benchmarks.mpi import allowed
+from labkit.options.ranks import Overlapping, Rotate
 from labkit.point.spec import Scalar, Spec, has
 
 PHASES = {"pure_ns": "pure_us", "compute_ns": "compute_us", "alone_ns": "compute_alone_us"}
@@ -174,7 +175,7 @@ def _persistent(blocking: CollectiveBenchmark, suites: Collection[str]) -> Colle
     equivalents |= {f"{test}_pure": {} for test in imb}
 
     def check(spec: Spec) -> str:
-        if has(spec.options, Rooted) and spec.options.rotate:
+        if has(spec.options, Rotate) and spec.options.rotate:
             return "a persistent request keeps its root. Set rotate=False."
         return allowed(spec)
 

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks import OneSidedBenchmark
-from labkit.benchmarks.mpi import OPERATIONS, Buffers, Computing, InFlight, Values, allowed
+from labkit.benchmarks.mpi import OPERATIONS, Computing, InFlight, Values, allowed
+from labkit.options.ranks import Buffers, Exposed, Operation, Separate, Targets, Timing
 from labkit.point.spec import Scalar, Spec, has
 
 Memory = Literal["allocate", "create", "dynamic"]
@@ -18,39 +19,32 @@ ONE_FENCE = "each of its repetitions has one fence, where there is one before an
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneSided(Buffers):
+class OneSided(Exposed, Timing, Buffers):
     """Options of one-sided calls.
 
     Parameters
     ----------
-    timing : `each` iteration by its own pair of clock reads, or `total` time around the loop.
-    memory : how to make the window: MPI_Win_allocate, MPI_Win_create, or MPI_Win_create_dynamic.
     synchronisation : how to complete a call: MPI_Win_lock and unlock around it, MPI_Win_flush or flush_local in one
         epoch, MPI_Win_lock_all and unlock_all, post-start-complete-wait (pscw), or MPI_Win_fence.
     """
 
-    timing: Literal["each", "total"] = "each"
-    memory: Memory = "allocate"
     synchronisation: Literal["lock", "flush", "flush_local", "lock_all", "pscw", "fence"] = "flush"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reaching(OneSided):
+class Reaching(Targets, OneSided):
     """Options of one-sided calls that move messages.
 
     Parameters
     ----------
-    targets : rank r of the first half reaches into the window of rank r + ranks/2 (`pair`), into those of its
-        `neighbours` in a ring, or into those of `all` others.
     origins : ranks that make the calls: the `first` of a pair or `both`; with other targets rank 0 or all ranks.
     """
 
-    targets: Literal["pair", "neighbours", "all"] = "pair"
     origins: Literal["first", "both"] = "first"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Streaming(InFlight, Reaching):
+class Streaming(Separate, InFlight, Reaching):
     """Options of windows of one-sided calls.
 
     Parameters
@@ -86,15 +80,8 @@ class Element(OneSided):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Atomic(Element):
-    """Options of one-sided calls that compute on one element.
-
-    Parameters
-    ----------
-    operation : MPI_SUM and so on.
-    """
-
-    operation: Literal["sum", "prod", "max", "min", "band", "bor", "bxor"] = "sum"
+class Atomic(Operation, Element):
+    """Options of one-sided calls that compute on one element."""
 
 
 def element(spec: Spec) -> str:
@@ -110,7 +97,7 @@ def one_element(spec: Spec[OneSided]) -> str:
 
 
 def _targets(spec: Spec) -> str:
-    return spec.options.targets if has(spec.options, Reaching) else "pair"
+    return spec.options.targets if has(spec.options, Targets) else "pair"
 
 
 def near(spec: Spec, rank: int) -> list[int]:

@@ -12,7 +12,8 @@ from functools import lru_cache
 import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Buffers, Values
+from labkit.benchmarks.mpi import Values
+from labkit.options.ranks import Buffers
 
 NOBODY = -1
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Buffers, InFlight, allowed, first_half, from_active
+from labkit.benchmarks.mpi import InFlight, allowed, first_half, from_active
+from labkit.options.ranks import Buffers
 from labkit.point.spec import Spec
 
 

@@ -81,5 +81,6 @@ BENCHMARK = KernelBenchmark(
     metrics={"latency_us": lambda spec: 2},
     active=first_half,
     expected=_received,
+    work=lambda spec: {"places": places(spec), "nplaces": len(places(spec))},
     cadence="streaming",
 )

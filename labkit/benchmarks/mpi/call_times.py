@@ -7,7 +7,8 @@ inside the poll has its transfer there.
 """
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_peer
+from labkit.benchmarks.mpi import allowed, first_half, from_peer
+from labkit.options.ranks import Buffers
 
 BENCHMARK = KernelBenchmark(
     title="calls of a message",

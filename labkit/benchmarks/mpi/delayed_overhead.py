@@ -9,7 +9,8 @@ moves large messages only inside its calls has their transfer in both: see docs/
 """
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_peer
+from labkit.benchmarks.mpi import allowed, first_half, from_peer
+from labkit.options.ranks import Buffers
 
 BENCHMARK = KernelBenchmark(
     title="overhead of sender and receiver",

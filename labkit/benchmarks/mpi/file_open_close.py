@@ -6,19 +6,12 @@ The time of the slowest rank. The definition of IMB-IO Open_Close.
 from dataclasses import dataclass
 
 from labkit.benchmarks import FileBenchmark
-from labkit.benchmarks.mpi import Buffers
+from labkit.options.ranks import Buffers, Folder
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Buffers):
-    """Options of mpi.file_open_close.
-
-    Parameters
-    ----------
-    directory : where the file lies; empty for the place of temporary files.
-    """
-
-    directory: str = ""
+class Options(Folder, Buffers):
+    """Options of mpi.file_open_close."""
 
 
 BENCHMARK = FileBenchmark(

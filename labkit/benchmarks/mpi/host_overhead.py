@@ -7,7 +7,8 @@ reads around the calls lie inside and are recorded as timer overhead.
 """
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_peer
+from labkit.benchmarks.mpi import allowed, first_half, from_peer
+from labkit.options.ranks import Buffers
 
 BENCHMARK = KernelBenchmark(
     title="host overhead",

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import InFlight, Root, Timed, allowed
+from labkit.benchmarks.mpi import InFlight, Timed, allowed
+from labkit.options.ranks import Root
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,8 @@ queue full. Their benchmark leaves the answer out. The receiver's speed limits a
 from dataclasses import dataclass
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Buffers, InFlight, allowed, first_half, from_active
+from labkit.benchmarks.mpi import InFlight, allowed, first_half, from_active
+from labkit.options.ranks import Buffers
 from labkit.point.spec import Spec
 
 

@@ -10,19 +10,13 @@ from dataclasses import dataclass
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Binding, FromAny, TwoRanks, allowed, first_half, from_peer
 from labkit.benchmarks.simulated import Iteration, Rank, Simulation
+from labkit.options.ranks import Forked
 from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Binding, FromAny):
-    """Options of mpi.latency.
-
-    Parameters
-    ----------
-    forked : children of each rank that sleep meanwhile: what having forked costs, as in osu_latency_mp.
-    """
-
-    forked: int = 0
+class Options(Forked, Binding, FromAny):
+    """Options of mpi.latency."""
 
 
 def _check(spec: Spec[Options]) -> str:

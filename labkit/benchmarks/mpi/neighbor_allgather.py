@@ -8,27 +8,19 @@ With `cadence=isolated` a barrier follows each iteration outside the timed part,
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Moving, Values, allowed
 from labkit.benchmarks.mpi._forms import IN_OSU_NONBLOCKING, counted, forms
+from labkit.options.ranks import Topology
 from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Moving):
-    """Options of a neighbourhood collective.
-
-    Parameters
-    ----------
-    topology : every rank's neighbours in a `graph` of its different neighbours in the ring, or in a `cart` grid of one
-        dimension that wraps around, where two ranks are neighbours twice.
-    """
-
-    topology: Literal["graph", "cart"] = "graph"
+class Options(Topology, Moving):
+    """Options of a neighbourhood collective."""
 
 
 def near(spec: Spec[Options], rank: int) -> list[int]:

@@ -8,22 +8,21 @@ Truly_passive_put measures the same.
 from dataclasses import dataclass
 
 from labkit.benchmarks import OneSidedBenchmark
-from labkit.benchmarks.mpi import Buffers, _one_sided, first_half
+from labkit.benchmarks.mpi import _one_sided, first_half
+from labkit.options.ranks import Buffers, Exposed
 from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Buffers):
+class Options(Exposed, Buffers):
     """Options of mpi.passive_put.
 
     Parameters
     ----------
     compute_us : how long the target computes, µs.
-    memory : how the window is made.
     """
 
     compute_us: float = 100.0
-    memory: _one_sided.Memory = "allocate"
 
 
 def _check(spec: Spec[Options]) -> str:

@@ -10,9 +10,10 @@ The size is the size of one rank's message.
 """
 
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks.mpi import InPlace, RootedInPlace, allowed, pieces
+from labkit.benchmarks.mpi import RootedInPlace, allowed, pieces
 from labkit.benchmarks.mpi._forms import IN_ALL, counted, forms
 from labkit.benchmarks.simulated import BYTE, rooted
+from labkit.options.ranks import Place
 from labkit.point.spec import has
 
 BENCHMARK = CollectiveBenchmark(
@@ -27,7 +28,7 @@ BENCHMARK = CollectiveBenchmark(
     replaces="recv",
     expected=lambda spec, rank, send: (
         None
-        if has(spec.options, InPlace) and spec.options.in_place and rank == spec.options.root
+        if has(spec.options, Place) and spec.options.in_place and rank == spec.options.root
         else pieces(spec, send, [spec.options.root], rank * spec.size)
     ),
     metrics={"latency_us": lambda spec: 1},

@@ -11,12 +11,13 @@ from typing import Any, Literal
 
 from labkit.benchmarks import SymmetricBenchmark
 from labkit.benchmarks.mpi import Values, first_half, from_active, from_peer
+from labkit.options.ranks import Binding, Symmetric, Timing
 from labkit.point.spec import Spec, has
 from labkit.point.units import KiB, MiB
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timed:
+class Timed(Timing):
     """Options of every benchmark of OpenSHMEM.
 
     Parameters
@@ -28,19 +29,12 @@ class Timed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair(Timed):
-    """Options of access to the memory of a peer.
-
-    Parameters
-    ----------
-    memory : where the buffers are: in the symmetric `heap`, or in `global` memory.
-    """
-
-    memory: Literal["heap", "global"] = "heap"
+class Pair(Symmetric, Timed):
+    """Options of access to the memory of a peer."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transfer(Pair):
+class Transfer(Binding, Pair):
     """Options of one transfer at a time.
 
     Parameters
@@ -67,15 +61,8 @@ class Rate(Pair):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overlapped:
-    """Options of a put with computation.
-
-    Parameters
-    ----------
-    memory : where the buffers are: in the symmetric `heap`, or in `global` memory.
-    """
-
-    memory: Literal["heap", "global"] = "heap"
+class Overlapped(Symmetric):
+    """Options of a put with computation."""
 
 
 def element(spec: Spec) -> str:

@@ -9,11 +9,12 @@ OSU's mean over PEs is also given, as in osu_oshm_broadcast (OMB 7.4, openshmem/
 from dataclasses import dataclass
 
 from labkit.benchmarks import shmem
+from labkit.options.ranks import Root
 from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(shmem.Timed):
+class Options(Root, shmem.Timed):
     """Options of shmem.broadcast.
 
     Parameters

@@ -12,6 +12,7 @@ import numpy as np
 
 from labkit.benchmarks import shmem
 from labkit.benchmarks.mpi import combined
+from labkit.options import ranks
 from labkit.point.spec import Spec
 
 Type = Literal["float32", "float64", "int32", "int64"]
@@ -19,7 +20,7 @@ Operation = Literal["sum", "prod", "max", "min"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(shmem.Timed):
+class Options(ranks.Operation, shmem.Timed):
     """Options of shmem.reduce.
 
     Parameters

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import ParallelFileBenchmark
-from labkit.benchmarks.mpi import Buffers
+from labkit.options.ranks import Buffers, Folder
 from labkit.point.spec import Spec, has
 from labkit.point.units import parse_size
 
@@ -36,7 +36,7 @@ class Blocks(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout(Buffers):
+class Layout(Folder, Buffers):
     """Options of parallel files.
 
     Parameters
@@ -267,6 +267,12 @@ def _until_deadline(means: Mapping[str, NDArray[np.int64]]) -> float:
     return float(means["time_ns"].mean()) * 1e-9 / moved if moved > 0 else math.nan
 
 
+def _synced(spec: Spec[Layout]) -> str:
+    """When MPI_File_sync is called."""
+    when = {"each": "after every transfer", "end": "after the last transfer"}
+    return when.get(spec.options.sync, "") if has(spec.options, Writing) else ""
+
+
 def benchmark(
     way: Literal["read", "write"], options: type[Layout], doc: str = "", complaint: Callable[..., str] | None = None
 ) -> ParallelFileBenchmark:
@@ -285,6 +291,8 @@ def benchmark(
         title=f"parallel {way}" + (" until a deadline" if stonewalled else ""),
         kernel=f"parallel_{way}",
         moves=way,
+        synced=_synced,
+        dropped=lambda spec: has(spec.options, Reading) and spec.options.cache == "drop",
         options=options,
         check=check,
         ranks=(1, None),

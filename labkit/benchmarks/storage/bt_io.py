@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.benchmarks import ParallelFileBenchmark
-from labkit.benchmarks.mpi import Buffers
+from labkit.options.ranks import Buffers, Folder
 from labkit.point.spec import Spec
 
 CLASSES = {  # points of a side, time steps
@@ -53,7 +53,7 @@ _DELTA = np.array([1.0, 2.0, 3.0, 4.0, 5.0]) * 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Buffers):
+class Options(Folder, Buffers):
     """Options of storage.bt_io.
 
     Parameters

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from labkit.benchmarks import ParallelFileBenchmark
-from labkit.benchmarks.mpi import Buffers
+from labkit.options.ranks import Buffers, Folder
 from labkit.point.spec import Spec
 
 _STEPS = ("creation", "stat", "read", "removal")  # numbered as in kernels/parallel_io.c
@@ -22,7 +22,7 @@ _FOLDER = "test-dir.0-0"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Buffers):
+class Options(Folder, Buffers):
     """Options of storage.metadata.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.options.verbs import Served, Stream, Verbs
+from labkit.options.verbs import Echo, Served, Stream, Verbs
 from labkit.point.spec import Effort, Scalar, Spec, has
 
 if TYPE_CHECKING:
@@ -148,6 +148,6 @@ def scenario(spec: Spec[Served]) -> str:
         return f"size={spec.size} B, but the counter has 8 B. Set size=8."
     if not counted and spec.size < 16:
         return f"size={spec.size} B, but a request has at least 16 B. Set size=16."
-    if spec.values.get("request") == "write" and spec.values.get("connection") == "UD":
+    if has(spec.options, Echo) and spec.options.request == "write" and spec.options.connection == "UD":
         return "request=write, connection=UD, but UD cannot write into remote memory. Set connection=RC or UC."
     return ""

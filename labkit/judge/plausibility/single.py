@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import stats
+from labkit import benchmarks, stats
 from labkit.errors import SpecError
 from labkit.judge import evidence
 from labkit.judge.plausibility.deciding import APART, FAR, LEAST, Point, over, slowest
@@ -36,11 +36,6 @@ from labkit.stats.modes import Modes
 from labkit.store.samples.facts import EVIDENCE
 
 _ORDER = ("p50", "p95", "p99", "p999")
-_ONE_FLOW = (  # benchmarks whose payload crosses one link, in one direction at a time
-    "mpi.latency", "mpi.bandwidth", "sockets.tcp_stream", "sockets.udp_stream", "sockets.tcp_rr", "sockets.udp_rr",
-    "verbs.write_bandwidth", "verbs.read_bandwidth", "verbs.send_bandwidth", "verbs.write_latency",
-    "verbs.read_latency", "verbs.send_latency",
-)  # fmt: skip
 
 
 def above_link(view: View) -> Iterator[Oddity]:
@@ -97,7 +92,8 @@ def _rates(table: Table) -> NDArray[np.float64]:
     """Return the rate of the link that all bytes of a point cross one after the other, bit/s; 0 where none is known."""
     rows = table.rows
     codes, testbeds = coded(rows["testbed"])
-    if table.benchmark not in _ONE_FLOW:
+    benchmark = benchmarks.runnable(table.benchmark)
+    if benchmark is None or not benchmark.one_flow:
         return np.zeros(len(rows))
     rates = np.array([_rate(one) for one in testbeds])[codes]
     several = (rows["transport"] == "shm") | ((rows["ranks"] > 1) & ~rows["ppn"].isin((0, 1)))

@@ -7,11 +7,10 @@ import os
 import pkgutil
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
 
 from labkit.errors import LaunchError, SpecError
 from labkit.host import Program, eager
@@ -19,16 +18,27 @@ from labkit.point.units import plural
 from labkit.run.launchers._placement import Placement
 
 
-class LauncherFile(Protocol):
-    """What the file of a launcher defines. The file has the launcher's name.
+@dataclass(frozen=True, kw_only=True)
+class LauncherFile:
+    """What the file of a launcher defines: its names, as they stand there. Those with a value here may be missing.
 
-    Attributes
+    Parameters
     ----------
     PROGRAM : the program that starts ranks. Output that does not fit its pattern is another launcher's.
     LIBRARY : name of the MPI library of the ranks.
     BANNER : beginning of the text that MPI_Get_library_version of that library returns.
     ORDER : its place among the launchers in one folder of the PATH; the lowest is used first.
     TRANSPORTS : that it can choose.
+    arguments : everything between the program and the command of a rank, from the placement and the variables for ranks
+        on other hosts.
+    environment : variables for the program, from the placement and the launcher of the MPI library that the ranks load.
+    ABI : launcher of the library that the programs are linked to which its library loads; empty for its own.
+    eager_limits : the limit over each path, as the library that a program belongs to has it.
+    pmi : kinds of process management interface that its library understands, best first; for ranks below srun.
+    below_srun : variables for ranks that srun starts, as `environment`.
+    launcher : of a launcher that starts ranks of any library (srun), that for the ranks of a library, or of the library
+        that mpi4py finds.
+    usable : whether such a launcher counts as installed here.
     """
 
     PROGRAM: Program
@@ -36,50 +46,19 @@ class LauncherFile(Protocol):
     BANNER: str
     ORDER: int
     TRANSPORTS: tuple[str, ...]
+    arguments: Callable[[Placement, Mapping[str, str]], list[str]]
+    environment: Callable[[Placement, str], dict[str, str]]
+    ABI: str = ""
+    eager_limits: Callable[[str, tuple[str, ...]], list[eager.Variable]] | None = None
+    pmi: Callable[[Placement], tuple[str, ...]] | None = None
+    below_srun: Callable[[Placement, str], dict[str, str]] | None = None
+    launcher: Callable[[Launcher | None], Launcher] | None = None
+    usable: Callable[[], bool] = lambda: True
 
-    def arguments(self, placement: Placement, variables: Mapping[str, str]) -> list[str]:
-        """Everything between the program and the command of a rank; `variables` are for ranks on other hosts."""
-
-    def environment(self, placement: Placement, home: str) -> dict[str, str]:
-        """Variables for the program; `home` is the launcher of the MPI library that the ranks load."""
-
-
-class WithEagerLimits(LauncherFile, Protocol):
-    """What the file defines as well if its library tells its eager limits."""
-
-    def eager_limits(self, program: str, transports: tuple[str, ...]) -> list[eager.Variable]:
-        """The limit over each path, as the library that `program` belongs to has it."""
-
-
-class WithAbi(LauncherFile, Protocol):
-    """What the file defines as well if its library loads programs that are linked to another one.
-
-    Attributes
-    ----------
-    ABI : launcher of the library that those programs are linked to.
-    """
-
-    ABI: str
-
-
-class UnderSrun(LauncherFile, Protocol):
-    """What the file defines as well if srun can start ranks of its library."""
-
-    def pmi(self, placement: Placement) -> tuple[str, ...]:
-        """Kinds of process management interface that the library understands, best first."""
-
-    def below_srun(self, placement: Placement, home: str) -> dict[str, str]:
-        """Variables for ranks that srun starts."""
-
-
-class OfAnyLibrary(LauncherFile, Protocol):
-    """What the file defines as well if the launcher starts ranks of any library (srun)."""
-
-    def launcher(self, of: Launcher | None) -> Launcher:
-        """The launcher for the ranks of a library; without one, for those of the library that mpi4py finds."""
-
-    def usable(self) -> bool:
-        """Whether it counts as installed here."""
+    @property
+    def own_library(self) -> bool:
+        """Whether it starts the ranks of its own MPI library only."""
+        return self.launcher is None
 
 
 @dataclass(frozen=True)
@@ -144,8 +123,7 @@ class Launcher:
 
     def environment(self, placement: Placement) -> dict[str, str]:
         """Variables to set for the launcher and its ranks; those of the spec win."""
-        plain = own_library(self.module)
-        home = self.program if plain else self.of.program if self.of else ""
+        home = self.program if self.module.own_library else self.of.program if self.of else ""
         variables: dict[str, str] = self.module.environment(placement, home)
         return variables | dict(placement.settings)
 
@@ -156,8 +134,8 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
 
 
-def file(name: str) -> Any:
-    """The file of a launcher: a `LauncherFile`.
+def file(name: str) -> LauncherFile:
+    """The file of a launcher.
 
     Raises
     ------
@@ -165,35 +143,25 @@ def file(name: str) -> Any:
         If it lacks one of the names that every launcher defines.
     """
     module = importlib.import_module(f"{__package__}.{name}")
-    required = (*LauncherFile.__annotations__, "arguments", "environment")
-    missing = [name for name in required if not hasattr(module, name)]
+    defined = {one.name: vars(module)[one.name] for one in fields(LauncherFile) if one.name in vars(module)}
+    missing = [one.name for one in fields(LauncherFile) if one.name not in defined and one.default is MISSING]
     if missing:
         raise LaunchError(
             f"{module.__file__} does not define {', '.join(missing)}. Define what LauncherFile in "
             "labkit/run/launchers/_files.py describes, or move the file away."
         )
-    return module
-
-
-def own_library(module: LauncherFile) -> bool:
-    """Whether a launcher starts the ranks of its own MPI library only."""
-    return not hasattr(module, "launcher")
+    return LauncherFile(**defined)
 
 
 def abi(kind: str) -> str:
     """The launcher of the library that programs are linked to which a library loads: its own, or that of its ABI."""
-    return str(getattr(file(kind), "ABI", kind)) if kind in names() else kind
+    return (file(kind).ABI if kind in names() else "") or kind
 
 
 def libraries() -> dict[str, LauncherFile]:
     """Launchers that belong to an MPI library, best first."""
     modules = sorted(map(file, names()), key=lambda module: (module.ORDER, module.PROGRAM.name))
-    return {module.PROGRAM.name: module for module in modules if own_library(module)}
-
-
-def below_srun(library: str) -> UnderSrun | None:
-    """The launcher file of a library, if srun can start its ranks; else None."""
-    return file(library) if library in names() and hasattr(file(library), "below_srun") else None
+    return {module.PROGRAM.name: module for module in modules if module.own_library}
 
 
 def programs() -> dict[str, Program]:

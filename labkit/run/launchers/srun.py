@@ -12,11 +12,10 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
 
 from labkit.errors import LaunchError, SpecError
 from labkit.host import VERSION, Program
-from labkit.run.launchers._files import Launcher, LauncherFile, below_srun, libraries, recognised, titled
+from labkit.run.launchers._files import Launcher, file, libraries, recognised, titled
 from labkit.run.launchers._placement import Placement, refuse_uneven
 
 PROGRAM = Program(
@@ -44,7 +43,7 @@ def launcher(of: Launcher | None) -> Launcher:
     path = shutil.which("srun")
     if path is None or not recognised(PROGRAM, path):
         raise LaunchError("The launcher 'srun' is not installed. Install slurm-client, or set another launcher.")
-    pmi, module = offered(path), cast("LauncherFile", sys.modules[__name__])
+    pmi, module = offered(path), file(PROGRAM.name)
     if of is not None:
         return replace(of, name=f"srun@{of.name}", program=path, module=module, of=of, pmi=pmi)
     text = mpi4py_library()
@@ -81,8 +80,8 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
 
 def _pmi(placement: Placement) -> str:
     """The process management interface that both the library and srun know."""
-    library = below_srun(placement.library)
-    kinds = library.pmi(placement) if library else ("pmi2",)
+    pmi = libraries()[placement.library].pmi if placement.library in libraries() else None
+    kinds = pmi(placement) if pmi else ("pmi2",)
     without_version = {name.partition("_v")[0]: name for name in sorted(placement.pmi)}
     for kind in kinds:
         if kind in without_version:
@@ -95,10 +94,10 @@ def _pmi(placement: Placement) -> str:
 
 def environment(placement: Placement, home: str) -> dict[str, str]:
     """Variables for the ranks: those of their library."""
-    library = below_srun(placement.library)
-    if library is None:
+    below_srun = libraries()[placement.library].below_srun if placement.library in libraries() else None
+    if below_srun is None:
         return {}
-    out = library.below_srun(replace(placement, patience=0), home)
+    out = below_srun(replace(placement, patience=0), home)
     if not home:
         out.pop("MPI4PY_MPIABI", None)  # mpi4py loads the library that `mpi4py_library` named
     return out
