@@ -22,6 +22,7 @@ from labkit.models.bounds import Stated
 from labkit.models.costs import Costs
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined
+from labkit.point.spec import Spec
 from labkit.read.columnar import Launches
 
 if TYPE_CHECKING:
@@ -140,6 +141,13 @@ class Answer:
                 found.setdefault(command, []).append(one)
                 break
         return tuple(Step(command, tuple(some)) for command, some in found.items())[:STEPS]
+
+    @cached_property
+    def undecided(self) -> tuple[Spec, ...]:
+        """Points whose measurement would supply what is missing, or decide between causes: of what is not good."""
+        asked = [one for topic in self.topics for one in topic.findings if one.level != "good"]
+        likely = [cause for one in asked for cause in one.causes if cause.supported]
+        return tuple(dict.fromkeys(spec for one in (*asked, *likely) for spec in one.measure))
 
     @property
     def counts(self) -> str:

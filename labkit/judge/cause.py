@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from labkit.judge.finding import Evidence, Finding, Value
+from labkit.point.spec import Spec
 from labkit.store.samples import Samples
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Cause:
         *,
         predicted: Value | None = None,
         command: str = "",
+        measure: Iterable[Spec] = (),
     ) -> Finding | None:
         """Return what the data say of this cause; None if they say nothing.
 
@@ -89,6 +91,7 @@ class Cause:
         ----------
         predicted : the value that the cause would lead to, in the unit of the measured one.
         command : that decides it, or repairs it.
+        measure : points whose measurement decides it.
         """
         clues, counter = tuple(evidence), tuple(against)
         if not clues and not counter:
@@ -103,6 +106,7 @@ class Cause:
             evidence=clues,
             against=counter,
             command=command,
+            measure=tuple(measure),
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from labkit.point.spec import Spec
 from labkit.point.units import format_number, format_range, format_share, format_size, plural
 
 Kind = Literal["verdict", "cause", "violation", "change", "observation"]
@@ -162,6 +163,7 @@ class Finding:
     evidence, against : what speaks for it and against it.
     causes : findings of the kind ``cause`` that may explain it, the most likely first.
     command : that confirms or repairs it; empty for none.
+    measure : points whose measurement decides it, on the machine of the campaign.
     """
 
     code: str
@@ -176,6 +178,7 @@ class Finding:
     against: tuple[Evidence, ...] = ()
     causes: tuple[Finding, ...] = ()
     command: str = ""
+    measure: tuple[Spec, ...] = ()
 
     @property
     def certain(self) -> bool:

@@ -77,4 +77,4 @@ class Rule:
         return joined(dict.fromkeys(filter(None, texts)))
 
 
-_FIELDS = ("form", "cost", "decided", "evidence", "against", "causes", "command")
+_FIELDS = ("form", "cost", "decided", "evidence", "against", "causes", "command", "measure")

@@ -17,6 +17,7 @@ from labkit.point import ranges
 if TYPE_CHECKING:
     import pandas as pd
 
+    from labkit.judge.answer import Answer
     from labkit.judge.contract import Verdict
     from labkit.store.campaign import Campaign
 
@@ -55,6 +56,14 @@ def explain_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--pcie", metavar="GENxLANES", default="", help="slot of the adapter: 3x16")
     verb.add_argument("--delay", metavar="TIME", default="", help="one way of cables and switches: 300ns")
     verb.add_argument("--all", action="store_true", help="print every finding, not only the answer to each topic")
+    verb.add_argument(
+        "--decide",
+        action="store_true",
+        help="measure into the campaign what its answer lacks and what separates the likely causes, then answer again",
+    )
+    verb.add_argument(
+        "--budget", metavar="TIME", default="60s", help="with --decide: measure about so long (default: %(default)s)"
+    )
     formats(verb, "table", "json", "csv")
 
 
@@ -63,21 +72,34 @@ def explain(options: argparse.Namespace) -> int:
     from labkit.apps.show import answered
     from labkit.judge import answer, view
     from labkit.models import bounds, costs
+    from labkit.point import units
     from labkit.read import columnar, records
     from labkit.store.campaign import Campaign, find
 
     stated = bounds.Stated(link=options.link, mtu=options.mtu, pcie=options.pcie, delay=options.delay)
     stated.check()
+    budget = units.parse_duration(options.budget)
     campaign = Campaign.existing(find(options.campaign))
-    launches = columnar.read_campaigns(campaign, benchmark=options.benchmark)
-    if not len(launches.records):
-        raise DataError(
-            f"{campaign.path} has no points of benchmark {options.benchmark!r}. It has: "
-            f"{', '.join(sorted({point[0] for point in campaign.done()})) or 'no points'}."
+
+    def asked() -> Answer:
+        launches = columnar.read_campaigns(campaign, benchmark=options.benchmark)
+        if not len(launches.records):
+            raise DataError(
+                f"{campaign.path} has no points of benchmark {options.benchmark!r}. It has: "
+                f"{', '.join(sorted({point[0] for point in campaign.done()})) or 'no points'}."
+            )
+        summary, machine = records.summary(launches.records), costs.read(campaign)
+        return answer.answer(
+            view.View(campaign.name, launches.records, summary, launches, stated=stated, machine=machine)
         )
-    summary, machine = records.summary(launches.records), costs.read(campaign)
-    seen = view.View(campaign.name, launches.records, summary, launches, stated=stated, machine=machine)
-    print(answered.FORMATS[options.format](answer.answer(seen), options.all))
+
+    if options.decide:
+        from labkit.apps import deciding
+
+        result = deciding.decide(campaign, asked, budget, say)
+    else:
+        result = asked()
+    print(answered.FORMATS[options.format](result, options.all))
     return OK
 
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._sizes import plateau, rising
 from labkit.judge.finding import Finding
+from labkit.point.units import MiB
 from labkit.read.records import rerun
+
+_LARGER = (MiB, 4 * MiB, 16 * MiB)
 
 
 def test(case: Case) -> Finding | None:
     """The bandwidth still grows at the largest size that was measured."""
     if case.about.code != "bandwidth-of-path":
         return None
-    command = rerun.command(case.samples.spec, sizes="1Mi:16Mi")
-    return CAUSE.found(case, rising(case), plateau(case), command=command)
+    spec = case.samples.spec
+    larger = [spec.replace(size=size) for size in _LARGER]
+    command = rerun.command(spec, sizes="1Mi:16Mi:*4")
+    return CAUSE.found(case, rising(case), plateau(case), command=command, measure=larger)
 
 
 CAUSE = Cause(

@@ -16,10 +16,11 @@ def test(case: Case) -> Finding | None:
     spec = case.samples.spec
     own = case.about.values.get("own")
     if case.about.form.startswith("other path"):
-        asked = "asked" if spec.transport == "tcp" else "chosen"
+        asked = {"tcp": "asked", "shm": "against"}.get(spec.transport, "chosen")
         clues = [Evidence(code=asked, values={"transport": spec.transport})]
-        shared = rerun.command(spec.replace(transport="shm"))
-        return CAUSE.found(case, clues, predicted=own if isinstance(own, Value) else None, command=shared)
+        shared = spec.replace(transport="shm")
+        predicted = own if isinstance(own, Value) else None
+        return CAUSE.found(case, clues, predicted=predicted, command=rerun.command(shared), measure=[shared])
     nics = {nic["name"]: nic for nic in case.samples.host.get("nics") or ()}
     used = bounds.carrier(case.samples)
     rate = nics.get(used, {}).get("speed_Mbps") or 0
@@ -47,6 +48,7 @@ CAUSE = Cause(
     clues={
         "asked": "transport={transport} was asked for",
         "chosen": "the library chose the loopback interface",
+        "against": "shared memory was asked for, but the loopback interface carried as many bytes",
         "interface": "{used} carried the bytes, but {faster} has {rate}",
     },
     remedy="Leave --transport out, or choose shm; for other interfaces, set --device.",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,15 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from labkit import stats
-from labkit.judge.finding import Decided, Subject, Value
+from labkit import benchmarks, stats
+from labkit.errors import SpecError
+from labkit.judge.finding import Decided, Finding, Subject, Value
+from labkit.judge.rule import Rule
 from labkit.judge.view import View
 from labkit.models import bounds
 from labkit.models.bounds import Bound, Stated
 from labkit.models.inside import of_host
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.notes import NO_SPEED, has
-from labkit.point.units import format_size
+from labkit.point.spec import Spec
+from labkit.point.units import KiB, MiB, format_size
 from labkit.read.records import headline_statistic, sound
 from labkit.read.records.factors import alike, differing, level, named
 from labkit.store.samples import Samples
@@ -201,6 +203,7 @@ _WANTED = {
     ("loopback", "rate"): ("micro.loopback", "micro.memory_copy"),
     ("loopback", "cost"): ("micro.loopback",),
 }
+_SIZES = (1, 64 * KiB, MiB)  # of messages that a thread sends to itself, and of copies
 REASONS = {  # → why, as the end of a sentence
     "machine": "what the machine costs without a network was not measured",
     "path unknown": "too few bytes passed to prove the path of the messages",
@@ -210,17 +213,44 @@ REASONS = {  # → why, as the end of a sentence
 }
 
 
-def repair(one: Chosen, reason: str, wanted: str) -> str:
-    """Return the command that supplies what is missing; empty where hardware is missing."""
-    if reason == "machine":
-        return "; ".join(f"labkit measure {name} --into CAMPAIGN" for name in wanted.split(","))
-    if reason == "link":
-        return "labkit explain CAMPAIGN --link RATE --mtu B"
-    if reason == "path unknown":
-        return "measure more iterations, or set the transport"
-    return ""
+def no_reference(rule: Rule, one: Chosen, view: View) -> Finding:
+    """Return that nothing says how good a point is, with why, and with the one measurement that would."""
+    reason, wanted = missing(one, view)
+    return rule.found(
+        one.subject,
+        level="unknown",
+        form="no reference",
+        command=_REPAIRS.get(reason, "").format(campaign=view.name),
+        measure=tuple(_machine(one, wanted.split(","))) if reason == "machine" else (),
+        measured=one.measured,
+        path=one.path,
+        reason=REASONS[reason],
+        wanted=wanted.replace(",", ", "),
+    )
 
 
-def share(part: float, whole: float) -> float:
-    """Return a part of a whole; NaN where there is no whole."""
-    return part / whole if whole else math.nan
+_REPAIRS = {  # reason → what supplies what is missing; where hardware is missing, nothing does
+    "machine": "labkit explain {campaign} --decide",
+    "link": "labkit explain {campaign} --link RATE --mtu B",
+    "path unknown": "measure more iterations, or set the transport",
+}
+
+
+def _machine(one: Chosen, wanted: Sequence[str]) -> Iterator[Spec]:
+    """Yield the points that tell what the machine costs without a network, at the size of a point and around it."""
+    size = one.samples.spec.size or 1
+    for name in wanted:
+        sizes = sorted({size, *_SIZES}) if benchmarks.get(name).sized else [0]
+        for each in sizes:
+            spec = Spec(benchmark=name, size=each, ranks=1)
+            if _possible(spec):
+                yield spec
+
+
+def _possible(spec: Spec) -> bool:
+    """Whether a benchmark can have a size."""
+    try:
+        benchmarks.resolve(spec)
+    except SpecError:
+        return False
+    return True

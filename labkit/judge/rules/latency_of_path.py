@@ -8,7 +8,7 @@ from dataclasses import replace
 from labkit.judge.finding import TIMES, Count, Finding, Level, Value
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
-from labkit.judge.rules._paths import REASONS, TOLERANCE, Chosen, ends_of
+from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
 from labkit.judge.view import View
 from labkit.models import bounds
 from labkit.models.bounds import Bound
@@ -34,10 +34,7 @@ def _judged(one: Chosen, view: View) -> Finding:
     if (best := bounds.best_path(one.samples, view.costs)) is not None:
         return _beside(one, best, low, high)
     if bound is None or not bound.judges:
-        reason, wanted = _paths.missing(one, view)
-        values = {"measured": measured, "reason": REASONS[reason], "path": one.path}
-        command = _paths.repair(one, reason, wanted)
-        return RULE.found(one.subject, form="no reference", level="unknown", command=command, **values)
+        return _paths.no_reference(RULE, one, view)
     found = _found(one, bound, low, high)
     return replace(found, form="functional", level="unknown") if one.functional else found
 

@@ -1,0 +1,194 @@
+"""The answer about a campaign: topics, causes, what to do next, and what `labkit explain --decide` measures."""
+
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit import host
+from labkit.apps import deciding
+from labkit.apps.cli import main
+from labkit.apps.show import answered
+from labkit.errors import DataError
+from labkit.judge import answer, causes, rules, view
+from labkit.judge.answer import Answer
+from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Finding, Subject, Value, ordered, sound
+from labkit.judge.sentences import clue, sentence
+from labkit.point.notes import badge
+from labkit.point.spec import Effort, Spec
+from labkit.read import records
+from labkit.read.columnar import of_samples
+from labkit.report import sources
+from labkit.run import measuring
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import noted
+from tests.made import samples, values
+
+EXAMPLES = Path(__file__).parents[1] / "data" / "campaigns" / "examples"
+HOST = {"hostname": "node", "name": "node"}
+SHARED, LOOPBACK = noted([badge("shared memory")], []), noted([badge("loopback")], [])
+
+
+def point(name: str, metric: str, *launches: float, meta: Mapping[str, Any] = SHARED, **spec: Any) -> list[Samples]:
+    """Launches of a point with values that a tool reported."""
+    options = {"ranks": 1} if name.startswith("micro") else {}
+    made = Spec(benchmark=name, **options, **spec)
+    facts = {"fingerprint": f"{name} {spec}", "library": "x", "engine": "c", "start": "2026-01-01T00:00:00", **meta}
+    return [
+        samples(made, reported=values(metric, mean=value), meta=facts, launch=number, host=HOST)
+        for number, value in enumerate(launches)
+    ]
+
+
+LINE = point("micro.core_to_core", "line_transfer_ns", *[50.0] * 6, meta={})
+MESSAGE = point("micro.loopback", "latency_us", *[5.0] * 6, size=8, meta={})
+FAST = point("mpi.latency", "latency_us", 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, size=8, transport="shm")
+OVER_TCP = point(
+    "mpi.latency", "latency_us", 6.0, 6.1, 6.0, 6.1, 6.0, 6.1, size=8, transport="tcp", meta=LOOPBACK
+)  # fmt: skip
+
+
+def asked(*points: list[Samples]) -> Answer:
+    """The answer about some launches."""
+    every = [one for some in points for one in some]
+    launches = of_samples(every)
+    return answer.answer(view.View("c", launches.records, records.summary(launches.records), launches))
+
+
+def test_every_rule_and_cause_is_a_file_of_its_name() -> None:
+    for known in (rules, causes):
+        names = {path.stem for path in Path(known.__path__[0]).glob("[!_]*.py")}
+        assert {code.replace("-", "_") for code in known.every()} == names
+
+
+@pytest.mark.slow
+def test_every_sentence_of_the_examples_can_be_made() -> None:
+    """Each finding has the values that its sentence names, and none of the sentences holds an unknown number."""
+    for folder in sorted(EXAMPLES.iterdir()):
+        source = sources.read(folder)
+        seen = view.View(source.name, source.records, source.summary, source.launches, source.failed)
+        for one in answer.answer(seen).findings:
+            texts = [sentence(one), *(sentence(cause) for cause in one.causes)]
+            texts += [clue(cause, each) for cause in one.causes for each in (*cause.evidence, *cause.against)]
+            for text in texts:
+                assert text
+                assert "–" not in text.split(), text
+                assert "nan" not in text, text
+
+
+def test_templates_name_plain_values() -> None:
+    """A template reaches no attribute of a value: what it shows is what the finding holds."""
+    texts = [
+        text
+        for one in rules.every().values()
+        for text in (one.says.values() if not isinstance(one.says, str) else [one.says])
+    ]
+    texts += [text for known in (rules, causes) for one in known.every().values() for text in one.clues.values()]
+    for text in texts:
+        for _, name, _, _ in string.Formatter().parse(text):
+            assert name is None or name.isidentifier(), text
+
+
+def test_a_floor_says_whether_a_latency_is_good() -> None:
+    (topic,) = asked(FAST, LINE).topics
+    assert (topic.name, topic.verdict) == ("MPI latency over shared memory", "good")
+    assert sentence(topic.lead) == "0.1 µs [all 0.1] is 2 times its floor of 0.05 µs (line of cache)"
+    slow = point("mpi.latency", "latency_us", *[0.2] * 6, size=8, transport="shm")
+    slower = point("mpi.latency", "latency_us", *[0.3] * 6, size=8, transport="shm")
+    assert [asked(one, LINE).topics[0].verdict for one in (slow, slower)] == ["doubtful", "bad"]
+
+
+def test_ranks_that_share_a_host_but_send_over_tcp_take_the_wrong_path() -> None:
+    found = asked(OVER_TCP, LINE, MESSAGE)
+    (topic,) = found.topics
+    assert (topic.name, topic.verdict) == ("MPI latency over TCP within the host", "bad")
+    assert topic.cause is not None
+    assert sentence(topic.cause) == "wrong path (transport=tcp was asked for)"
+    assert "and 1.21 times its own floor of 5 µs" in sentence(topic.lead)
+    assert found.steps[0].command.endswith("--transport shm")
+    assert found.undecided == (topic.cause.measure[0],)
+
+
+def test_without_a_floor_the_answer_names_the_measurement() -> None:
+    found = asked(FAST)
+    (topic,) = found.topics
+    assert topic.verdict == "no reference"
+    assert found.steps[0].command == "labkit explain c --decide"
+    assert {spec.benchmark for spec in found.undecided} == {"micro.core_to_core", "micro.memory_copy"}
+
+
+def test_the_worst_setting_of_a_topic_decides_and_topics_come_worst_first() -> None:
+    slow = point("mpi.latency", "latency_us", *[0.9] * 6, size=8, transport="shm", bind="none")
+    found = asked(FAST, slow, OVER_TCP, LINE, MESSAGE)
+    assert [one.verdict for one in found.topics] == ["bad", "bad"]
+    assert found.topics[0].name == "MPI latency over TCP within the host", "60 times costs more than 18"
+    assert [one.level for one in found.topics[1].findings] == ["bad", "good"]
+
+
+def test_findings_are_ordered_by_level_and_cost() -> None:
+    def one(level: Any, cost: float) -> Finding:
+        return Finding(code="", kind="verdict", level=level, subject=Subject(), cost=cost)
+
+    some = [one("good", 1), one("bad", 2), one("note", float("nan")), one("bad", 9), one("doubtful", 3)]
+    found = [(each.level, each.cost) for each in ordered(some)]
+    assert found[:3] == [("bad", 9), ("bad", 2), ("doubtful", 3)]
+    assert [LEVELS.index(level) for level, _ in found] == sorted(LEVELS.index(level) for level, _ in found)
+
+
+@pytest.mark.parametrize(
+    ("value", "possible"),
+    [(1.0, True), (float("nan"), False), (float("inf"), False), (-1.0, False)],
+)
+def test_a_finding_whose_numbers_cannot_be_true_is_none(value: float, possible: bool) -> None:
+    held = {"times": Value(value=value, unit=TIMES), "count": Count(1, "launch"), "name": "a"}
+    assert sound(Finding(code="", kind="verdict", level="bad", subject=Subject(), values=held)) is possible
+
+
+def test_a_share_and_a_size_are_written_in_their_way() -> None:
+    assert f"{Value(value=0.5, unit=SHARE)}, {Value(value=65536, unit='B')}" == "50 %, 64 KiB"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["two-cores-limits", *(pytest.param(one, marks=pytest.mark.slow) for one in ("two-cores", "virtual-cluster"))],
+)
+def test_explain_prints_at_most_forty_lines(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["explain", f"examples/{name}"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= answered.LINES
+    assert lines[0].startswith(f"{name}: ")
+    assert main(["explain", f"examples/{name}", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    shown = [one["topic"] for one in document["topics"]]
+    assert [text.split(" ", 1)[0] for text in shown] == [
+        word for line in lines for word in [line[13:].split(" ", 1)[0]] if line[:12].strip() in answer.VERDICTS
+    ][: len(shown)]
+
+
+def test_a_campaign_of_another_machine_is_not_measured(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="was measured on an unknown machine, but this is "):
+        deciding.decide(Campaign(tmp_path), lambda: asked(FAST), 1.0)
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_decide_measures_what_the_answer_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = Spec(benchmark="mpi.latency", size=8, transport="shm")
+    campaign = measuring.measure(spec, Effort(launches=1, time_cap=0.05), into=tmp_path / "c")
+    assert campaign.facts["host"]["hostname"] == host.describe()["hostname"]
+    assert main(["explain", str(campaign.path), "--format", "json"]) == 0
+    (before,) = json.loads(capsys.readouterr().out)["topics"]
+    assert before["verdict"] == "no reference"
+    assert main(["explain", str(campaign.path), "--decide", "--budget", "30s", "--format", "json"]) == 0
+    (after,) = json.loads(capsys.readouterr().out)["topics"]
+    assert after["verdict"] in ("good", "doubtful", "bad")
+    assert {"micro.core_to_core", "micro.memory_copy"} <= {name for name, _, _ in Campaign(campaign.path).done()}
