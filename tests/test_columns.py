@@ -75,7 +75,7 @@ def test_split_undoes_statistic_column() -> None:
 def test_plain_columns() -> None:
     for name, column in (columns.COLUMNS | columns.SUMMARY).items():
         assert columns.split(name) is None
-        assert column.dtype in ("str", "int64", "float64", "bool", "list of notes", "list of str")
+        assert column.dtype in ("str", "int64", "float64", "bool", "list of notes", "list of str", "object")
         if column.unit:
             assert name.endswith("_" + column.unit), f"{name} must end in its unit"
     assert columns.title("timer_overhead_ns") == "timer overhead (ns)"

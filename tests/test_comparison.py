@@ -388,7 +388,7 @@ def test_one_launch_a_side_gives_ratios_without_an_interval_and_says_so(tmp_path
     assert "no interval (-): 1 of 1 ratio, which have too few launches for one" in text
     (record,) = json.loads(show_comparison.text(result, "json"))["records"]
     assert record["ratio"] == pytest.approx(1.2)
-    assert (record["ratio_low"], record["reason"]) == (None, "too few launches for an interval")
+    assert (record["ratio_low"], record["reason"]) == (None, "there are too few launches to decide")
     (trace,) = figures.shifts(result).data
     assert trace.error_y.array == (None,)
     assert "interval: too few launches for one" in trace.hovertemplate
@@ -401,7 +401,7 @@ def test_the_study_compares_the_levels_of_a_recorded_campaign() -> None:
     table = study.table()
     assert len(table) == 6
     assert set(table["ratio"]) == {"-"}  # 3 launches have no interval, so they show no ratio
-    assert set(table["verdict"]) == {"not enough data: too few launches for an interval"}
+    assert set(table["verdict"]) == {"not enough data: there are too few launches to decide"}
     assert len(study.figure().data) == 1
     assert len(study.values_figure().data) == 2
     other = studies.get("compare")(

@@ -15,6 +15,7 @@ from labkit.judge import congestion
 from labkit.judge import gpcnet as gpcnet_tables
 from labkit.point.spec import Spec
 from labkit.read import records
+from labkit.stats.decision import OPEN, TOO_FEW
 from labkit.store.samples import Samples
 
 from . import made
@@ -94,7 +95,7 @@ def launch(
 
 
 def test_an_impact_is_found_with_its_interval_and_a_recovery_without_one() -> None:
-    impact = congestion.impact([launch(3.0)])
+    impact = congestion.impact([launch(3.0, number=k) for k in range(6)])
     rows = impact.table.set_index(["statistic", "phase"])
     assert rows.loc[("mean", "loaded"), "low"] < 3 < rows.loc[("mean", "loaded"), "high"]
     assert rows.loc[("mean", "recovered"), "low"] < 1 < rows.loc[("mean", "recovered"), "high"]
@@ -130,10 +131,10 @@ def test_nothing_is_found_where_nothing_is_as_often_as_promised() -> None:
         ({"ranks": 40, "congestor": 0}, {"before they finished a round"}),
         ({"n": 10}, {"more than one sender", "scatter too much"}),
         ({"badges": ["oversubscription"]}, {"more than one sender"}),
-        ({"factor": 3.0}, set()),
-        ({"factor": 3.0, "rank_hosts": ["a"] * 10}, {"share its memory"}),
-        ({"factor": 3.0, "badges": ["oversubscription"], "count": 2}, {"share processors"}),
-        ({"factor": 3.0, "recovered": 28.0}, {"stayed slow"}),
+        ({"factor": 3.0, "count": 6}, set()),
+        ({"factor": 3.0, "count": 6, "rank_hosts": ["a"] * 10}, {"share its memory"}),
+        ({"factor": 3.0, "count": 6, "badges": ["oversubscription"]}, {"share processors"}),
+        ({"factor": 3.0, "count": 6, "recovered": 28.0}, {"stayed slow"}),
     ],
 )
 def test_each_reason_is_given_where_it_holds_and_nowhere_else(made: dict[str, object], reasons: set[str]) -> None:
@@ -149,9 +150,9 @@ def test_each_reason_is_given_where_it_holds_and_nowhere_else(made: dict[str, ob
 @pytest.mark.parametrize(
     ("launches", "why"),
     [
-        ([launch(3.0, recovered=28.0, badges=["busy-machine"])], "one launch on a busy machine"),
-        ([launch(f, number=k, recovered=f) for k, f in enumerate((0.5, 28, 60))], "the interval includes 1"),
-        ([launch(3.0, recovered=28.0, n=10)], "too few iterations for an interval"),
+        ([launch(3.0, recovered=28.0)], TOO_FEW),
+        ([launch(3.0, number=k, recovered=28.0) for k in range(4)], TOO_FEW),  # of a family of six
+        ([launch(f, number=k, recovered=f) for k, f in enumerate((0.5, 28, 60, 0.6, 0.4, 0.5))], OPEN),
     ],
 )
 def test_a_mean_is_claimed_to_differ_only_where_launches_show_it(launches: list[Samples], why: str) -> None:

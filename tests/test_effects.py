@@ -1,28 +1,34 @@
-"""No sentence about an effect without an interval that excludes zero, and no part above its whole."""
+"""No sentence about an effect that the launches do not show, and no part above its whole."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 
+import numpy as np
 import pytest
 
 from labkit import benchmarks
 from labkit.judge import effects, stated
-from labkit.judge.effects import Effect, Measured
+from labkit.judge.effects import SESSIONS, Effect, Measured
 from labkit.models.breakdown import Breakdown, Level, by_difference, of_launches
 from labkit.point.columns import METRICS
 from labkit.read.records import Value
+from labkit.stats.decision import OPEN, TOO_FEW
 from labkit.studies import breakdown, what_if
 
 
-def nested(*paths: list[float], disturbed: bool = False) -> Breakdown:
+def nested(*paths: list[float]) -> Breakdown:
     """Nested paths by difference, each with its launches."""
     levels = [
-        Level(name=str(n), text=f"layer {n}", kind="", path="", time=of_launches(values, disturbed=disturbed))
+        Level(name=str(n), text=f"layer {n}", kind="", path="", time=of_launches(values))
         for n, values in enumerate(paths)
     ]
     return by_difference("message", "µs", levels)
+
+
+SLOW, FAST = Measured(3.0, [2.9, 3.0, 3.0, 3.1]), Measured(2.0, [1.9, 2.0, 2.0, 2.1])
+DAYS = [f"2026-01-0{day}T00:00:00+00:00" for day in range(1, 9)]
 
 
 @pytest.mark.parametrize(
@@ -30,10 +36,12 @@ def nested(*paths: list[float], disturbed: bool = False) -> Breakdown:
     [
         (Measured(2.0), Measured(0.0), "a value is missing or zero"),
         (Measured(2.0), Measured(float("nan")), "a value is missing or zero"),
-        (Measured(2.0), Measured(2.0), "they differ by less than"),
-        (Measured(3.0, disturbed=True), Measured(2.0), "one launch on a busy machine"),
-        (Measured(3.0, 1.0, 5.0), Measured(2.0, 1.0, 3.0), "their intervals overlap"),
+        (Measured(3.0, [3.0]), Measured(2.0, [2.0]), TOO_FEW),
+        (Measured(3.0, [3.0] * 3), Measured(2.0, [2.0] * 3), TOO_FEW),
+        (Measured(2.0, [2.0] * 6), Measured(2.0, [2.0] * 6), "they differ by less than 2 %"),
+        (Measured(3.0, [1.0, 3.0, 3.0, 5.0]), Measured(2.0, [1.0, 2.0, 2.0, 4.0]), OPEN),
         (Measured(3.0, statistic="mean"), Measured(2.0, statistic="p50"), "one value is a mean"),
+        (dataclasses.replace(SLOW, starts=DAYS[4:]), dataclasses.replace(FAST, starts=DAYS[:4]), SESSIONS),
     ],
 )
 def test_no_difference_is_claimed_without_one(value: Measured, base: Measured, why: str) -> None:
@@ -41,15 +49,37 @@ def test_no_difference_is_claimed_without_one(value: Measured, base: Measured, w
     assert said.startswith(f"both: no difference is claimed, because {why}")
 
 
-def test_a_single_launch_of_a_quiet_machine_is_stated() -> None:
-    assert Effect(Measured(3.0), Measured(2.0)).said("it takes longer", "both") == "it takes longer, one launch each."
-    assert Effect(Measured(3.0, 2.9, 3.1), Measured(2.0, 1.9, 2.1)).more
+def test_launches_that_lie_apart_show_a_difference_of_one_pair_and_of_no_large_family() -> None:
+    turns = dataclasses.replace(SLOW, starts=DAYS[::2]), dataclasses.replace(FAST, starts=DAYS[1::2])
+    assert Effect(SLOW, FAST).more
+    assert Effect(FAST, SLOW).less
+    assert Effect(*turns).said("it takes longer", "both") == "it takes longer."
+    assert Effect(SLOW, FAST, tests=2).doubt == TOO_FEW
+
+
+@pytest.mark.parametrize("tests", [1, 3, 7])
+def test_an_effect_is_claimed_where_the_rank_test_shows_it(tests: int) -> None:
+    mannwhitneyu = pytest.importorskip("scipy.stats").mannwhitneyu
+    chance, claimed = np.random.default_rng(7), 0
+    for _ in range(200):
+        base, value = (np.exp(chance.normal(level, 0.1, 6)) for level in (0.0, 0.15))
+        one = Effect(Measured(float(np.median(value)), value), Measured(float(np.median(base)), base), tests)
+        p = min(1.0, tests * mannwhitneyu(value, base, method="exact").pvalue)
+        assert one.claimed == (p <= 0.05 and not 0.98 <= one.judgement.ratio <= 1.02)
+        claimed += one.claimed
+    assert 20 < claimed < 180, "the cases tell claims from none"
+
+
+@pytest.mark.parametrize(("count", "sign"), [(1, 0), (5, 0), (6, 1), (12, 1)])
+def test_a_time_is_above_zero_by_a_sign_test_over_its_launches(count: int, sign: int) -> None:
+    assert Measured(2.0, [2.0] * count).sign == sign
+    assert Measured(-2.0, [-2.0] * count).sign == -sign
 
 
 @pytest.mark.parametrize("launches", [1, 3])
 @pytest.mark.parametrize("paths", [(22010.0, 3.0, 6.7), (0.0, 0.0, 0.0), (5.0, 5.0, 5.0), (9.0, 4.0, 2.0)])
 def test_layers_that_exceed_the_whole_add_and_save_nothing(paths: tuple[float, ...], launches: int) -> None:
-    whole = nested(*([value] * launches for value in paths), disturbed=launches == 1)
+    whole = nested(*([value] * launches for value in paths))
     said = " ".join(breakdown._added(part, whole) for part in whole.parts[1:])
     assert not re.search(r"is faster by|adds \d", said)
     change = what_if.what_if.Change(text="cheaper", parts=("1",), cheaper=50)

@@ -32,8 +32,8 @@ def table(*rows: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(made)
 
 
-CALLS = {"benchmark": "mpi.call_times", "post_us_p50": [1.0, 1.2, 1.1], "find_us_p50": [2.0, 2.0, 2.3]}
-CLOCK = {"benchmark": "micro.clock", "clock_read_ns_p50": [100.0, 100.0, 100.0]}
+CALLS = {"benchmark": "mpi.call_times", "post_us_p50": 2 * [1.0, 1.2, 1.1], "find_us_p50": 2 * [2.0, 2.0, 2.3]}
+CLOCK = {"benchmark": "micro.clock", "clock_read_ns_p50": [100.0] * 6}
 
 
 class Calls(breakdown.Study):
@@ -52,18 +52,18 @@ def study(*rows: dict[str, Any]) -> Calls:
 
 
 def test_calls_clock_and_rest_sum_to_the_message() -> None:
-    whole = [5.0, 5.2, 5.1]
+    whole = 2 * [5.0, 5.2, 5.1]
     one = study(CALLS | WHERE | {"latency_us_p50": whole, "poll_us_p50": whole}, CLOCK).message("tcp")
     assert one is not None
     assert one.names == ["post", "find", "clock", REST]
     assert [part.time.value for part in one.parts] == pytest.approx([1.0, 1.9, 0.2, 2.0])
     assert one.whole.launches == pytest.approx(whole)
-    assert one.named([REST])[0].time.launches == pytest.approx([2.0, 2.0, 1.7])
+    assert one.named([REST])[0].time.launches == pytest.approx(2 * [2.0, 2.0, 1.7])
     assert all(low <= part.time.value <= high for part in one.parts for low, high in [part.time.interval])
 
 
 def test_calls_that_take_longer_than_the_message_overlap() -> None:
-    row = CALLS | WHERE | {"latency_us_p50": [2.0, 2.2, 2.1], "poll_us_p50": [1.0, 1.0, 1.0]}
+    row = CALLS | WHERE | {"latency_us_p50": 2 * [2.0, 2.2, 2.1], "poll_us_p50": [1.0] * 6}
     text = str(study(row, CLOCK).findings())
     assert "more than the whole: calls of the two ranks overlap for 1 µs" in text
     assert "Not measured here: cache line from core to core" in text
@@ -78,7 +78,7 @@ def test_of_a_stream_the_answer_is_not_attributed() -> None:
 
 def rung(name: str, *values: float, **where: Any) -> dict[str, Any]:
     metric = "round_trip_us_p50" if name.startswith("sockets") else "latency_us_p50"
-    return {"benchmark": name, "message_size_B": 64, "testbed": "local", metric: list(values), **where}
+    return {"benchmark": name, "message_size_B": 64, "testbed": "local", metric: 3 * list(values), **where}
 
 
 LADDER = (
@@ -141,10 +141,10 @@ def test_launches_that_lie_far_apart_name_no_largest_layer() -> None:
 
 def test_a_point_with_more_launches_stands_for_a_path() -> None:
     paths = layers.ladder(64, "tcp")
-    rows = table(LADDER[1], LADDER[1] | {"latency_us_p50": [1.0, 2.0, 3.0]})
+    rows = table(LADDER[1], LADDER[1] | {"latency_us_p50": [float(n) for n in range(7)]})
     time = layers.time_of(rows, paths[2])
     assert time is not None
-    assert list(time.launches) == [1.0, 2.0, 3.0]
+    assert list(time.launches) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     assert layers.time_of(rows, paths[0]) is None
 
 

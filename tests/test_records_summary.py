@@ -16,6 +16,8 @@ from labkit.point.columns import METRICS, statistic_column
 from labkit.point.notes import texts
 from labkit.point.spec import Reported, Spec
 from labkit.read import records
+from labkit.read.columnar import load
+from labkit.read.records import tables
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
@@ -149,3 +151,56 @@ def test_the_resolution_is_the_clocks_step_in_the_metrics_unit() -> None:
     assert coarse["latency_us_step"] == pytest.approx(0.005)  # half of 10 ns
     fine = records.table([measured(BANDWIDTH, np.arange(10_000, 10_300))]).iloc[0]
     assert fine["bandwidth_MBps_step"] == pytest.approx(fine["bandwidth_MBps_p50"] / 10_149.5)
+
+
+# ---- the launches behind a row
+
+
+def test_every_value_of_a_recorded_summary_is_the_median_of_its_launches() -> None:
+    found = 0
+    for rows in records.by_benchmark(records.summary(load("examples/virtual-cluster"))).values():
+        for metric in {parts[0] for name in rows if (parts := columns.split(str(name)))}:
+            for row in rows.to_dict("records"):
+                if statistic := records.statistic_of(row, metric):
+                    values, starts = records.launches_of(row, metric, statistic)
+                    assert len(starts) == len(values) <= row["launches"]
+                    assert np.median(values) == row[statistic_column(metric, statistic)], (row["benchmark"], metric)
+                    found += 1
+    assert found > 100
+
+
+def test_one_view_serves_all_rows_and_rows_of_several_summaries_keep_their_own() -> None:
+    points = [
+        measured(LATENCY.replace(size=size), [size * 1000.0 + launch] * 9, launch)
+        for size in (1, 2)
+        for launch in range(3)
+    ]
+    one = summary(*points)
+    assert len({id(view) for view in one["of_launches"]}) == 1
+    both = pd.concat([one, summary(measured(LATENCY, [7000.0] * 9))], ignore_index=True)
+    chosen = both[both["message_size_B"] != 1].sort_values("message_size_B", ascending=False)
+    found = [records.launches_of(row, "latency_us", "p50")[0].tolist() for row in chosen.to_dict("records")]
+    assert found == [pytest.approx([3.5]), pytest.approx([1.0, 1.0005, 1.001])]
+
+
+def test_a_launch_without_the_statistic_is_none_of_its_launches() -> None:
+    [row] = summary(tool(0, p50=1.0), tool(1, p50=2.0), tool(2, mean=3.0)).to_dict("records")
+    assert records.launches_of(row, "latency_us", "p50")[0].tolist() == [1.0, 2.0]
+
+
+def test_rows_whose_metric_stands_for_another_have_the_launches_of_that() -> None:
+    rows = summary(*(measured(LATENCY, [us * 1000.0] * 9, launch) for launch, us in enumerate((2.0, 4.0, 6.0))))
+    rows = rows.assign(round_trip_us_p50=2 * rows["latency_us_p50"])
+    [row] = records.standing_for(rows, {"round_trip_us": ("latency_us", 2.0)}).to_dict("records")
+    assert records.launches_of(row, "round_trip_us", "p50")[0].tolist() == pytest.approx([2.0, 4.0, 6.0])
+    assert records.launches_of(row, "latency_us", "p50")[0].tolist() == pytest.approx([1.0, 2.0, 3.0])
+    counted = pd.Series({(row["fingerprint"], launch): 10.0 + launch for launch in range(3)})
+    [row] = records.with_launches(rows, "latency_us", "mean", counted).to_dict("records")
+    assert records.launches_of(row, "latency_us", "mean")[0].tolist() == [10.0, 11.0, 12.0]
+
+
+def test_a_record_is_its_own_only_launch_and_files_hold_no_view() -> None:
+    table = records.table([measured(LATENCY, [2000.0] * 9)])
+    assert records.launches_of(table.iloc[0], "latency_us", "p50")[0].tolist() == pytest.approx([1.0])
+    assert "of_launches" not in tables.arrow(records.summary(table)).column_names
+    assert "of_launches" not in tables.printed(records.summary(table))

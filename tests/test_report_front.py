@@ -44,6 +44,7 @@ from labkit.report.blocks import conclusion, overview
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
 from labkit.report.markdown import needing
+from labkit.stats.decision import OPEN, TOO_FEW
 from labkit.store.samples import Samples
 
 from . import made
@@ -75,7 +76,7 @@ def test_levels_are_compared_at_the_ends_of_the_sizes_they_share() -> None:
     assert one.other is not None
     assert (one.main.size, one.main.best, one.main.worst, one.other.size) == (8, "shm", "tcp", 65536)
     assert one.main.ratio == pytest.approx(40, rel=0.01)
-    assert one.main.apart
+    assert one.main.effect.claimed
     assert one.growth == "constant"
     assert contrast(rows([point(8, "shm", 0, 90)]), "latency_us") is None
 
@@ -89,7 +90,7 @@ def test_growth_compares_the_times_at_both_ends(large: tuple[int, int], growth: 
     cost = {("shm", 8): 100, ("tcp", 8): 4000, ("shm", 64): large[0] * 100, ("tcp", 64): large[1] * 100}
     options = benchmarks.resolve(Spec(benchmark=benchmark)).options
     more = {"benchmark": benchmark, "options": options}
-    points = [point(s, p, n, ns, **more) for (p, s), ns in cost.items() for n in range(3)]
+    points = [point(s, p, n, ns, **more) for (p, s), ns in cost.items() for n in range(6)]
     one = contrast(rows(points), "latency_us" if benchmark == "mpi.latency" else "bandwidth_MBps")
     assert one is not None
     assert one.growth == growth
@@ -116,10 +117,10 @@ def test_different_quantities_are_never_compared() -> None:
     both = [*alone, hpcc("HPL", "b.txt", 3.5), hpcc("StarDGEMM", "b.txt", 38), hpcc("SingleFFT", "b.txt", 11)]
     other = findings.of_topic(rows(both), ("compute.hpcc",))
     assert other is not None
-    assert other.text.replace("\xa0", " ").startswith("HPC Challenge, test=StarDGEMM: b.txt reaches 2 times")
+    assert other.text.replace("\xa0", " ").startswith("HPC Challenge, test=StarDGEMM: b.txt and a.txt: no")
     equal = findings.of_topic(rows([hpcc("HPL", "a.txt", 3.5), hpcc("HPL", "b.txt", 3.5)]), ("compute.hpcc",))
     assert equal is not None
-    assert "a.txt and b.txt do not differ (3.5" in equal.text.replace("\xa0", " ")
+    assert f"a.txt and b.txt: no difference is claimed, because {TOO_FEW} (3.5" in equal.text.replace("\xa0", " ")
 
 
 def test_a_campaign_of_imported_numbers_was_not_measured(tmp_path: Path) -> None:
@@ -191,7 +192,7 @@ def test_conclusion_and_table_claim_nothing_that_the_abstract_leaves_out() -> No
         assert emulated is not None
         assert sound is not None
         text = conclusion._paragraph([("Once", once), ("Guest", emulated)])
-        assert "0 have a comparison" in text
+        assert text.startswith("In 0 of 2 topics the launches show a difference.")
         assert "largest" not in text
         assert "because there is one launch: Once." in text
         assert "because the device shows function and not performance: Guest." in text
@@ -266,17 +267,17 @@ def test_a_sentence_compares_interprets_and_says_how_sure() -> None:
 
 
 def test_nearly_equal_values_differ_by_a_share() -> None:
-    cost = {"shm": 100_000, "tcp": 102_000}
+    cost = {"shm": 100_000, "tcp": 103_000}
     one = findings.of_topic(
-        rows([point(8, path, n, ns + n) for path, ns in cost.items() for n in range(3)]), ("mpi.latency",)
+        rows([point(8, path, n, ns + n) for path, ns in cost.items() for n in range(6)]), ("mpi.latency",)
     )
     assert one is not None
-    assert "TCP takes 2 % more time than shared memory" in one.text.replace("\xa0", " ")
+    assert "TCP takes 3 % more time than shared memory" in one.text.replace("\xa0", " ")
 
 
 def test_wide_intervals_say_how_many_times_at_least() -> None:
-    slow = (1_000, 40_000, 100_000)
-    points = [point(8, "shm", n, 100) for n in range(3)] + [point(8, "tcp", n, ns) for n, ns in enumerate(slow)]
+    slow = (1_000, 2_000, 40_000, 40_000, 90_000, 100_000)
+    points = [point(8, "shm", n, 100) for n in range(6)] + [point(8, "tcp", n, ns) for n, ns in enumerate(slow)]
     one = findings.of_topic(rows(points), ("mpi.latency",))
     assert one is not None
     assert "TCP takes at least 10 times as long as shared memory" in one.text.replace("\xa0", " ")
@@ -289,11 +290,11 @@ def test_a_reason_needs_counters_that_speak_for_it(quiet: int, busy: int, sure: 
     points = [
         point(size, path, n, ns, interface_B={"lo": carried})
         for (path, size), (ns, carried) in cost.items()
-        for n in range(3)
+        for n in range(6)
     ]
     one = findings.of_topic(rows(points), ("mpi.latency",), (), points)
     assert one is not None
-    why = "Reason: each message passes the network stack of the kernel (counted: network interfaces received 270,000 B"
+    why = "Reason: each message passes the network stack of the kernel (counted: network interfaces received 540,000 B"
     text = one.text.replace("\\", "")
     assert (why in text) is sure
     assert ("eason:" in text) is sure
@@ -324,7 +325,7 @@ def test_one_launch_on_a_busy_machine_makes_no_claim() -> None:
     points = [point(8, path, 0, ns, badges=["busy-machine"]) for path, ns in (("shm", 100), ("tcp", 4000))]
     one = findings.of_topic(rows(points), ("mpi.latency",))
     assert one is not None
-    assert "no difference is claimed, because one launch on a busy machine" in one.text.replace("\xa0", " ")
+    assert f"no difference is claimed, because {TOO_FEW}" in one.text.replace("\xa0", " ")
     assert "times" not in one.text
 
 
@@ -348,19 +349,30 @@ def test_full_links_are_compared_with_their_rate_and_badges_are_a_likely_reason(
     assert "times" not in text
     assert "virtual-cluster:4 with rate=200mbit 24" in text
     assert text.count("96 % of the link's rate") == 2
-    alone = [point(8, "shm", n, 100) for n in range(3)]
-    shared = [point(8, "tcp", n, 4000, badges=["oversubscription"]) for n in range(3)]
+    alone = [point(8, "shm", n, 100) for n in range(6)]
+    shared = [point(8, "tcp", n, 4000, badges=["oversubscription"]) for n in range(6)]
     likely = findings.of_topic(rows([*alone, *shared]), ("mpi.latency",))
     assert likely is not None
     assert "Likely reason: its ranks share processors (badge on one side only: oversubscription)." in likely.text
 
 
-def test_values_whose_intervals_overlap_do_not_differ() -> None:
-    points = [point(8, path, n, ns * (1 + n)) for path, ns in (("shm", 100), ("tcp", 110)) for n in range(3)]
+@pytest.mark.parametrize(
+    ("step", "launches", "why", "certain"),
+    [
+        (100, 3, f": no difference is claimed, because {TOO_FEW}", None),
+        (100, 6, f": no difference is claimed, because {OPEN}", False),
+        (0, 8, " do not differ by 2 % or more", False),
+    ],
+)
+def test_values_that_launches_do_not_tell_apart_do_not_differ(
+    step: int, launches: int, why: str, *, certain: bool | None
+) -> None:
+    cost = {"shm": 10_000, "tcp": 10_000 + step}
+    points = [point(8, path, n, ns + 10 * step * n) for path, ns in cost.items() for n in range(launches)]
     one = findings.of_topic(rows(points), ("mpi.latency",))
     assert one is not None
-    assert "do not differ beyond their intervals" in one.text
-    assert one.weight == 0
+    assert why in one.text.replace("\xa0", " ")
+    assert (one.weight, one.certain) == (0, certain)
 
 
 def test_one_launch_has_no_interval_and_no_weight() -> None:
@@ -371,7 +383,7 @@ def test_one_launch_has_no_interval_and_no_weight() -> None:
 
 
 def test_one_curve_says_how_it_runs_and_nothing_measured_says_nothing() -> None:
-    points = [point(size, "shm", n, 100 + size) for size in (8, 65536) for n in range(3)]
+    points = [point(size, "shm", n, 100 + size) for size in (8, 65536) for n in range(4)]
     one = findings.of_topic(rows(points), ("mpi.latency",))
     assert one is not None
     assert "times for 8,192\xa0times the size" in one.text

@@ -4,6 +4,9 @@ A factor compares times of the same work with and without others. The iterations
 Therefore the interval of one launch comes from resampling blocks of neighbouring iterations. If the times with and
 without others were measured in turns, they are resampled together. From 6 launches on, the interval is the rank
 interval of the factors of the launches. These are paired: each is a start of the same ranks.
+
+Whether others made a difference, the launches decide (`labkit.judge.effects`): their times with others against those
+without. The family is the statistics and phases of a point.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from labkit import stats
 from labkit.benchmarks import resolve
 from labkit.benchmarks.congestion import gpcnet
 from labkit.errors import DataError
-from labkit.judge import effects
+from labkit.judge.effects import Effect, Measured
 from labkit.point import notes
 from labkit.point.notes import joined
 from labkit.point.units import format_number, plural
@@ -46,40 +49,37 @@ class Factor:
     centre : median over launches.
     low, high : of the interval; NaN where there is none.
     label : what the interval is.
-    launches : how many.
-    disturbed : whether something else took processor time from a launch of it.
+    effect : times with others against those without.
     """
 
     centre: float
     low: float
     high: float
     label: str
-    launches: int
-    disturbed: bool = False
+    effect: Effect
+
+    @property
+    def launches(self) -> int:
+        """How many."""
+        return len(self.effect.value.launches)
 
     @property
     def doubt(self) -> str:
         """Why no difference may be claimed; empty if one may."""
-        if self.launches == 1 and self.disturbed:
-            return "one launch on a busy machine"
-        if not math.isfinite(self.centre):
-            return "a time of zero"
-        if math.isnan(self.low) or math.isnan(self.high):
-            return "too few iterations for an interval"
-        return "" if self.clear else "the interval includes 1"
+        return self.effect.doubt
 
     @property
     def clear(self) -> bool:
-        """Whether the interval leaves no doubt that others made a difference."""
-        busy = self.launches == 1 and self.disturbed
-        return not busy and math.isfinite(self.centre) and (self.low > 1 or self.high < 1)
+        """Whether the launches leave no doubt that others made a difference."""
+        return self.effect.claimed
 
     @property
-    def measured(self) -> effects.Measured:
-        """The factor as a value; one launch on a busy machine has no interval, whatever its iterations show."""
-        busy = self.launches == 1 and self.disturbed
-        low, high = (math.nan, math.nan) if busy else (self.low, self.high)
-        return effects.Measured(self.centre, low, high, self.disturbed)
+    def measured(self) -> Measured:
+        """The factor as a value, with the factor of each launch."""
+        if not math.isfinite(self.centre):
+            return Measured(math.nan)
+        now, before = self.effect.value.launches, self.effect.base.launches
+        return Measured(self.centre, [one / other for one, other in zip(now, before, strict=True)])
 
     def text(self, words: str = "") -> str:
         """Say how many times, with the interval: ``4.02 times as long (2.42 to 8.12, range of 3 launches)``.
@@ -88,10 +88,7 @@ class Factor:
         ----------
         words : behind the number of times.
         """
-        if not math.isfinite(self.centre):
-            return "not known"
-        ends = "" if math.isnan(self.low) else f"{_number(self.low)} to {_number(self.high)}, "
-        return f"{_number(self.centre)} times{words} ({ends}{self.label})"
+        return _times(self.centre, self.low, self.high, self.label, words)
 
 
 @dataclass(frozen=True)
@@ -100,8 +97,8 @@ class Impact:
 
     Parameters
     ----------
-    table : a row for each statistic and phase (loaded, recovered): factor, low, high, label, launches, and `differs`:
-        ``longer`` or ``shorter`` than before, or why neither may be claimed.
+    table : a row for each statistic and phase (loaded, recovered): factor, low, high, label, launches, `differs`:
+        ``longer`` or ``shorter`` than before, or why neither may be claimed, and the factor as `measured`.
     reasons : why the victims may have felt nothing, or something else than the network.
     effect : what this says.
     """
@@ -147,16 +144,13 @@ def jain_fairness(values: ArrayLike) -> float:
     return float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
 
 
-def interference(
-    without: Sequence[ArrayLike], beside: Sequence[ArrayLike], statistic: str = "p50", *, disturbed: bool = False
-) -> Factor:
+def interference(without: Sequence[ArrayLike], beside: Sequence[ArrayLike], statistic: str = "p50") -> Factor:
     """Ratio of a victim's time beside an aggressor to its time alone.
 
     Parameters
     ----------
     without, beside : times of the victim's iterations, an array for each launch, in the same order; s.
     statistic : ``p50``, ``p95``, ``p99``, ``p999`` or ``mean``.
-    disturbed : whether something else took processor time from a launch.
 
     Raises
     ------
@@ -175,7 +169,7 @@ def interference(
         (np.atleast_2d(np.asarray(b, np.float64)), np.atleast_2d(np.asarray(a, np.float64)))
         for a, b in zip(without, beside, strict=True)
     ]
-    return _factor(pairs, known[statistic], paired=False, disturbed=disturbed)
+    return _factor(pairs, known[statistic], paired=False)
 
 
 def impact(launches: Sequence[Samples]) -> Impact:
@@ -194,18 +188,18 @@ def impact(launches: Sequence[Samples]) -> Impact:
     if len(specs) != 1 or next(iter(specs)).benchmark != LOADED or not all(s.n for s in launches):
         names = ", ".join(sorted({str(spec) for spec in specs})) or "none"
         raise DataError(f"The samples are of {names}, but they must be of one point of {LOADED}, with iterations.")
-    rows, disturbed = [], effects.disturbed(note for s in launches for note in s.badges)
+    rows, phases = [], (("loaded", "time_ns"), ("recovered", "recovered_ns"))
     for name, quantile in STATISTICS.items():
-        for phase, name_ns in (("loaded", "time_ns"), ("recovered", "recovered_ns")):
+        for phase, name_ns in phases:
             pairs = [(seconds(s, name_ns), seconds(s, "isolated_ns")) for s in launches]
             enough = quantile is None or all(stats.reliable(now.size, quantile) for now, _ in pairs)
             if name == "p999" and not enough:
                 continue
-            one = _factor(pairs, quantile, paired=True, disturbed=disturbed)
+            one = _factor(pairs, quantile, len(STATISTICS) * len(phases), paired=True)
             doubt = one.doubt if enough else "too few samples"
-            differs = doubt or ("longer" if one.centre > 1 else "shorter")
-            rows.append((name, phase, one.centre, one.low, one.high, one.label, one.launches, differs))
-    columns = ["statistic", "phase", "factor", "low", "high", "label", "launches", "differs"]
+            differs = doubt or ("longer" if one.effect.more else "shorter")
+            rows.append((name, phase, one.centre, one.low, one.high, one.label, one.launches, differs, one.measured))
+    columns = ["statistic", "phase", "factor", "low", "high", "label", "launches", "differs", "measured"]
     table = pd.DataFrame(rows, columns=columns)
     return Impact(table, _reasons(launches, table), _effect(table))
 
@@ -215,20 +209,22 @@ def seconds(samples: Samples, phase: str) -> Times:
     return np.asarray(samples.phases[phase] * 1e-9, np.float64)
 
 
-def _factor(pairs: Sequence[tuple[Times, Times]], quantile: float | None, *, paired: bool, disturbed: bool) -> Factor:
-    """Factor over launches, each (loaded, isolated) with (ranks, iterations), s."""
+def _factor(pairs: Sequence[tuple[Times, Times]], quantile: float | None, tests: int = 1, *, paired: bool) -> Factor:
+    """Factor over launches, each (loaded, isolated) with (ranks, iterations), s; one of so many of a point."""
     statistic = _statistic(quantile)
-    if any(statistic(before) <= 0 for _, before in pairs):
-        return Factor(math.nan, math.nan, math.nan, plural(len(pairs), "launch"), len(pairs), disturbed)
-    ratios = [statistic(now) / statistic(before) for now, before in pairs]
+    sides = [[statistic(side) for side in one] for one in zip(*pairs, strict=True)]
+    now, before = (Measured(stats.headline(side).centre, side) for side in sides)
+    effect = Effect(now, before, tests)
+    if min(sides[1]) <= 0:
+        return Factor(math.nan, math.nan, math.nan, plural(len(pairs), "launch"), effect)
+    ratios = [loaded / isolated for loaded, isolated in zip(*sides, strict=True)]
     if len(ratios) > 1:
         overall = stats.headline(ratios)
-        return Factor(overall.centre, overall.low, overall.high, overall.label, len(ratios), disturbed)
-    now, before = pairs[0]
-    if min(now.shape[1], before.shape[1]) < _FEWEST:
-        return Factor(ratios[0], math.nan, math.nan, "1 launch", 1, disturbed)
-    low, high = _resampled(now, before, statistic, paired=paired)
-    return Factor(ratios[0], low, high, "95 % bootstrap interval inside 1 launch", 1, disturbed)
+        return Factor(overall.centre, overall.low, overall.high, overall.label, effect)
+    if min(side.shape[1] for side in pairs[0]) < _FEWEST:
+        return Factor(ratios[0], math.nan, math.nan, "1 launch", effect)
+    low, high = _resampled(*pairs[0], statistic, paired=paired)
+    return Factor(ratios[0], low, high, "95 % bootstrap interval inside 1 launch", effect)
 
 
 def _statistic(quantile: float | None) -> Callable[[Times], float]:
@@ -311,20 +307,27 @@ _WORDS = {"mean": "mean", "p99": "99th percentile", "p999": "99.9th percentile"}
 _number = partial(format_number, digits=3)
 
 
+def _times(centre: float, low: float, high: float, label: str, words: str = "") -> str:
+    """Return a factor in words, with its interval."""
+    if not math.isfinite(centre):
+        return "not known"
+    ends = "" if math.isnan(low) else f"{_number(low)} to {_number(high)}, "
+    return f"{_number(centre)} times{words} ({ends}{label})"
+
+
 def _effect(table: pd.DataFrame) -> str:
     """What a reader needs to know."""
-    rows = table.to_dict("records")
-    factors = [Factor(*(row[name] for name in ("factor", "low", "high", "label", "launches"))) for row in rows]
     claims, others, after = [], [], ""
-    for row, one in zip(rows, factors, strict=True):
+    for row in table.to_dict("records"):
+        factor = partial(_times, row["factor"], row["low"], row["high"], row["label"])
         name, clear = _WORDS[row["statistic"]], row["differs"] in ("longer", "shorter")
         if row["phase"] == "loaded" and clear:
-            claims.append(f"the {name} is {one.text(' as long')}")
+            claims.append(f"the {name} is {factor(' as long')}")
         elif row["phase"] == "loaded":
-            others.append(f"No claim about the {name} beside them: {one.text()}, {row['differs']}.")
+            others.append(f"No claim about the {name} beside them: {factor()}, because {row['differs']}.")
         elif name == "mean":
             said = "is {} that before" if clear else "does not differ certainly from before: {}"
-            after = f"After them, the mean {said.format(one.text())}."
+            after = f"After them, the mean {said.format(factor())}."
     first = [f"Beside the congestors, {joined(claims)}."] if claims else []
     none = [] if len(_felt(table)) else ["No effect is certain."]
     return " ".join([*first, *others, after, *none])

@@ -1,10 +1,15 @@
-"""Compares the levels of one factor at a common size: which costs more, how many times, and whether that is certain."""
+"""Compares the levels of one factor at a common size: which costs more, how many times, and whether that is certain.
+
+The best and the worst of several levels are chosen by their values, at the sizes of both ends. The family of the
+decision (`labkit.judge.effects`) is therefore all pairs of levels at these sizes, for each quantity of the benchmark.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks
@@ -33,6 +38,7 @@ class End:
     best, worst : level of the factor with the better and with the worse value.
     good, bad : their values.
     rows : their summary rows.
+    tests : pairs of levels that the contrast chose from: its family.
     """
 
     size: int
@@ -41,6 +47,7 @@ class End:
     good: Value
     bad: Value
     rows: tuple[Mapping[str, Any], Mapping[str, Any]]
+    tests: int = 1
 
     @property
     def ratio(self) -> float:
@@ -48,27 +55,16 @@ class End:
         values = sorted((self.good.value, self.bad.value))
         return values[1] / values[0] if values[0] > 0 else math.nan
 
-    @property
+    @cached_property
     def effect(self) -> Effect:
         """The worse value against the better one."""
-        good, bad = (
-            effects.of_row(row, one.metric, one.statistic)
-            for row, one in zip(self.rows, (self.good, self.bad), strict=True)
-        )
-        return Effect(bad, good)
+        good, bad = self.rows
+        return effects.between(bad, good, self.good.metric, self.good.statistic, tests=self.tests)
 
     @property
     def difference(self) -> float:
         """Difference in time per message, in the unit of the cost or in µs; NaN if no time is known."""
         return abs(_time(self.rows[1], self.bad) - _time(self.rows[0], self.good))
-
-    @property
-    def apart(self) -> bool | None:
-        """Whether the intervals do not overlap; None where either has none."""
-        low, high = sorted((self.good, self.bad), key=lambda one: one.value)
-        if math.isnan(low.high) or math.isnan(high.low):
-            return None
-        return low.high < high.low
 
     @property
     def launches(self) -> int:
@@ -157,8 +153,9 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
         others = [name for name in varied if name != factor]
         best = [_widest(part, factor, others) for part in _parts(rows)] if factor in varied else []
         held = [name for name in others if name in _HELD]
-        if found := [_of_levels(part, factor, metric, statistic, held) for part in best if part is not None]:
-            return max(found, key=lambda one: (one.main.apart is not False, one.main.ratio))
+        parts = [part for part in best if part is not None]
+        if found := [_of_levels(part, factor, metric, statistic, held, len(parts)) for part in parts]:
+            return max(found, key=lambda one: (one.main.effect.claimed, one.main.ratio))
     return None
 
 
@@ -197,16 +194,19 @@ def _widest(rows: pd.DataFrame, factor: str, others: Sequence[str]) -> pd.DataFr
     return max(candidates, key=lambda one: one[:2])[2] if candidates else None
 
 
-def _of_levels(rows: pd.DataFrame, factor: str, metric: str, statistic: str, held: Sequence[str]) -> Contrast:
-    """Return the contrast at both ends of the sizes."""
+def _of_levels(
+    rows: pd.DataFrame, factor: str, metric: str, statistic: str, held: Sequence[str], parts: int
+) -> Contrast:
+    """Return the contrast at both ends of the sizes, which is one of so many parts."""
     sizes = sorted({int(size) for size in rows["message_size_B"]})
     positive = [size for size in sizes if size > 0] or sizes
     first, last = positive[0], positive[-1]
     rate = METRICS[metric].kind == "rate" and METRICS[metric].unit != "1/s"
     at, beyond = (last, first) if rate else (first, last)
-    main = _end(rows, at, metric, statistic)
+    tests = effects.pairs(rows["level"].nunique()) * (1 if beyond == at else 2) * parts
+    main = _end(rows, at, metric, statistic, tests)
     levels = {main.best, main.worst}
-    other = _end(rows[rows["level"].isin(levels)], beyond, metric, statistic) if beyond != at else None
+    other = _end(rows[rows["level"].isin(levels)], beyond, metric, statistic, tests) if beyond != at else None
     quantity = ", ".join(
         f"{named(name)}={text}" for name in quantities(rows) if (text := level(rows[name].iloc[0])) != NONE
     )
@@ -214,7 +214,7 @@ def _of_levels(rows: pd.DataFrame, factor: str, metric: str, statistic: str, hel
     return Contrast(str(rows["benchmark"].iloc[0]), factor, metric, main, other, quantity, alike)
 
 
-def _end(rows: pd.DataFrame, size: int, metric: str, statistic: str) -> End:
+def _end(rows: pd.DataFrame, size: int, metric: str, statistic: str, tests: int) -> End:
     """Return the levels with the best and the worst value at a size."""
     present = rows[rows["message_size_B"] == size].drop_duplicates("level").to_dict("records")
     order = sorted(present, key=lambda row: value_of(row, metric, statistic).value)
@@ -222,4 +222,4 @@ def _end(rows: pd.DataFrame, size: int, metric: str, statistic: str) -> End:
         order.reverse()
     good, bad = order[0], order[-1]
     values = value_of(good, metric, statistic), value_of(bad, metric, statistic)
-    return End(size, str(good["level"]), str(bad["level"]), *values, rows=(good, bad))
+    return End(size, str(good["level"]), str(bad["level"]), *values, rows=(good, bad), tests=tests)

@@ -1,24 +1,32 @@
 """Whether a sentence may say that two values differ, or that a part makes up a whole: the one guard of all findings.
 
-An effect is claimed if its interval excludes zero. A single launch has no interval: it counts if the machine was quiet,
-and the sentence states *one launch*. A part never exceeds its whole.
+`labkit.stats.decision` decides by the launches, through `labkit.judge.comparison.judging`, which knows metrics and
+the order of launches. Launches that decide nothing, such as a single one, give no claim. A part never exceeds its
+whole.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from labkit.judge.comparison.judging import BETWEEN, SAME, Judgement, Launches, Pair, judge
 from labkit.models.breakdown import Breakdown, Time
+from labkit.point.columns import METRICS
 from labkit.point.notes import Note
 from labkit.point.units import format_number, format_share
-from labkit.read.records import value_of
+from labkit.read.records import launches_of, value_of
+from labkit.stats.decision import RELEVANT, beyond_limit
 
 DISTURBED = ("busy-machine", "oversubscription", "stolen-time")  # badges: something else took processor time
-LEAST = 0.005  # of the base: a smaller difference rounds to none
-ALONE = ", one launch each"  # ends a claim without interval
+SESSIONS = "one was measured after the other, and the machine may have changed in between"
+UNCLAIMED = {SAME: f"they differ by less than {format_share(RELEVANT)}", BETWEEN: SESSIONS}  # verdict → why
+_TIME = "latency_us"  # metric of times of breakdowns, whose unit does not matter
 
 
 @dataclass(frozen=True)
@@ -28,51 +36,44 @@ class Measured:
     Parameters
     ----------
     value : NaN if it is not known.
-    low, high : ends of its interval over launches; NaN where there is none.
-    disturbed : whether something else took processor time from a launch of it.
+    launches : its value in each launch; empty for a number without launches.
+    starts : when these started, ISO 8601; empty where that is not known.
     statistic : which one it is; values of different statistics are never compared.
+    metric : as in `labkit.point.columns.METRICS`.
     """
 
     value: float
-    low: float = math.nan
-    high: float = math.nan
-    disturbed: bool = False
+    launches: Sequence[float] = ()
+    starts: Sequence[str] = ()
     statistic: str = ""
+    metric: str = _TIME
 
-    @property
-    def single(self) -> bool:
-        """Whether it has no interval."""
-        return math.isnan(self.low) or math.isnan(self.high)
-
-    @property
+    @cached_property
     def sign(self) -> int:
-        """1 if it is surely above zero, -1 if surely below, else 0."""
-        low, high = self.ends
-        return 1 if low > 0 else -1 if high < 0 else 0
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Between what it surely lies; NaN for one launch on a busy machine."""
-        if not math.isfinite(self.value) or (self.single and self.disturbed):
-            return math.nan, math.nan
-        return (self.value, self.value) if self.single else (self.low, self.high)
+        """1 if the median over launches is surely above zero, -1 if surely below, else 0."""
+        if not math.isfinite(self.value):
+            return 0
+        return {"above": 1, "below": -1, "cannot say": 0}[beyond_limit([self.launches], [0.0])[0]]
 
 
 def of_row(row: Mapping[str, Any], metric: str, statistic: str = "") -> Measured:
     """Return a metric of a summary row."""
     value = value_of(row, metric, statistic)
-    if value.coarse:
-        return Measured(math.nan, statistic=value.statistic)
-    return Measured(value.value, value.low, value.high, disturbed(row.get("badges", ())), value.statistic)
+    if value.coarse or not value.statistic:
+        return Measured(math.nan, statistic=value.statistic, metric=metric)
+    launches, starts = launches_of(row, metric, value.statistic)
+    same = len(launches) and math.isclose(float(np.median(launches)), value.value, rel_tol=1e-9, abs_tol=1e-300)
+    assert same, f"{metric}: the row has {value.value}, its launches {launches}; see records.standing_for"
+    return Measured(value.value, launches.tolist(), starts, value.statistic, metric)
 
 
 def of_time(time: Time) -> Measured:
     """Return a time of a breakdown."""
-    return Measured(time.value, *time.interval, time.disturbed)
+    return Measured(time.value, time.launches)
 
 
 def founded(row: Mapping[str, Any]) -> bool:
-    """Whether a claim may rest on a summary row: more than one launch, or a machine that was quiet."""
+    """Whether a sentence may state a value of a summary row: more than one launch, or a machine that was quiet."""
     return bool(row.get("launches", 1) > 1 or not disturbed(row.get("badges", ())))
 
 
@@ -88,16 +89,25 @@ class Effect:
     Parameters
     ----------
     value, base : what is compared, and with what.
+    tests : pairs of values that the sentence could have compared: its family. All pairs of the levels of a factor, if
+        it names the best and the worst of them.
     """
 
     value: Measured
     base: Measured
+    tests: int = 1
 
     @property
     def ratio(self) -> float:
         """The value over the base; NaN if either is not known or not above zero."""
         known = all(math.isfinite(one.value) and one.value > 0 for one in (self.value, self.base))
         return self.value.value / self.base.value if known else math.nan
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """What the launches say."""
+        base, value = (Launches(one.launches, one.starts) for one in (self.base, self.value))
+        return judge([Pair(base, value, self.value.metric)], tests=self.tests)[0]
 
     @property
     def doubt(self) -> str:
@@ -106,13 +116,16 @@ class Effect:
             return "a value is missing or zero"
         if self.value.statistic != self.base.statistic:
             return f"one value is a {self.value.statistic}, the other a {self.base.statistic}"
-        if abs(self.ratio - 1) < LEAST:
-            return f"they differ by less than {format_share(LEAST)}"
-        if self.alone:
-            busy = self.value.disturbed or self.base.disturbed
-            return "one launch on a busy machine does not show one" if busy else ""
-        apart = self.value.low > self.base.high or self.value.high < self.base.low
-        return "" if apart else "their intervals overlap"
+        if self.judgement.reason:
+            return self.judgement.reason
+        if self.same and METRICS[self.value.metric].kind in ("share", "loss"):
+            return f"they differ by less than {100 * RELEVANT:g} percentage points"
+        return UNCLAIMED.get(self.judgement.verdict, "")
+
+    @property
+    def same(self) -> bool:
+        """Whether the values are surely the same, within what matters."""
+        return not math.isnan(self.ratio) and self.judgement.verdict == SAME
 
     @property
     def claimed(self) -> bool:
@@ -122,12 +135,12 @@ class Effect:
     @property
     def more(self) -> bool:
         """Whether the value may be claimed to be above the base."""
-        return self.claimed and self.ratio > 1
+        return self.claimed and self.judgement.shift > 0
 
     @property
     def less(self) -> bool:
         """Whether the value may be claimed to be below the base."""
-        return self.claimed and self.ratio < 1
+        return self.claimed and self.judgement.shift < 0
 
     @property
     def times(self) -> str:
@@ -135,57 +148,67 @@ class Effect:
         return f"{format_number(self.ratio, digits=3)} times"
 
     @property
-    def added(self) -> Measured:
-        """The value less the base; its interval subtracts the far ends."""
-        busy = self.value.disturbed or self.base.disturbed
-        more = self.value.value - self.base.value
-        return Measured(more, self.value.low - self.base.high, self.value.high - self.base.low, busy)
-
-    @property
-    def alone(self) -> str:
-        """The end of a claim that rests on one launch; empty if both values have intervals."""
-        return ALONE if self.value.single or self.base.single else ""
+    def added(self) -> float:
+        """The value less the base."""
+        return self.value.value - self.base.value
 
     def change(self, unit: str) -> str:
         """Return what the value adds to the base, or takes off it: ``adds 3 µs``."""
-        change = self.added.value
-        return f"{'adds' if change > 0 else 'takes off'} {format_number(abs(change), unit, digits=3)}"
+        return f"{'adds' if self.added > 0 else 'takes off'} {format_number(abs(self.added), unit, digits=3)}"
 
     def said(self, claim: str, values: str) -> str:
-        """Return the claim with how sure it is, or the values and why no difference is claimed.
+        """Return the claim, or the values and why no difference is claimed.
 
         Examples
         --------
-        >>> Effect(Measured(4.0, 3.9, 4.1), Measured(2.0, 1.9, 2.1)).said("tcp takes 2 times as long", "tcp and shm")
+        >>> fast, slow = Measured(2.0, [1.9, 2.0, 2.0, 2.1]), Measured(4.0, [3.9, 4.0, 4.0, 4.1])
+        >>> Effect(slow, fast).said("tcp takes 2 times as long", "tcp and shm")
         'tcp takes 2 times as long.'
-        >>> Effect(Measured(2.1, 1.9, 2.3), Measured(2.0, 1.9, 2.1)).said("tcp takes 1.05 times as long", "tcp and shm")
-        'tcp and shm: no difference is claimed, because their intervals overlap.'
+        >>> Effect(Measured(4.0, [4.0]), Measured(2.0, [2.0])).said("tcp takes 2 times as long", "tcp and shm")
+        'tcp and shm: no difference is claimed, because there are too few launches to decide.'
         """
         if self.doubt:
             return f"{values}: no difference is claimed, because {self.doubt}."
-        return f"{claim}{self.alone}."
+        return f"{claim}."
 
     def clause(self, claim: str) -> str:
         """Return the claim as the end of a sentence; empty if no difference may be claimed.
 
         Examples
         --------
-        >>> Effect(Measured(4.0), Measured(2.0)).clause("2 times TCP")
-        ', 2 times TCP, one launch each'
-        >>> Effect(Measured(4.0), Measured(0.0)).clause("2 times TCP")
+        >>> Effect(Measured(4.0, [3.9, 4.0, 4.0, 4.1]), Measured(2.0, [1.9, 2.0, 2.0, 2.1])).clause("2 times TCP")
+        ', 2 times TCP'
+        >>> Effect(Measured(4.0, [4.0]), Measured(2.0, [2.0])).clause("2 times TCP")
         ''
         """
-        return "" if self.doubt else f", {claim}{self.alone}"
+        return "" if self.doubt else f", {claim}"
 
 
-def between(row: Mapping[str, Any], base: Mapping[str, Any], metric: str, statistic: str = "") -> Effect:
-    """Return the effect between two summary rows."""
-    return Effect(of_row(row, metric, statistic), of_row(base, metric, statistic))
+def between(
+    row: Mapping[str, Any], base: Mapping[str, Any], metric: str, statistic: str = "", *, tests: int = 1
+) -> Effect:
+    """Return the effect between two summary rows.
+
+    Parameters
+    ----------
+    tests : as in `Effect`.
+    """
+    return Effect(of_row(row, metric, statistic), of_row(base, metric, statistic), tests)
 
 
-def between_times(time: Time, base: Time) -> Effect:
-    """Return the effect between two times of breakdowns."""
-    return Effect(of_time(time), of_time(base))
+def pairs(levels: int) -> int:
+    """Return how many pairs so many levels have: the family of a sentence on the best and the worst of them."""
+    return max(1, math.comb(levels, 2))
+
+
+def between_times(time: Time, base: Time, *, tests: int = 1) -> Effect:
+    """Return the effect between two times of breakdowns.
+
+    Parameters
+    ----------
+    tests : as in `Effect`.
+    """
+    return Effect(of_time(time), of_time(base), tests)
 
 
 def is_part(part: float, whole: float) -> bool:

@@ -3,6 +3,10 @@
 A program could always replace the left side by the right. If the left side is slower, the library has a better
 algorithm than the one it chose. A guideline is a line of `GUIDELINES`.
 
+The launches decide whether the left side is slower (`labkit.judge.comparison.judging`). Times of several collectives on
+the right side are added launch by launch. The family is the comparisons of one guideline in one context: its sizes. The
+test has one side, because a left side that is faster is none of its matters.
+
 References
 ----------
 .. [1] J. L. Träff, W. D. Gropp, R. Thakur, Self-consistent MPI performance guidelines, IEEE TPDS 21 (5), 2010,
@@ -14,8 +18,7 @@ References
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -24,14 +27,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from labkit import stats
 from labkit.errors import DataError
-from labkit.point.notes import joined
+from labkit.judge import effects
+from labkit.judge.comparison.judging import SLOWER, Launches, Pair, judge
 from labkit.point.units import format_number, format_size, plural
-from labkit.read.records import GIVEN, by_benchmark, headline_statistic, summary
+from labkit.read.records import GIVEN, KEY, by_benchmark, headline_statistic, launches_of, summary
 from labkit.read.records.factors import OF_SOURCES, differing, distinct, setting, together
+from labkit.read.records.launch_values import COLUMN
 
 Factor = Callable[[int], Fraction]
 
@@ -132,9 +135,10 @@ _COLUMNS = [
     "right_us",
     "ratio",
     "certain",
-    "basis",
+    "doubt",
     "right",
 ]
+_TIME = "latency_us"
 
 
 @dataclass(frozen=True)
@@ -144,8 +148,8 @@ class Verdict:
     Parameters
     ----------
     table : a row per violation, the worst first: guideline, message_size_B, ranks, setting (path, library, and in what
-        else the points differ), left_us, right_us, ratio (left over right), certain (the intervals do not overlap),
-        basis (what the intervals are), right (what was compared, with sizes).
+        else the points differ), left_us, right_us, ratio (left over right), certain (the launches show it), doubt (why
+        they do not; empty if they do), right (what was compared, with sizes).
     checked : comparisons that were made.
     unchecked : guideline and reason, for those that could not be compared at any size.
     sentence : what this says.
@@ -187,16 +191,16 @@ def check(frame: pd.DataFrame) -> Verdict:
     for guideline in GUIDELINES:
         before = checked
         for points in groups:
-            for left, right in _compared(guideline, points):
-                checked += 1
-                rows += points.violation(str(guideline), left, right)
+            compared = [*_compared(guideline, points)]
+            checked += len(compared)
+            rows += points.violations(str(guideline), compared)
         if checked == before:
             missing.append((str(guideline), _why_not(guideline, groups)))
     for name in MONOTONE:
         for points in groups:
-            for left, fastest in _monotone(f"mpi.{name}", points):
-                checked += 1
-                rows += points.violation(f"{name}(m) ≤ {name}(m'){_LARGER}", left, [fastest])
+            compared = [(left, [fastest]) for left, fastest in _monotone(f"mpi.{name}", points)]
+            checked += len(compared)
+            rows += points.violations(f"{name}(m) ≤ {name}(m'){_LARGER}", compared)
     table = pd.DataFrame(rows, columns=_COLUMNS)
     table = table.sort_values(["certain", "ratio"], ascending=False, ignore_index=True)
     return Verdict(table, checked, pd.DataFrame(missing, columns=["guideline", "reason"]), _sentence(table, checked))
@@ -213,17 +217,17 @@ class _Points:
     """
 
     def __init__(self, rows: pd.DataFrame, named: Sequence[str], options: Mapping[str, Sequence[str]]) -> None:
-        centre = f"latency_us_{headline_statistic(rows, 'latency_us')}"
+        self.statistic = headline_statistic(rows, _TIME)
+        centre = f"{_TIME}_{self.statistic}"
         rows = rows[rows[centre].notna()]
         self._shown = {name: [*named, *own] for name, own in options.items()}
-        columns = {*OF_SOURCES, *(name for shown in self._shown.values() for name in shown)}
+        columns = {*OF_SOURCES, *KEY, COLUMN, *(name for shown in self._shown.values() for name in shown)}
         self._columns = {name: rows[name].tolist() for name in columns if name in rows}
         self.benchmarks: list[str] = rows["benchmark"].tolist()
         self.sizes: list[int] = rows["message_size_B"].tolist()
         self.ranks: list[int] = rows["ranks"].tolist()
         self.options: list[str] = rows["options"].tolist()
         self.centres: list[float] = rows[centre].tolist()
-        self.ends, self.bases = _intervals(rows, centre)
         self.places: dict[tuple[str, int], dict[str, int]] = {}
         for place, (name, size, text) in enumerate(zip(self.benchmarks, self.sizes, self.options, strict=True)):
             same = self.places.setdefault((name, size), {})  # of equal options, the slowest counts
@@ -239,28 +243,41 @@ class _Points:
         fitting = [place for text, place in same.items() if _fits(options, text)]
         return max(fitting, key=lambda place: (self.centres[place], -place), default=None)
 
-    def violation(self, guideline: str, left: int, right: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-        """Yield the row of a comparison where the left side takes longer."""
-        total, high = sum(self.centres[place] for place in right), sum(self.ends[place][1] for place in right)
-        ratio = self.centres[left] / total if total else math.nan
-        if not ratio > 1:
-            return
-        row = {name: values[left] for name, values in self._columns.items()}
-        parts = (
-            f"{self.benchmarks[place].removeprefix('mpi.')} at {format_size(self.sizes[place])}" for place in right
-        )
-        yield (
-            guideline,
-            self.sizes[left],
-            self.ranks[left],
-            setting(row, self._shown[self.benchmarks[left]]),
-            self.centres[left],
-            total,
-            ratio,
-            self.ends[left][0] > high,  # false where an end is NaN
-            joined(dict.fromkeys(self.bases[place] for place in (left, *right))),
-            " + ".join(parts),
-        )
+    def violations(self, guideline: str, compared: Sequence[tuple[int, Sequence[int]]]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of the comparisons where the left side takes longer; all of them are one family."""
+        longer = [one for one in compared if self.centres[one[0]] > self._total(one[1]) > 0]
+        pairs = [Pair(self._launches(right), self._launches([left]), _TIME) for left, right in longer]
+        for (left, right), judged in zip(longer, judge(pairs, tests=len(compared), larger=True), strict=True):
+            row = {name: values[left] for name, values in self._columns.items()}
+            total = self._total(right)
+            parts = (
+                f"{self.benchmarks[place].removeprefix('mpi.')} at {format_size(self.sizes[place])}" for place in right
+            )
+            yield (
+                guideline,
+                self.sizes[left],
+                self.ranks[left],
+                setting(row, self._shown[self.benchmarks[left]]),
+                self.centres[left],
+                total,
+                self.centres[left] / total,
+                judged.verdict == SLOWER,
+                judged.reason or effects.UNCLAIMED.get(judged.verdict, ""),
+                " + ".join(parts),
+            )
+
+    def _total(self, places: Iterable[int]) -> float:
+        return sum(self.centres[place] for place in places)
+
+    def _launches(self, places: Sequence[int]) -> Launches:
+        """Return the sum of points in each launch; the first one says when it started."""
+        each = [
+            launches_of({name: values[place] for name, values in self._columns.items()}, _TIME, self.statistic)
+            for place in places
+        ]
+        count = min(len(values) for values, _ in each)
+        total = np.sum([values[:count] for values, _ in each], axis=0)
+        return Launches(total.tolist(), each[0][1][:count])
 
 
 @cache
@@ -282,25 +299,6 @@ def _key(options: str) -> object:
     return frozenset(
         (name, str(one) if isinstance(one, list | dict) else one) for name, one in _parsed(options).items()
     )
-
-
-def _intervals(rows: pd.DataFrame, centre: str) -> tuple[list[tuple[float, float]], list[str]]:
-    """Return the best interval of each point and its basis: over launches, or that inside the only launch."""
-
-    def column(name: str) -> NDArray[np.float64]:
-        return rows[name].to_numpy(np.float64) if name in rows else np.full(len(rows), math.nan)
-
-    low, high = column(f"{centre}_low"), column(f"{centre}_high")
-    bases = rows["headline"].to_numpy(object).copy()
-    alone = np.isnan(low)
-    if not centre.endswith("_p50"):
-        bases[alone] = "no interval"
-    else:
-        inside = column("latency_us_ci_low")
-        low, high = np.where(alone, inside, low), np.where(alone, column("latency_us_ci_high"), high)
-        word = f"{stats.LEVEL * 100:.0f} % interval inside 1 launch"
-        bases[alone] = np.where(np.isnan(inside[alone]), "no interval", word)
-    return [*zip(low.tolist(), high.tolist(), strict=True)], bases.tolist()
 
 
 def _compared(guideline: Guideline, points: _Points) -> Iterator[tuple[int, list[int]]]:
@@ -368,7 +366,7 @@ def _sentence(table: pd.DataFrame, checked: int) -> str:
     what = f"{count} of {plural(checked, 'comparison')} {'violates' if count == 1 else 'violate'} a guideline"
     why = f"; {faster} of them because a larger size takes less time" if faster else ""
     if certain.empty:
-        return f"{what}, but not beyond {'its' if count == 1 else 'their'} intervals ({worst['basis']}){why}; {most}"
+        return f"{what} by the medians, but the launches do not show it ({worst['doubt']}){why}; {most}"
     rest = len(table) - count
-    open_ = f" {rest} more {'does' if rest == 1 else 'do'} so, but not beyond the intervals." if rest else ""
-    return f"{what} beyond {'its' if count == 1 else 'their'} intervals ({worst['basis']}){why}; {most}{open_}"
+    open_ = f" {rest} more {'does' if rest == 1 else 'do'} so, but the launches do not show it." if rest else ""
+    return f"{what}, and the launches show it{why}; {most}{open_}"

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from labkit.judge import effects
 from labkit.models.breakdown import Breakdown, Level, Time, by_difference, combine, of_launches
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.testbed import parse
@@ -62,8 +61,7 @@ def time_of(table: pd.DataFrame, path: Path) -> Time | None:
     groups = rows.groupby("fingerprint", sort=False) if "fingerprint" in rows else [("", rows)]
     _, point = max(groups, key=lambda group: len(group[1]))
     factor = path.factor
-    busy = any(map(effects.disturbed, point["badges"])) if "badges" in point else False
-    return combine(lambda value: value * factor, of_launches(point.sort_values("launch")[column], disturbed=busy))
+    return combine(lambda value: value * factor, of_launches(point.sort_values("launch")[column]))
 
 
 def nested(table: pd.DataFrame, title: str, paths: Sequence[Path]) -> tuple[Breakdown | None, list[str]]:

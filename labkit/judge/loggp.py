@@ -267,7 +267,8 @@ def predicted(path: Path, points: Iterable[tuple[str, int, int]]) -> pd.DataFram
     for name, ranks, size in dict.fromkeys(points):
         for algorithm in schedules.ALGORITHMS.get(name, {}):
             seconds = _seconds(path, name, algorithm, ranks, size)
-            headline = stats.headline(seconds * METRICS["latency_us"].factor)
+            launches = seconds * METRICS["latency_us"].factor
+            headline = stats.headline(launches)
             rows.append(
                 {
                     "benchmark": name,
@@ -283,6 +284,7 @@ def predicted(path: Path, points: Iterable[tuple[str, int, int]]) -> pd.DataFram
                     "latency_us_high": headline.high,
                     "headline": headline.label,
                     "launches": headline.launches,
+                    "of_launches": tuple(launches.tolist()),
                 }
             )
     return pd.DataFrame(rows)

@@ -49,7 +49,7 @@ def reason_for(one: Contrast, points: Sequence[Samples]) -> Reason | None:
     one : the two levels.
     points : samples of the campaign; their values may be left out.
     """
-    if not one.main.apart:
+    if not one.main.effect.claimed:
         return None
     return next((reason for rule in RULES if (reason := rule(one, points))), None)
 

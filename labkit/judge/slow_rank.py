@@ -30,6 +30,7 @@ from labkit.options.ranks import Root, Rotate, Timing
 from labkit.point.spec import Spec, has
 from labkit.point.units import format_number, format_share, plural
 from labkit.stats import across_ranks
+from labkit.stats.shift import holm
 from labkit.store.samples import Samples
 
 ALPHA = 0.01  # chance that any rank of a healthy job is named
@@ -112,7 +113,7 @@ def slow_ranks(samples: Samples) -> SlowRanks:
     columns, ranks = _columns(samples), samples.spec.ranks
     iterations = len(columns["slowest"])
     owner = _owners(columns, _explanations(samples.spec))
-    table = _table(owner, columns["excess"], _holm(_p_values(owner, columns["excess"], ranks)))
+    table = _table(owner, columns["excess"], holm(_p_values(owner, columns["excess"], ranks)))
     enough = iterations >= _EVERY * _needed(ranks)
     undecided = int((owner == -1).sum())
     sentence = _sentence(table, iterations, undecided, enough, ranks)
@@ -242,15 +243,6 @@ def _tail(weight: NDArray[np.int64], each: float) -> NDArray[np.float64]:
     chance = np.fft.irfft(spectrum, total).clip(0)
     tail: NDArray[np.float64] = np.minimum(chance[::-1].cumsum()[::-1], 1.0)
     return tail
-
-
-def _holm(p: list[float]) -> list[float]:
-    """Holm's adjusted p values: the chance of one false name among all ranks stays below the level."""
-    adjusted, worst = [0.0] * len(p), 0.0
-    for place, which in enumerate(sorted(range(len(p)), key=p.__getitem__)):
-        worst = max(worst, min(1.0, (len(p) - place) * p[which]))
-        adjusted[which] = worst
-    return adjusted
 
 
 def _needed(ranks: int) -> int:

@@ -28,12 +28,10 @@ class Time:
     ----------
     value : in the unit of its whole; any finite number, because a difference of two paths may be negative.
     launches : value of each launch; empty for a number without launches, such as a published one.
-    disturbed : whether something else took processor time from a launch.
     """
 
     value: float
     launches: tuple[float, ...] = ()
-    disturbed: bool = False
 
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, (self.value, *self.launches))):
@@ -71,12 +69,8 @@ def stated(time: Time, unit: str) -> str:
     return f"{text} ({time.basis}: {low} to {high})"
 
 
-def of_launches(values: Iterable[float], *, disturbed: bool = False) -> Time:
+def of_launches(values: Iterable[float]) -> Time:
     """Return the median over launches with its launches.
-
-    Parameters
-    ----------
-    disturbed : whether something else took processor time from a launch.
 
     Raises
     ------
@@ -84,7 +78,7 @@ def of_launches(values: Iterable[float], *, disturbed: bool = False) -> Time:
         If there is no launch.
     """
     launches = tuple(map(float, values))
-    return Time(value=stats.headline(launches).centre, launches=launches, disturbed=disturbed)
+    return Time(value=stats.headline(launches).centre, launches=launches)
 
 
 def combine(of: Callable[..., float], *times: Time) -> Time:
@@ -113,7 +107,7 @@ def combine(of: Callable[..., float], *times: Time) -> Time:
         columns = [time.launches[: min(counts)] or itertools.repeat(time.value, min(counts)) for time in times]
         launches = tuple(float(of(*row)) for row in zip(*columns, strict=True))
     value = float(of(*(time.value for time in times)))
-    return Time(value=value, launches=launches, disturbed=any(time.disturbed for time in times))
+    return Time(value=value, launches=launches)
 
 
 @dataclass(frozen=True, kw_only=True)

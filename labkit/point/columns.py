@@ -266,6 +266,7 @@ SUMMARY = {
         Column("left_out", "list of notes", "", "Statistics that only some of the launches have, so the row omits them."),
         Column("headline", "str", "", "What low and high are: '95 % interval of 6 launches', '95 % interval of 6 sessions', 'range of 3 launches', '95 % interval of 18 launches, extended to the range of 3 sessions', or '1 launch' (none)."),
         Column("spread_between", "float64", "", "Spread of the launch medians, defined like spread_within. In a summary, spread_within is the median over launches."),
+        Column("of_launches", "object", "", "The launches behind the row, for `labkit.read.records.launches_of`; in no file."),
     )
 }  # fmt: skip
 

@@ -17,6 +17,7 @@ from labkit.read.records.factors import NONE, differing, level, named
 from labkit.report.choosing import widest
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric, sized, title
+from labkit.stats.decision import RELEVANT, TOO_FEW
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ _GROWTH = {  # of the difference in time
     "growing": "the difference{of} grows from {small} to {large}",
     "shrinking": "the difference{of} shrinks from {small} to {large}",
 }
-_WIDE = 3.0  # times: from this ratio of what the medians and what the intervals say, the latter is given
+_WIDE = 3.0  # times: from this ratio of what the medians and what the end of the interval say, the latter is given
 _NEAR = 1.05  # times: below, values are nearly the same
 
 
@@ -48,7 +49,7 @@ class Finding:
     ----------
     text : the sentence.
     weight : how far apart the values are, as the logarithm of their ratio; 0 where that is not certain.
-    certain : whether the intervals are apart; None where there are none.
+    certain : whether the launches show a difference; None where they are too few, or nothing is compared.
     launches : the fewest launches behind it.
     n : the fewest samples behind it; 0 where a tool reported a value.
     brief : the sentence without launches and samples, for who gives them elsewhere.
@@ -112,7 +113,7 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
     what = ", ".join(filter(None, (_what(one.benchmark, end.size, one.quantity), escape(one.held))))
     best, worst = _levels(one.factor, end.best, end.worst)
     sure = _least(end)
-    weight = abs(math.log(sure)) if end.apart and end.ratio > 0 else 0.0
+    weight = abs(math.log(sure)) if end.effect.claimed else 0.0
     values, counts = (end.bad, end.good), f"; {_counts(end)}"
     if one.factor == "testbed" and stated.links_differ(*end.rows):
         return _beside_links(one, what)
@@ -121,7 +122,8 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
             f"{what}: {best} and {worst}{_undecided(end)}{more}."
             for more in (f" ({_against(values)}{counts})", f" ({_against(values)})", "")
         ]
-        return Finding(both[0], 0.0, end.apart, end.launches, end.n, both[1], both[2], functional=_functional(end.rows))
+        certain = None if end.effect.doubt == TOO_FEW else False
+        return Finding(both[0], 0.0, certain, end.launches, end.n, both[1], both[2], functional=_functional(end.rows))
     times = _at_least(end)
     if METRICS[one.metric].kind == "rate":
         label = METRICS[one.metric].label
@@ -137,13 +139,13 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
     short = f"{text} ({_against(values, bare=True)})."
     if reason := reasons.reason_for(one, points):
         full += f" {escape(reason.sentence)}"
-    return Finding(full, weight, end.apart, end.launches, end.n, brief, short, _functional(end.rows))
+    return Finding(full, weight, True, end.launches, end.n, brief, short, _functional(end.rows))
 
 
 def _undecided(end: End) -> str:
     """Say that no difference is claimed, and why."""
-    if end.apart is False or end.ratio == 1:
-        return f" do not differ{' beyond their intervals' if end.apart is False else ''}"
+    if end.effect.same:
+        return f" do not differ by {format_share(RELEVANT)} or more"
     return f": no difference is claimed, because {end.effect.doubt}"
 
 
@@ -156,7 +158,7 @@ def _beside_links(one: Contrast, what: str) -> Finding:
         each.append(tuple(f"{name} {shown}{beside and f', {beside}'}" for shown in (_number(value), _bare(value))))
     full, bare = (f"{what}: {'; '.join(texts)}" for texts in zip(*each, strict=True))
     text = f"{full} ({_counts(end)})."
-    return Finding(text, 0.0, end.apart, end.launches, end.n, f"{full}.", f"{bare}.", _functional(end.rows))
+    return Finding(text, 0.0, None, end.launches, end.n, f"{full}.", f"{bare}.", _functional(end.rows))
 
 
 def _functional(rows: Sequence[Mapping[str, Any]]) -> bool:
@@ -165,9 +167,11 @@ def _functional(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _least(end: End) -> float:
-    """Return how many times two levels differ; where their intervals are wide, what is left of that between these."""
-    low, high = sorted((end.good, end.bad), key=lambda one: one.value)
-    least = high.low / low.high if end.apart and low.high > 0 else end.ratio
+    """Return how many times two levels differ; where the interval of that is wide, its nearer end."""
+    if not end.effect.claimed:
+        return end.ratio
+    judged = end.effect.judgement
+    least = judged.ratio_low if judged.ratio > 1 else 1 / judged.ratio_high
     return least if end.ratio > _WIDE * least else end.ratio
 
 
@@ -189,16 +193,16 @@ def _bare(value: Value) -> str:
 
 def _and_then(one: Contrast) -> str:
     """Compare with the other end of the sizes, and interpret."""
-    if one.other is None or one.other.apart is False:
-        return (
-            f"; at {_hard(format_size(one.other.size))} they do not differ beyond their intervals" if one.other else ""
-        )
+    if one.other is None:
+        return ""
     at = _hard(format_size(one.other.size))
+    if one.other.effect.same:
+        return f"; at {at} they do not differ by {_hard(format_share(RELEVANT))} or more"
+    if not one.other.effect.claimed:
+        return f"; at {at} no difference is claimed, because {one.other.effect.doubt}"
     if one.reversed:
         return f"; at {at} the order is reversed ({_times(one.other.ratio)})"
     much = _at_least(one.other) if one.other.ratio >= _NEAR else "nearly the same"
-    if not (one.main.apart and one.other.apart):  # one launch, say: values, and no reading of them
-        return f"; at {at} {much}"
     growth = _growth(one)
     return f"; at {at} {much}" + (f": {growth}" if growth else "")
 

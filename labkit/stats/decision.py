@@ -1,8 +1,10 @@
-"""Whether two sides differ: the one decision that comparisons, guidelines, contrasts and reports ask for.
+"""Whether two sides differ, or one side is beyond a limit: the one decision of all who say faster, slower or the same.
 
 A side is the values of its launches. Three answers exist: the sides *differ*, they are the *same* within what matters,
 or the launches cannot say. Over all pairs that are decided together, the chance of any false *differ* and the chance of
 any false *same* are each at most 1 - `level` (Holm's correction of each family).
+
+A limit is a number without scatter, such as the rate of a link: one side against it is a sign test (`beyond_limit`).
 
 References
 ----------
@@ -22,11 +24,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from labkit.stats.binomial import at_least
 from labkit.stats.rank_interval import LEVEL
 from labkit.stats.shift import holm, rank_sum_ps, rank_sums_above, shifts
 
 Outcome = Literal["differ", "same", "cannot say"]
-TOO_FEW = "too few launches for an interval"
+Side = Literal["above", "below", "cannot say"]
+RELEVANT = 0.02  # smallest difference that matters, as a part of the value
+TOO_FEW = "there are too few launches to decide"
 SMALL = "there is a difference, but it may be too small to matter"
 OPEN = "the launches decide neither for a difference nor against one"
 
@@ -56,7 +61,12 @@ class Decision:
 
 
 def decide(
-    pairs: Sequence[tuple[ArrayLike, ArrayLike]], ends: Sequence[tuple[float, float]], level: float = LEVEL
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]],
+    ends: Sequence[tuple[float, float]],
+    level: float = LEVEL,
+    tests: int = 0,
+    *,
+    larger: bool = False,
 ) -> list[Decision]:
     """Decide for each pair of sides whether they differ.
 
@@ -66,6 +76,9 @@ def decide(
         logarithms of times and rates, shares as they are.
     ends : of each pair, the shifts between which a difference does not matter, on the same scale.
     level : of the intervals and of the answers.
+    tests : pairs of the family, if it has more than are given.
+    larger : whether only an other side that is larger is a difference, because nobody asks for the opposite: the tests
+        have one side.
 
     Notes
     -----
@@ -88,14 +101,86 @@ def decide(
             continue
         one, two = (np.array([pairs[place][side] for place in places], np.float64) for side in (0, 1))
         shift[places], low[places], high[places] = shifts(one, two, level)
-        p[places] = rank_sum_ps(one, two)
+        p[places] = (rank_sums_above if larger else rank_sum_ps)(one, two)
         inside[places] = _within(one, two, np.array([ends[place] for place in places], np.float64))
-    adjusted, same = holm(p.tolist()), holm(inside.tolist())
+    adjusted, same = holm(p.tolist(), tests), holm(inside.tolist(), tests)
+    family = max(tests, int(np.isfinite(p).sum()), 1)
+    able = [enough(np.size(base), np.size(other), family, level, larger=larger) for base, other in pairs]
+    outside = [high < one or (low > one and not larger) for (low, high), one in zip(ends, shift.tolist(), strict=True)]
     return [
         _decision(
-            (float(shift[k]), float(low[k]), float(high[k])), float(p[k]), adjusted[k], same[k], ends[k], 1 - level
+            (float(shift[k]), float(low[k]), float(high[k])),
+            (float(p[k]), adjusted[k], same[k]),
+            1 - level,
+            able=able[k],
+            outside=outside[k],
         )
         for k in range(len(pairs))
+    ]
+
+
+def above(
+    base: NDArray[np.float64], other: NDArray[np.float64], end: float, tests: int, level: float = LEVEL
+) -> NDArray[np.bool_]:
+    """Return which pairs `decide` says differ if only a `larger` other side counts, each first in a family, (pairs,).
+
+    Parameters
+    ----------
+    base, other : (pairs, launches) of each side.
+    end : shift up to which a difference does not matter.
+    tests : of the family.
+    """
+    if not enough(base.shape[1], other.shape[1], tests, level, larger=True):
+        return np.zeros(len(base), bool)
+    sure = np.asarray(shifts(base, other, level)[0] > end)
+    sure[sure] = rank_sums_above(base[sure], other[sure]) * tests <= 1 - level
+    return sure
+
+
+def enough(n: int, m: int, tests: int = 1, level: float = LEVEL, *, larger: bool = False) -> bool:
+    """Return whether so many launches of both sides can show a difference in a family of so many tests.
+
+    Parameters
+    ----------
+    larger : as in `decide`.
+
+    Examples
+    --------
+    >>> enough(4, 4), enough(3, 4), enough(6, 6, tests=23), enough(6, 6, tests=24), enough(6, 6, tests=46, larger=True)
+    (True, False, True, False, True)
+    """
+    return math.comb(n + m, n) >= max(2, tests if larger else 2 * tests) / ((1 - level) * (1 + 1e-9))
+
+
+def beyond_limit(
+    sides: Sequence[ArrayLike], limits: Sequence[float], level: float = LEVEL, tests: int = 0
+) -> list[Side]:
+    """Decide for each side whether the median of its launches is above or below a number that is known exactly.
+
+    Parameters
+    ----------
+    sides : values of launches.
+    limits : of each side. Who asks for a relevant difference adds it to the limit.
+    level : chance of no false answer over all sides (Holm's correction).
+    tests : sides of the family, if it has more than are given.
+
+    Notes
+    -----
+    Two-sided sign test: if the median is the limit, each launch is as likely above as below it. Launches at the limit
+    count for neither. 6 launches are the fewest that can decide at 95 %.
+
+    Examples
+    --------
+    >>> beyond_limit([[1.1] * 6], [1.0]), beyond_limit([[1.1] * 5], [1.0]), beyond_limit([[0.9, 1.1] * 6], [1.0])
+    (['above'], ['cannot say'], ['cannot say'])
+    """
+    known = [np.ravel(np.asarray(side, np.float64)) for side in sides]
+    above = [int((side > limit).sum()) for side, limit in zip(known, limits, strict=True)]
+    below = [int((side < limit).sum()) for side, limit in zip(known, limits, strict=True)]
+    p = [min(1.0, 2 * at_least(max(a, b), a + b, 0.5)) for a, b in zip(above, below, strict=True)]
+    return [
+        ("above" if a > b else "below") if adjusted <= 1 - level else "cannot say"
+        for a, b, adjusted in zip(above, below, holm(p, tests), strict=True)
     ]
 
 
@@ -108,22 +193,29 @@ def _within(base: NDArray[np.float64], other: NDArray[np.float64], ends: NDArray
 
 def _decision(
     estimate: tuple[float, float, float],
-    p: float,
-    adjusted: float,
-    same: float,
-    ends: tuple[float, float],
+    chances: tuple[float, float, float],
     alpha: float,
+    *,
+    able: bool,
+    outside: bool,
 ) -> Decision:
-    """Return the answer that follows from the numbers of a pair; the estimate is the shift with its interval."""
+    """Return the answer that follows from the numbers of a pair: the shift with its interval, and p of the tests.
+
+    Parameters
+    ----------
+    able : whether so many launches can show a difference at all.
+    outside : whether the shift is large enough to be one.
+    """
     shift, low, high = estimate
+    p, adjusted, same = chances
     outcome: Outcome = "cannot say"
-    reason = OPEN
+    reason = OPEN if able else TOO_FEW
     if math.isnan(low):
-        reason = TOO_FEW
+        pass
     elif same <= alpha:
         outcome, reason = "same", ""
-    elif adjusted <= alpha and not ends[0] <= shift <= ends[1]:
+    elif able and adjusted <= alpha and outside:
         outcome, reason = "differ", ""
-    elif adjusted <= alpha:
+    elif able and adjusted <= alpha:
         reason = SMALL
     return Decision(outcome, shift, low, high, p, adjusted, same, reason)

@@ -196,18 +196,25 @@ def _orders(places: tuple[int, ...], sizes: Sequence[int]) -> list[tuple[int, ..
     ]
 
 
-def holm(probabilities: Sequence[float]) -> list[float]:
+def holm(probabilities: Sequence[float], tests: int = 0) -> list[float]:
     """Adjust the p of several tests by Holm's method, which limits the chance of any false alarm; NaN stays NaN.
+
+    Parameters
+    ----------
+    tests : number of the family, if it has more tests than are given; these count as the largest.
 
     Examples
     --------
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
+    >>> holm([0.01], tests=4)
+    [0.04]
     """
     order = sorted((p, place) for place, p in enumerate(probabilities) if not math.isnan(p))
     adjusted, least = [math.nan] * len(probabilities), 0.0
+    count = max(tests, len(order))
     for done, (p, place) in enumerate(order):
-        least = max(least, min(1.0, p * (len(order) - done)))
+        least = max(least, min(1.0, p * (count - done)))
         adjusted[place] = least
     return adjusted
 

@@ -409,6 +409,8 @@ class Study:
         means = values[(values["name"] == metric) & values["statistic"].isin(["mean", "value"])]
         counts_of = rows["fingerprint"].map(means.groupby("fingerprint")["value"].median())
         ends = {end_column(metric, "mean", end): float("nan") for end in ("low", "high")}  # those of another mean
+        each = means.groupby(["fingerprint", "launch"])["value"].median()
+        rows = records.with_launches(rows, metric, "mean", each)
         return rows.assign(**{f"{metric}_mean": counts_of}, **ends)
 
     @_several.shown

@@ -294,12 +294,11 @@ class Study(studies.Study):
             if len(rows) > 1:
                 rows = rows.sort_values("latency_us_p50")
                 fast, slow = rows.iloc[0], rows.iloc[-1]
-                effect = effects.between(slow, fast, "latency_us")
+                effect = effects.between(slow, fast, "latency_us", tests=effects.pairs(len(rows)))
                 one, other = (" and ".join(row["hosts"].split(",")) for row in (slow, fast))
-                apart = slow["latency_us_low"] > fast["latency_us_high"] * (1 + all_pairs.LEAST)
                 yield f"Measured alone, {size_words(size)}: " + effect.said(
-                    f"between {one} they take {amount(slow, 'latency_us')}, {effect.times} what {other} need"
-                    f"{', so their own path is slow' if apart else ''}",
+                    f"between {one} they take {amount(slow, 'latency_us')}, {effect.times} what {other} need, so their "
+                    "own path is slow",
                     f"{one}, and {other}",
                 )
 

@@ -11,7 +11,6 @@ from labkit import figures, studies
 from labkit.errors import SpecError
 from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.judge import effects
-from labkit.judge.effects import ALONE
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import plural
 from labkit.studies import number, size_words, words
@@ -89,21 +88,21 @@ class Study(studies.Study):
         rows = self.layers(benchmark).to_dict("records")
         base = {row["message_size_B"]: row for row in rows if row["option_binding"] == "c"}
         costs = []
-        for row in (one for one in rows if one["option_binding"] != "c"):
-            if (size := row["message_size_B"]) in base:
-                c = base[size]
-                effect = effects.between(row, c, "latency_us")
-                costs.append(
-                    {
-                        "layer": row["layer"],
-                        "message_size_B": size,
-                        "C kernel (µs)": c["latency_us_p50"],
-                        "layer (µs)": row["latency_us_p50"],
-                        "added (µs)": effect.added.value,
-                        "ratio": effect.ratio,
-                        "doubt": effect.doubt or effect.alone.removeprefix(", ") or "none",
-                    }
-                )
+        others = [one for one in rows if one["option_binding"] != "c" and one["message_size_B"] in base]
+        for row in others:
+            c = base[row["message_size_B"]]
+            effect = effects.between(row, c, "latency_us", tests=len(others))
+            costs.append(
+                {
+                    "layer": row["layer"],
+                    "message_size_B": row["message_size_B"],
+                    "C kernel (µs)": c["latency_us_p50"],
+                    "layer (µs)": row["latency_us_p50"],
+                    "added (µs)": effect.added,
+                    "ratio": effect.ratio,
+                    "doubt": effect.doubt or "none",
+                }
+            )
         names = ["layer", "message_size_B", "C kernel (µs)", "layer (µs)", "added (µs)", "ratio", "doubt"]
         return pd.DataFrame(costs, columns=names).sort_values(["layer", "message_size_B"], ignore_index=True)
 
@@ -112,7 +111,7 @@ class Study(studies.Study):
         sentences = []
         for name in (b for b in BOUND if b != "mpi.bandwidth"):
             for layer, rows in self.cost(name).groupby("layer", sort=False):
-                longer = rows[rows["doubt"].isin(["none", ALONE.removeprefix(", ")]) & (rows["added (µs)"] > 0)]
+                longer = rows[(rows["doubt"] == "none") & (rows["added (µs)"] > 0)]
                 every = plural(len(rows), "size")
                 text = f"{name}: {layer} takes longer than the C kernel at {len(longer)} of {every}"
                 if longer.empty:
@@ -120,6 +119,5 @@ class Study(studies.Study):
                 for first in longer.to_dict("records")[:1]:
                     text += f", at {size_words(first['message_size_B'])} by {number(first['added (µs)'])} µs"
                     text += f" ({number(first['ratio'])} times its time)"
-                    text += ALONE if first["doubt"] != "none" else ""
                 sentences.append(f"{text}.")
         return listed(sentences)

@@ -295,14 +295,13 @@ def _posted(one: Breakdown) -> str:
 def _added(part: Part, whole: Breakdown) -> str:
     """Say what a layer adds; a time that is not surely above 0 is no cost."""
     sign = effects.of_time(part.time).sign
-    alone = "" if part.time.basis else effects.ALONE
-    if not effects.bounded(whole) or (sign < 0 and alone):
+    if not effects.bounded(whole):
         return f"what {part.text} adds is not known, because a path below it took longer than the whole"
     if not sign:
-        return f"what {part.text} adds is less than the launches differ"
+        return f"what {part.text} adds is not known: the launches do not show whether it adds anything"
     if sign < 0:
         return f"{part.text} is faster by {stated(combine(lambda time: -time, part.time), whole.unit)}"
-    return f"{part.text} adds {stated(part.time, whole.unit)}{alone}"
+    return f"{part.text} adds {stated(part.time, whole.unit)}"
 
 
 def _rest(one: Breakdown) -> str:
@@ -313,7 +312,7 @@ def _rest(one: Breakdown) -> str:
     if effects.adds_up(one):
         share = one.share([REST])
         return f"{text}; {stated(share, '%')} is in no call: the way between the processors, and waiting."
-    if effects.bounded(one) and effects.of_time(rest).sign < 0 and rest.basis:
+    if effects.bounded(one) and effects.of_time(rest).sign < 0:
         overlap = combine(lambda left: -left, rest)
         return f"{text}, more than the whole: calls of the two ranks overlap for {stated(overlap, one.unit)}."
     return f"{text}. How much is in no call is not known, because the calls add up to more than the whole."

@@ -15,6 +15,7 @@ from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_sizes
+from labkit.stats.decision import RELEVANT
 from labkit.store.samples.facts import CLOCK_ERROR_NS, FINGERPRINT, LATE_SHARE, RANK_HOSTS, SLOT_NS
 from labkit.studies import counts, number, size_words, statement, words
 from labkit.studies._derived import of_samples
@@ -230,7 +231,7 @@ class Study(studies.Study):
 
     def violations(self) -> pd.DataFrame:
         """Guidelines that were violated, the worst first; at most twelve."""
-        names = ["guideline", "message_size_B", "ranks", "left_us", "right_us", "ratio", "certain", "basis"]
+        names = ["guideline", "message_size_B", "ranks", "left_us", "right_us", "ratio", "certain", "doubt"]
         table = self.summary[:0] if self.verdict is None else self.verdict.table.head(12)
         return table.reindex(columns=names).rename(columns={"left_us": "left (µs)", "right_us": "right (µs)"})
 
@@ -304,9 +305,9 @@ class Study(studies.Study):
         rows = self.sized()
         if rows.empty or "latency_us_osu_mean" not in rows:
             return
-        rows = rows[[effects.of_row(row, "latency_us").sign > 0 for row in rows.to_dict("records")]]
+        rows = rows[[len(effects.of_row(row, "latency_us").launches) > 1 for row in rows.to_dict("records")]]
         ratio = rows["latency_us_mean"] / rows["latency_us_osu_mean"].where(rows["latency_us_osu_mean"] > 0)
-        ratio = ratio[ratio > 1 + effects.LEAST]
+        ratio = ratio[ratio > 1 + RELEVANT]
         if len(ratio):
             row = rows.loc[ratio.idxmax()]
             yield (
@@ -314,7 +315,7 @@ class Study(studies.Study):
                 f"{size_words(row['message_size_B'])}: the slowest takes {number(ratio.max())} times as long."
             )
         tails = rows["latency_us_p99"] / rows["latency_us_p50"]
-        tails = tails[tails > 1 + effects.LEAST]
+        tails = tails[tails > 1 + RELEVANT]
         if len(tails):
             row = rows.loc[tails.idxmax()]
             yield (

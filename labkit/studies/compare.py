@@ -14,10 +14,11 @@ from labkit.errors import LabkitError, SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import comparison
 from labkit.judge.comparison import Compared, Comparison
-from labkit.judge.comparison.judging import BETWEEN, RELEVANT, SAME, UNDECIDED, Judgement
+from labkit.judge.comparison.judging import BETWEEN, SAME, UNDECIDED, Judgement
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_range, plural
 from labkit.read.records.factors import NONE
+from labkit.stats.decision import RELEVANT
 from labkit.studies import number, size_words, words
 from labkit.studies._derived import of_samples
 

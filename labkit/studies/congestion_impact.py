@@ -15,7 +15,7 @@ from labkit.benchmarks.congestion import gpcnet as network_tests
 from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.io import beneath
-from labkit.judge import congestion, gpcnet
+from labkit.judge import congestion, effects, gpcnet
 from labkit.point.spec import Spec, sweep
 from labkit.studies import amount, counts, number, size_words, words
 
@@ -245,10 +245,12 @@ class Study(studies.Study):
                 worst = rows.loc[rows["factor"].idxmax()]
                 rest = rows[rows[name] != worst[name]]
                 values = ", ".join(f"{value:g}" for value in sorted(rows[name]))
-                if worst["differs"] == "longer" and worst["low"] > rest["high"].max():
+                tests = effects.pairs(len(rows))
+                most = [effects.Effect(worst["measured"], one, tests).more for one in rest["measured"]]
+                if worst["differs"] == "longer" and all(most):
                     yield f"Of {values}{unit}, {worst[name]:g} cost the mean most: {number(worst['factor'])} times."
                 else:
-                    yield f"Which of {values}{unit} costs the mean most is not known: the intervals overlap."
+                    yield f"Which of {values}{unit} costs the mean most is not known: the launches do not show it."
 
     def _loads(self) -> Iterator[str]:
         """Rate and time of the congestors alone."""

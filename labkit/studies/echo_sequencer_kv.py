@@ -122,7 +122,7 @@ class Study(_rdma.Study):
             if extremes := ends(group, "round_trip_us"):
                 best, worst = extremes
                 times = statement(best, "round_trip_us"), f"{amount(worst, 'round_trip_us')}"
-                yield effects.between(worst, best, "round_trip_us").said(
+                yield effects.between(worst, best, "round_trip_us", tests=effects.pairs(len(group))).said(
                     f"Of the echoes of {size_words(size)}, {best['way']} is the fastest ({times[0]}), {worst['way']} "
                     f"the slowest ({times[1]})",
                     f"The echoes of {size_words(size)}, {best['way']} ({times[0]}) to {worst['way']} ({times[1]})",
@@ -158,8 +158,7 @@ class Study(_rdma.Study):
             worst, best = (pick(gains, key=lambda way: gains[way].ratio) for pick in (min, max))
             bring = f"{gains[worst].times} ({worst})"
             bring += f" to {gains[best].times} ({best})" if best != worst else ""
-            alone = next((one.alone for one in gains.values() if one.alone), "")
-            yield f"{many} requests in flight instead of {few} bring {bring} the requests per second{alone}."
+            yield f"{many} requests in flight instead of {few} bring {bring} the requests per second."
         for doubt, ways in doubts.items():
             yield (
                 f"{', '.join(ways)}, {many} requests in flight instead of {few}: no difference is claimed, because "

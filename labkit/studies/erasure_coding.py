@@ -158,7 +158,7 @@ class Study(studies.Study):
             rate = statement(first[1], "bandwidth_MBps")
             if rest:
                 others = f"; the others, MB/s: {', '.join(rest)}"
-                effect = effects.between(first[1], codes[1][1], "bandwidth_MBps")
+                effect = effects.between(first[1], codes[1][1], "bandwidth_MBps", tests=effects.pairs(len(codes)))
                 sentences.append(
                     effect.said(
                         f"{what} is the fastest with {rate}{others}", f"{what} with {rate}{others}; of the first two"

@@ -270,11 +270,10 @@ class Study(studies.Study):
             each = np.array([per_rank.medians(launch) for launch in launches])
             medians = np.median(each, axis=0)
             fast, slow = int(medians.argmin()), int(medians.argmax())
-            busy = any(effects.disturbed(launch.badges) for launch in launches)
-            longest, least = (of_launches(each[:, rank], disturbed=busy) for rank in (slow, fast))
+            longest, least = (of_launches(each[:, rank]) for rank in (slow, fast))
             spec = _resolved(launches[0])
             grid, ranks = halo3d26.shape(spec), per_rank.ranks(launches[0])
-            yield effects.between_times(longest, least).said(
+            yield effects.between_times(longest, least, tests=effects.pairs(len(medians))).said(
                 f"{name} with {spec.ranks} ranks: rank {ranks[slow]} at {halo3d26.place(grid, slow)} waits longest, "
                 f"{number(medians[slow] * 1e6)} µs, rank {ranks[fast]} at {halo3d26.place(grid, fast)} shortest, "
                 f"{number(medians[fast] * 1e6)} µs (medians over iterations and launches)",

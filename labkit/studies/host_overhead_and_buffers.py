@@ -312,8 +312,9 @@ class Study(studies.Study):
 
 
 def first_above(rows: list[Any]) -> Any | None:
-    """First row whose latency is above that of ``rows[0]``, by their intervals; None if there is none."""
-    return next((row for row in rows[1:] if effects.between(row, rows[0], "latency_us").more), None)
+    """First row whose latency is surely above that of ``rows[0]``; None if there is none."""
+    tests = max(1, len(rows) - 1)
+    return next((row for row in rows[1:] if effects.between(row, rows[0], "latency_us", tests=tests).more), None)
 
 
 def availability(rows: list[Any]) -> tuple[float, Any, Any] | str:

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from labkit import benchmarks, figures, stats, studies, testbeds
+from labkit import benchmarks, figures, studies, testbeds
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import congestion, effects
 from labkit.options.congestion import Incast
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_share, parse_sizes, plural
 from labkit.read import records
+from labkit.stats.decision import beyond_limit, decide
 from labkit.store.samples.facts import TESTBED
 from labkit.studies import counts, number, size_words, statement
 from labkit.studies._derived import of_samples
@@ -204,9 +205,9 @@ class Study(studies.Study):
         arrived, full = effects.of_row(row, "bandwidth_MBps"), _FULL * self.link_rate
         if not (share := effects.share(arrived.value, self.link_rate)):
             return ""
-        low, high = (arrived.value, arrived.value) if arrived.single else (arrived.low, arrived.high)
-        known = "is full" if low >= full else "is not full" if high < full else "is full in some launches only"
-        return f", {share} of the receiver's link, which {known}"
+        [side] = beyond_limit([arrived.launches], [full])
+        known = {"above": ", which is full", "below": ", which is not full"}.get(side, "")
+        return f", {share} of the receiver's link{known}"
 
     def _limit(self, few: Mapping[str, Any], many: Mapping[str, Any]) -> str:
         """What the smallest calls bring, beside the largest of the same streams."""
@@ -241,9 +242,10 @@ class Study(studies.Study):
             one, most = group.iloc[0].to_dict(), group.iloc[-1].to_dict()
             if one["option_senders"] == 1 < most["option_senders"]:
                 pairs.append((self._sent_again(one), self._sent_again(most), most))
-        more = [pair for pair in pairs if effects.Effect(pair[1], pair[0]).added.sign > 0]
         if not pairs:
             return
+        decisions = decide([(few.launches, many.launches) for few, many, _ in pairs], [(-0.5, 0.5)] * len(pairs))
+        more = [pair for pair, one in zip(pairs, decisions, strict=True) if one.outcome == "differ" and one.shift > 0]
         if not more:
             yield (
                 f"{plural(len(pairs), 'comparison')} of one sender with several: in none do several senders certainly "
@@ -258,15 +260,18 @@ class Study(studies.Study):
             "than one: "
             f"at most {number(several.value)}, {plural(int(most['option_senders']), 'sender')} of {streams} with "
             "calls of "
-            f"{size_words(most['message_size_B'])}, against {number(single.value)} of one sender"
-            f"{effects.Effect(several, single).alone}. Likely reason: the queue before the receiver's link overflows."
+            f"{size_words(most['message_size_B'])}, against {number(single.value)} of one sender. Likely reason: the "
+            "queue before the receiver's link overflows."
         )
 
     def _sent_again(self, row: Mapping[str, Any]) -> effects.Measured:
         """Segments that a point sent again, over its launches."""
-        launches = self.fairness[self.fairness["fingerprint"] == row["fingerprint"]]["again"].dropna()
-        value = stats.headline(launches.to_numpy())
-        return effects.Measured(value.centre, value.low, value.high, effects.disturbed(row["badges"]))
+        return self._fairness_of(row, "again")
+
+    def _fairness_of(self, row: Mapping[str, Any], name: str) -> effects.Measured:
+        """Return a column of `fairness` of a point."""
+        launches = self.fairness[self.fairness["fingerprint"] == row["fingerprint"]][name].dropna()
+        return effects.Measured(float(row[name]), launches.tolist(), metric="bandwidth_MBps")
 
     def _verbs(self) -> Iterator[str]:
         """Bandwidth and shares of RDMA streams, with and without classes."""
@@ -274,9 +279,7 @@ class Study(studies.Study):
             count, place = int(row["option_senders"]), testbeds.parse(row["testbed"])[2]
             what = f"{count} RDMA stream{'s' * (count > 1)}" + (" in two classes" if row["option_classes"] else "")
             text = f"{what} on {row['testbed']}: {statement(row, 'bandwidth_MBps')}"
-            disturbed = row["launches"] == 1 and effects.disturbed(row["badges"])
-            ends = (effects.Measured(row[name], disturbed=disturbed) for name in ("greatest", "least"))
-            effect = effects.Effect(*ends)
+            effect = effects.Effect(self._fairness_of(row, "greatest"), self._fairness_of(row, "least"))
             if count > 1 and effect.more:
                 text += f"; the greatest gets {effect.times} the least"
             share = row["bandwidth_MBps_mean"] * 8e6 / virtual_cluster.bits(place["rate"]) if "rate" in place else 1.0

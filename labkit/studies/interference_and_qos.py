@@ -142,8 +142,7 @@ class Study(studies.Study):
         """How much longer the victim's slowest rank takes beside the aggressor."""
         waits = interference.waits(_resolved(group[0]))
         phases = [[s.phases[phase].max(axis=0) * 1e-9 / waits for s in group] for phase in ("alone_ns", "time_ns")]
-        busy = effects.disturbed(note for s in group for note in s.badges)
-        return congestion.interference(phases[0], phases[1], statistic, disturbed=busy)
+        return congestion.interference(phases[0], phases[1], statistic)
 
     def table(self) -> pd.DataFrame:
         """Every point: victim, aggressor, classes, times alone and beside, factors with the ends of their interval."""

@@ -160,7 +160,8 @@ class Study(studies.Study):
         for group in groups[:1] + groups[1:][-1:]:
             if extremes := ends(group, "latency_us"):
                 fast, slow = extremes
-                effect, size = effects.between(slow, fast, "latency_us"), size_words(fast["message_size_B"])
+                effect = effects.between(slow, fast, "latency_us", tests=effects.pairs(len(group)))
+                size = size_words(fast["message_size_B"])
                 sentences.append(
                     effect.said(
                         f"At {size}, {slow['transport']} takes {effect.times} as long as {fast['transport']}",

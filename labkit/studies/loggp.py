@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from labkit import benchmarks, figures, stats, studies
 from labkit.errors import SpecError
 from labkit.figures.fits import Fit, fits
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import loggp
-from labkit.judge.effects import Effect, Measured, disturbed
 from labkit.judge.loggp import Path
 from labkit.models import schedules
 from labkit.models.loggp import PARAMETERS, Estimate, Range
@@ -23,6 +23,7 @@ from labkit.point.notes import joined
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_number, format_range, format_share, parse_sizes, plural
 from labkit.read import records
+from labkit.stats.decision import RELEVANT, decide
 from labkit.studies import _algorithms, counts, number, size_words, words
 from labkit.studies._derived import of_samples
 
@@ -37,6 +38,7 @@ QUANTITIES = {
 }
 LATENCY = "latency_us"
 _KEYS = ["transport", "collective", "algorithm", "ranks", "message_size_B"]
+_ALIKE = (-math.log1p(RELEVANT), math.log1p(RELEVANT))  # of distances that do not differ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,9 +292,10 @@ class Study(studies.Study):
         rows = []
         for (transport, name, ranks), group in self._off().groupby(["transport", "collective", "ranks"], sort=False):
             found = {str(algorithm): one for algorithm, one in group.groupby("algorithm")}
-            far = {algorithm: _distance(one) for algorithm, one in found.items()}
-            nearest = min(far, key=lambda algorithm: far[algorithm].value)
+            far = {algorithm: _distances(one) for algorithm, one in found.items()}
+            nearest = min(found, key=lambda algorithm: float(found[algorithm]["off"].abs().median()))
             best, others = found[nearest], [one for one in far if one != nearest]
+            nearer = decide([(far[nearest], far[one]) for one in others], [_ALIKE] * len(others))
             worst = best.loc[best["off"].abs().idxmax()]
             rows.append(
                 {
@@ -301,7 +304,7 @@ class Study(studies.Study):
                     "ranks": ranks,
                     "deviates least": nearest,
                     "may be as near": ", ".join(
-                        one for one in others if Effect(far[nearest], far[one]).added.sign >= 0
+                        one for one, said in zip(others, nearer, strict=True) if said.outcome != "differ"
                     ),
                     "algorithms": len(far),
                     "sizes": len(best),
@@ -313,18 +316,19 @@ class Study(studies.Study):
         return pd.DataFrame(rows)
 
     def _off(self) -> pd.DataFrame:
-        """Predictions with `off`, the logarithm of predicted over measured, and the ends of its interval."""
+        """Predictions with `off`, the logarithm of predicted over measured, and `offs`, the same of each launch."""
         if self.predicted.empty:
             return self.predicted.reindex(columns=["transport", "collective", "ranks", "algorithm", "off"])
         keys = ["transport", "collective", "ranks", "message_size_B"]
-        ends = {f"{LATENCY}_{end}": f"measured_{end}" for end in ("p50", "low", "high")}
-        rows = records.sound(self.measured(), LATENCY).reindex(columns=[*keys, *ends, "badges"]).rename(columns=ends)
+        sound = records.sound(self.measured(), LATENCY)
+        rows = sound[keys].assign(
+            measured=sound[f"{LATENCY}_p50"],
+            measured_of_launches=[records.launches_of(row, LATENCY, "p50")[0] for row in sound.to_dict("records")],
+        )
         both = self.predicted.merge(rows, on=keys)
-        offs = {
-            name: np.log(both[f"{LATENCY}_{ours}"] / both[f"measured_{theirs}"])
-            for name, ours, theirs in (("off", "p50", "p50"), ("off_low", "low", "high"), ("off_high", "high", "low"))
-        }
-        return both.assign(**offs)
+        launches = zip(both["of_launches"], both["measured_of_launches"], strict=True)
+        offs = [np.log([one / other for one, other in zip(*each, strict=False)]) for each in launches]
+        return both.assign(off=np.log(both[f"{LATENCY}_p50"] / both["measured"]), offs=pd.Series(offs, dtype=object))
 
     # ---- sentences ---------------------------------------------------------------------------------------------------
 
@@ -378,12 +382,10 @@ class Study(studies.Study):
                 yield f"{which}: {row['deviates least']} comes nearest, {off}."
 
 
-def _distance(rows: pd.DataFrame) -> Measured:
-    """How far predictions of an algorithm are off, the median over sizes of the logarithm without its sign."""
-    low, off, high = (rows[name].to_numpy() for name in ("off_low", "off", "off_high"))
-    least = np.where((low < 0) & (high > 0), 0.0, np.minimum(abs(low), abs(high)))
-    value, first, last = (float(np.median(one)) for one in (abs(off), least, np.maximum(abs(low), abs(high))))
-    return Measured(value, first, last, any(disturbed(badges) for badges in rows["badges"]))
+def _distances(rows: pd.DataFrame) -> NDArray[np.float64]:
+    """How far predictions of an algorithm are off in each launch: the median over sizes, logarithm without sign."""
+    count = min(map(len, rows["offs"]))
+    return np.asarray(np.median(np.abs([offs[:count] for offs in rows["offs"]]), axis=0))
 
 
 def _unpredicted(transport: str) -> str:

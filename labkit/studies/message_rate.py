@@ -12,6 +12,7 @@ from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import plural
 from labkit.read.records import sound
+from labkit.stats.decision import TOO_FEW
 from labkit.studies import counts, size_words, statement, words
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ class Study(studies.Study):
             if len(rows) < 2:
                 continue
             first, best = rows[0], max(rows, key=lambda row: effects.of_row(row, RATE).value)
-            effect, what = effects.between(best, first, RATE), f"messages of {size_words(size)}"
+            what = f"messages of {size_words(size)}"
+            effect = effects.between(best, first, RATE, tests=effects.pairs(len(rows)))
             yield effect.said(
                 f"Over {path}, {best['in_flight']} {what} in flight pass at {effect.times} the rate of "
                 f"{first['in_flight']}: {statement(best, RATE)}{self._enough(rows, best)}",
@@ -164,9 +166,11 @@ class Study(studies.Study):
     @staticmethod
     def _enough(rows: Sequence[Mapping[str, Any]], best: Mapping[str, Any]) -> str:
         """The window from which none is certainly slower than the best, as the end of a sentence."""
-        if effects.of_row(best, RATE).single:
+        tests = effects.pairs(len(rows))
+        found = [effects.between(row, best, RATE, tests=tests) for row in rows if row is not best]
+        if all(one.doubt == TOO_FEW for one in found):
             return ""
-        slower = [n for n, row in enumerate(rows) if effects.between(row, best, RATE).less]
+        slower = [n for n, row in enumerate(rows) if effects.between(row, best, RATE, tests=tests).less]
         enough = rows[min(slower[-1] + 1, len(rows) - 1)] if slower else rows[0]
         if enough is rows[-1] and enough is best:
             return "; every smaller window is certainly slower" if len(slower) == len(rows) - 1 else ""

@@ -139,7 +139,7 @@ class Study(studies.Study):
             of, first, last = size_words(best["message_size_B"]), WORDS[best["way"]], WORDS[worst["way"]]
             times = statement(best, "latency_us"), f"{amount(worst, 'latency_us')}"
             sentences.append(
-                effects.between(worst, best, "latency_us").said(
+                effects.between(worst, best, "latency_us", tests=effects.pairs(len(rows))).said(
                     f"{name} with {of} per rank: {first} is fastest ({times[0]}), {last} is slowest ({times[1]})",
                     f"{name} with {of} per rank, {first} ({times[0]}) to {last} ({times[1]})",
                 )

@@ -10,6 +10,7 @@ from labkit import figures, studies
 from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
+from labkit.stats.decision import beyond_limit
 from labkit.studies import amount, ends, size_words, statement, words
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _synchronisations(rows: pd.DataFrame) -> Iterator[str]:
     if extremes := ends(rows, "latency_us"):
         low, high = extremes
         costs = [f"{row['option_synchronisation']} with {amount(row, 'latency_us')}" for row in extremes]
-        yield effects.between(high, low, "latency_us").said(
+        yield effects.between(high, low, "latency_us", tests=effects.pairs(len(rows))).said(
             f"The cheapest synchronisation of the smallest put is {costs[0]}, the most expensive {costs[1]}",
             f"Synchronisations of the smallest put, {costs[0]} to {costs[1]}",
         )
@@ -137,9 +138,9 @@ def _synchronisations(rows: pd.DataFrame) -> Iterator[str]:
 
 def _needed(row: Mapping[str, Any]) -> str:
     """Whether a target that computes must enter MPI: then a put waits for half of the computation on average."""
-    least, most = effects.Effect(*(effects.of_row(row, name) for name in ("latency_us", "helped_us"))).added.ends
-    if least > row["option_compute_us"] / 2:
-        return "the target must enter MPI"
-    if most <= row["option_compute_us"] / 2:
-        return "the target need not take part"
-    return "this does not show whether the target must enter MPI"
+    busy, helped = (effects.of_row(row, name).launches for name in ("latency_us", "helped_us"))
+    waits = [one - other for one, other in zip(busy, helped, strict=False)]  # of each launch
+    [side] = beyond_limit([waits], [row["option_compute_us"] / 2])
+    if side == "cannot say":
+        return "this does not show whether the target must enter MPI"
+    return "the target must enter MPI" if side == "above" else "the target need not take part"

@@ -15,6 +15,7 @@ from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.columns import METRICS, split, split_end
 from labkit.point.spec import Spec, sweep
+from labkit.read import records
 from labkit.studies import _rdma, amount, centre, counts, number, size_words, statement
 
 PAGE = 4096  # B
@@ -78,8 +79,9 @@ class Study(_rdma.Study):
         for metric in STEPS.values():
             metric_of = {c: parts[0] for c in rows if (parts := split(c) or split_end(c))}
             names = {c: f"latency_us{c.removeprefix(metric)}" for c, name in metric_of.items() if name == metric}
-            table = rows[[c for c in rows if metric_of.get(c, metric) == metric]]
-            tables.append(table.rename(columns=names).copy().assign(step=METRICS[metric].label))
+            table = rows[[c for c in rows if metric_of.get(c, metric) == metric]].rename(columns=names)
+            table = records.standing_for(table, {"latency_us": (metric, 1.0)})
+            tables.append(table.assign(step=METRICS[metric].label))
         return pd.concat(tables)
 
     def buffers(self, scheme: int) -> pd.DataFrame:
@@ -182,7 +184,7 @@ class Study(_rdma.Study):
             whole = f"Creating and closing all objects of a connection takes {statement(rows.iloc[0], 'latency_us')}"
             known = sorted(steps.to_dict("records"), key=lambda row: -centre(row, "latency_us"))[:2]
             first, second = (f"“{row['step']}” with {amount(row, 'latency_us')}" for row in known)
-            yield effects.between(known[0], known[1], "latency_us").said(
+            yield effects.between(known[0], known[1], "latency_us", tests=effects.pairs(len(steps))).said(
                 f"{whole}; the most expensive step is {first}", f"{whole}; of its steps {first} and {second}"
             )
 

@@ -137,6 +137,7 @@ class Study(studies.Study):
             trip, mpi = str(column).replace("latency_us", "round_trip_us"), rows["benchmark"] == MPI
             twice = rows[column] if str(column).endswith(("_n", "_launches")) else 2 * rows[column]
             rows[trip] = rows[trip].mask(mpi, twice) if trip in rows else twice.where(mpi)
+        rows = records.standing_for(rows, {"round_trip_us": ("latency_us", 2.0)})
         return rows.assign(path=[_path(row) for row in rows.to_dict("records")])
 
     def here(self) -> pd.DataFrame:
@@ -248,7 +249,7 @@ class Study(studies.Study):
                 effect = effects.between(row, plain, "round_trip_us")
                 more = "more" if effect.more else "less"
                 yield f"{size_words(row['message_size_B'])}, " + effect.said(
-                    f"{path}: {number(abs(effect.added.value))} µs {more} than in C++, {effect.times} as long",
+                    f"{path}: {number(abs(effect.added))} µs {more} than in C++, {effect.times} as long",
                     f"{path} and the same in C++",
                 )
 

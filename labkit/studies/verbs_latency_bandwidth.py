@@ -230,6 +230,7 @@ def _beside(rows: pd.DataFrame) -> pd.DataFrame:
     }
     rows = rows.drop(columns=[c for c in rows if c.startswith("latency_us")])
     rows = rows.assign(**{c: rows[c] / 2 for c in halves}).rename(columns=halves)
+    rows = records.standing_for(rows, {"latency_us": ("round_trip_us", 0.5)})
     return rows.assign(path="TCP, half of a round trip (" + rows["testbed"] + ", " + rows["engine"] + ")")
 
 

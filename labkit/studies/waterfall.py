@@ -166,17 +166,16 @@ class Study(studies.Study):
             sentences.append(f"{own.title}: {stated(own.whole, 'µs')} through all layers measured.")
             sure = effects.bounded(own)
             if largest is not None and (not sure or effects.of_time(largest.time).sign < 1):
-                why = "launches differ by more than the layers" if sure else "a layer takes longer than the whole"
+                why = (
+                    "the launches do not show that it adds anything" if sure else "a layer takes longer than the whole"
+                )
                 sentences.append(f"Which layer adds most is not known: {why}.")
             elif largest is not None:
-                alone = "" if largest.time.basis else effects.ALONE
-                sentences.append(
-                    f"{largest.text} adds most to the layer below it: {stated(largest.time, 'µs')}{alone}."
-                )
+                sentences.append(f"{largest.text} adds most to the layer below it: {stated(largest.time, 'µs')}.")
             sentences += [
                 f"{part.text} is faster than the layer below it: it does not send through it."
                 for part in own.parts[1:]
-                if sure and part.time.basis and effects.of_time(part.time).sign < 0
+                if sure and effects.of_time(part.time).sign < 0
             ]
         if tcp and (mpi := next((level for level in self.levels if level.name == "c"), None)):
             effect = effects.between_times(tcp, mpi.time)

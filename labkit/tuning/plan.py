@@ -13,9 +13,9 @@ from labkit import benchmarks
 from labkit.benchmarks import KernelBenchmark
 from labkit.errors import DataError, SpecError
 from labkit.formats.reading.json import Entry
-from labkit.judge.comparison.judging import RELEVANT
 from labkit.point import ranges
 from labkit.point.spec import Effort, Spec
+from labkit.stats.decision import RELEVANT
 from labkit.stats.racing import ERROR, ROUNDS
 from labkit.store.campaign import Campaign
 from labkit.store.samples import header

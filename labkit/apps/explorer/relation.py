@@ -10,8 +10,8 @@ from labkit.apps.explorer import store
 from labkit.errors import SpecError
 from labkit.judge import comparison
 from labkit.judge.comparison import Comparison, Launches
-from labkit.judge.comparison.judging import RELEVANT
 from labkit.read.records.factors import SETTING, level, named
+from labkit.stats.decision import RELEVANT
 
 CAMPAIGN = "campaign"
 

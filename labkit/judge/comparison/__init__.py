@@ -27,7 +27,6 @@ from labkit.judge.comparison.judging import (
     BETWEEN,
     BLOCKED,
     FASTER,
-    RELEVANT,
     SAME,
     SLOWER,
     UNDECIDED,
@@ -48,6 +47,7 @@ from labkit.read import records
 from labkit.read.records.factors import noted
 from labkit.read.records.resolution import TICKS, sign
 from labkit.stats.binomial import at_least
+from labkit.stats.decision import RELEVANT
 from labkit.stats.rank_interval import LEVEL
 from labkit.stats.shift import holm, least_launches, several_p
 

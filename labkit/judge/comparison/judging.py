@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.point.columns import METRICS
-from labkit.stats.decision import Decision, decide
+from labkit.stats.decision import RELEVANT, Decision, decide
 from labkit.stats.rank_interval import LEVEL
 from labkit.stats.shift import least_launches, shifts, trends
 
-RELEVANT = 0.02  # smallest difference that matters, as a part of the value
 FASTER, SLOWER, SAME, UNDECIDED = "faster", "slower", "same", "not enough data"
 BETWEEN = "differs between sessions"  # of sides that were measured one after the other
 BETTER, WORSE = "better", "worse"  # of shares
@@ -130,13 +129,17 @@ def design(starts: Sequence[Sequence[str]]) -> str:
     return INTERLEAVED if changes >= least * (len(starts) - 1) else MIXED
 
 
-def judge(pairs: Sequence[Pair], *, relevant: float = RELEVANT, level: float = LEVEL) -> list[Judgement]:
+def judge(
+    pairs: Sequence[Pair], *, relevant: float = RELEVANT, level: float = LEVEL, tests: int = 0, larger: bool = False
+) -> list[Judgement]:
     """Judge pairs of launches by `labkit.stats.decision.decide`.
 
     Parameters
     ----------
     relevant : smallest difference that matters, as a part of the value; of a share, 0.02 is 2 percentage points.
     level : of the intervals and of the verdicts.
+    tests : pairs of the family, if it has more than are given.
+    larger : whether only an other side that is larger is a difference: the tests have one side.
 
     Notes
     -----
@@ -144,11 +147,11 @@ def judge(pairs: Sequence[Pair], *, relevant: float = RELEVANT, level: float = L
     look the same, so this is neither faster nor slower.
     """
     scaled = [_scaled(pair, relevant) for pair in pairs]
-    decisions = decide([one.values for one in scaled], [one.ends for one in scaled], level)
+    decisions = decide([one.values for one in scaled], [one.ends for one in scaled], level, tests, larger=larger)
     groups: dict[tuple[int, int], list[int]] = {}
     for place, pair in enumerate(pairs):
         groups.setdefault((len(pair.base.values), len(pair.other.values)), []).append(place)
-    judged: dict[int, Judgement] = {}
+    judged, family = dict[int, Judgement](), max(tests, len(pairs))
     for places in groups.values():
         some = [pairs[place] for place in places]
         absolute = shifts(*_values(some), level)
@@ -158,7 +161,7 @@ def judge(pairs: Sequence[Pair], *, relevant: float = RELEVANT, level: float = L
             *medians, zip(*(part.tolist() for part in absolute), strict=True), spread, _deciles(some), strict=True
         )
         for place, of_pair in zip(places, numbers, strict=True):
-            judged[place] = _judged(pairs[place], scaled[place], decisions[place], of_pair, len(pairs), level)
+            judged[place] = _judged(pairs[place], scaled[place], decisions[place], of_pair, family, level)
     return [judged[place] for place in range(len(pairs))]
 
 

@@ -35,7 +35,7 @@ ODD = (
         "odd-undecided",
         "note",
         0,
-        "a surprising value stands on more than one launch",
+        "a surprising value stands on enough launches to decide",
         "Run the command that labkit lint names for it.",
         undecided,
     ),

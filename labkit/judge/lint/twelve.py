@@ -55,7 +55,7 @@ JUDGEMENT = (
     Judgement(4, "Do not average ratios.", "Average times first in your own tables too, then divide."),
     Judgement(5, "Say whether data are deterministic; if not, give confidence intervals.", ""),
     Judgement(6, "Do not assume a normal distribution without a check.", ""),
-    Judgement(7, "Compare by sound statistics.", "Claim a difference only where intervals do not overlap."),
+    Judgement(7, "Compare by sound statistics.", "Claim a difference only where launches show it."),
     Judgement(
         8, "Ask whether the median is the right measure.", "Say which percentile the application needs, and why."
     ),

@@ -1,4 +1,4 @@
-"""Decide whether one point is beyond another: by launches, never by a single value."""
+"""Decide whether one point is beyond another: by `labkit.stats.decision`, never by a single launch."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.judge.plausibility.oddity import Confidence, Reading
 from labkit.point.columns import METRICS
-from labkit.stats import shift
+from labkit.stats.decision import RELEVANT, above, beyond_limit, enough
 
-RELEVANT = 1.05  # times: less is of no interest, however sure
-FAR = 1.25  # times that the near ends of two ranges are apart where launches are too few for a test
-DOUBTFUL = 1.5  # times from which a single launch is worth another
+END = math.log1p(RELEVANT)  # up to which a difference does not matter, as a logarithm
+FAR = 1.25  # times that a slow launch is the next one
+DOUBTFUL = 1.5  # times from which launches that are too few are worth more of them
 APART = 3.0  # times the range of the other launches that a slow launch is away from them
 LEAST = 3  # launches of which one can be called slow
-CHANCE = 1 - stats.LEVEL
 
 
 @dataclass(frozen=True)
@@ -81,35 +80,25 @@ def beyond(large: Point, small: Point, tests: int = 1) -> Decision | None:
     Parameters
     ----------
     large, small : the points; all values above 0.
-    tests : number of comparisons of the series, for the correction. The one that matters is the first that Holm's
-        method looks at, so it takes the factor of Bonferroni.
+    tests : number of comparisons of the series: the family.
     """
     if not (small.centre > 0 and large.centre > small.centre):
         return None
     times = large.centre / small.centre
-    fewest = min(len(large.values), len(small.values))
-    if times >= RELEVANT and fewest >= shift.least_launches(1):
-        p = shift.rank_sum_p(small.values, large.values) / 2  # one side: the other is expected
-        if p * max(tests, 1) <= CHANCE:
-            return Decision(times, "shown")
-    if fewest > 1:
-        return Decision(times, "indicated") if large.ends[0] >= FAR * small.ends[1] else None
+    if above(np.log(small.values)[None], np.log(large.values)[None], END, tests)[0]:
+        return Decision(times, "shown")
+    if all(enough(len(one.values), len(one.values), tests, larger=True) for one in (small, large)):
+        return None
     return Decision(times, "undecided") if times >= DOUBTFUL else None
 
 
-def over(point: Point, limit: float, tests: int = 1) -> Decision | None:
-    """Return how sure it is that the values of a point are above a limit that is known exactly.
-
-    The chance that all launches lie above the limit although their median does not is 2 to the power of minus their
-    number (sign test).
-    """
-    low, _ = point.ends
-    if not (limit > 0 and low > limit * RELEVANT):
+def over(point: Point, limit: float) -> Decision | None:
+    """Return how sure it is that a point is above a limit that is known exactly; None if its launches are not."""
+    far = limit * (1 + RELEVANT)
+    if not (limit > 0 and float(point.values.min()) > far):
         return None
-    times, launches = point.centre / limit, len(point.values)
-    if float(point.values.min()) > limit and 0.5**launches * max(tests, 1) <= CHANCE:
-        return Decision(times, "shown")
-    return Decision(times, "indicated" if launches > 1 else "undecided")
+    [side] = beyond_limit([point.values], [far])
+    return Decision(point.centre / limit, "shown" if side == "above" else "undecided")
 
 
 def slowest(values: NDArray[np.float64], sign: int) -> tuple[int, float] | None:

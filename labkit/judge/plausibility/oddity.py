@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Confidence = Literal["observed", "shown", "indicated", "undecided"]
+Confidence = Literal["observed", "shown", "undecided"]
 CONFIDENCES: dict[Confidence, str] = {  # surest first
     "observed": "a count or an order that needs no statistics",
     "shown": "launches differ by a rank test at 5 %, Holm's correction over the pairs of the series",
-    "indicated": "ranges over two or more launches are far apart, but launches are too few for a test",
-    "undecided": "a single launch on one side: it may be chance",
+    "undecided": "launches are too few to decide: it may be chance",
 }
 
 

@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks
+from labkit import benchmarks, stats
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.errors import SpecError
-from labkit.judge.plausibility.deciding import CHANCE, DOUBTFUL, FAR, RELEVANT, Decision, Point, beyond
-from labkit.judge.plausibility.oddity import Oddity
+from labkit.judge.plausibility.deciding import DOUBTFUL, END, Decision, Point, beyond
+from labkit.judge.plausibility.oddity import Confidence, Oddity
 from labkit.judge.plausibility.view import PER_BYTE, TIMED, Series, View, worse
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.testbed import parse
 from labkit.point.units import format_number, plural
-from labkit.stats import shift
+from labkit.stats.decision import above, enough
 
 JUMP = 8.0  # times the line through its neighbours that a time may be; protocols of libraries change it by less
+_CHANCE = 1 - stats.LEVEL
 _BLOCK, _TESTED = 1 << 20, 1 << 14  # pairs that are compared, and tested, at once
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)")
 _PREFIX = {"": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -70,19 +71,12 @@ def worst(series: Series, rises: bool) -> tuple[Point, Point, Decision, int] | N
 
     Notes
     -----
-    The result is that of `beyond` for all pairs. It takes n log n steps for n points: whether an order is *indicated*
-    or *undecided* follows from one number of each point, so sorting counts the pairs. A rank test looks at the launches
+    The result is that of `beyond` for all pairs. It takes n log n steps for n points: whether an order is *undecided*
+    follows from one number of each point, so sorting counts the pairs. A rank test looks at the launches
     of both points; only pairs that it may show are tested. It can show none in a long series: 6 launches each are
     enough for 10 points, 10 launches for 136, 14 for 2000.
     """
-    centre = series.centre
-    if rises:
-        far = np.maximum.accumulate(centre)[:-1] / centre[1:] >= RELEVANT
-    else:
-        far = centre[1:] / np.minimum.accumulate(centre)[:-1] >= RELEVANT
-    if not far.any():
-        return None
-    for pairs in (_shown, _indicated, _undecided):
+    for pairs in (_shown, _undecided):
         if wrong := pairs(series, rises):
             first, last = series.point(wrong.first), series.point(wrong.last)
             decision = beyond(*((first, last) if rises else (last, first)), _tests(series))
@@ -103,76 +97,56 @@ def _times(series: Series, rises: bool, first: Any, last: Any) -> NDArray[np.flo
 
 
 def _shown(series: Series, rises: bool) -> Wrong | None:
-    """Return the pairs whose launches differ by a rank test."""
+    """Return the pairs whose launches differ."""
     found: list[Wrong] = []
-    counts = np.unique(series.launches[series.launches >= shift.least_launches(1)]).tolist()
+    counts = np.unique(series.launches).tolist()
     for one, other in product(counts, repeat=2):
-        # the smallest p that any launches can have; with ties, the groups' sums need not be symmetric
-        least = (1.0 if one == other else 0.5) / math.comb(one + other, one) if one * other <= shift.EXACT else 0.0
-        if least * _tests(series) <= CHANCE:
-            found += _tested(series, rises, one, other, least)
+        if enough(one, other, _tests(series), larger=True):
+            found += _tested(series, rises, one, other)
     if not found:
         return None
     widest = min(found, key=lambda wrong: (-wrong.times, wrong.first, wrong.last))
     return replace(widest, count=sum(wrong.count for wrong in found))
 
 
-def _tested(series: Series, rises: bool, one: int, other: int, least: float) -> Iterator[Wrong]:
-    """Yield the pairs of points with so many launches whose launches differ by a rank test, a block at a time."""
+def _tested(series: Series, rises: bool, one: int, other: int) -> Iterator[Wrong]:
+    """Yield the pairs of points with so many launches whose launches differ, a block at a time."""
     tests, inner = _tests(series), 1
     # p counts the ways to deal the launches that are at least as far: if the `inner` near ends of both points overlap,
     # all ways to deal these
-    while inner < min(one, other) and math.comb(2 * inner, inner) * least * tests <= CHANCE:
+    while inner < min(one, other) and tests * math.comb(2 * inner, inner) <= _CHANCE * math.comb(one + other, one):
         inner += 1
     firsts, lasts = (np.flatnonzero(series.launches == count) for count in (one, other))
     firsts, lasts = firsts[firsts < lasts[-1]], lasts[lasts > firsts[0]]
     if not (len(firsts) and len(lasts)):
         return
-    of_first, of_last = (np.sort(series.values(places), axis=1) for places in (firsts, lasts))
-    if not rises:  # the near ends of the larger point are its smallest
-        of_first, of_last = of_first[:, ::-1], of_last[:, ::-1]
+    of_first, of_last = (np.sort(np.log(series.values(places)), axis=1) for places in (firsts, lasts))
     sign = 1 if rises else -1
-    near_first, near_last = sign * of_first[:, [0, inner - 1]], sign * of_last[:, [-1, -inner]]
-    alike = one == other or one * other > shift.EXACT
+    near_first, near_last = (
+        (sign * of_first[:, inner - 1], sign * of_last[:, -inner])
+        if rises
+        else (sign * of_first[:, -inner], sign * of_last[:, inner - 1])
+    )
     for rows in np.array_split(np.arange(len(firsts)), len(firsts) * len(lasts) // _BLOCK + 1):
         times = _times(series, rises, firsts[rows][:, None], lasts[None])
-        open_ = (times >= RELEVANT) & (firsts[rows][:, None] < lasts) & (near_first[rows, 1:] > near_last[:, 1])
-        sure = open_ & (near_first[rows, :1] > near_last[:, 0]) if alike else np.zeros_like(open_)
-        pairs = np.argwhere(open_ & ~sure)
+        open_ = (times > 1) & (firsts[rows][:, None] < lasts) & (near_first[rows][:, None] > near_last)
+        sure, pairs = np.zeros_like(open_), np.argwhere(open_)
         for some in np.array_split(pairs, len(pairs) // _TESTED + 1):
             row, column = some.T
-            sure[row, column] = shift.rank_sum_ps(of_first[rows[row]], of_last[column]) / 2 * tests <= CHANCE
+            large, small = (of_first[rows[row]], of_last[column]) if rises else (of_last[column], of_first[rows[row]])
+            sure[row, column] = above(small, large, END, tests)
         if sure.any():
             first, last = divmod(int(np.argmax(np.where(sure, times, 0.0))), len(lasts))
             yield Wrong(float(times[first, last]), int(firsts[rows[first]]), int(lasts[last]), int(sure.sum()))
 
 
-def _indicated(series: Series, rises: bool) -> Wrong | None:
-    """Return the pairs whose ranges over launches are far apart."""
-    several = np.flatnonzero(series.launches > 1)
-    low, high = series.low[several], FAR * series.high[several]
-    reach, needed = (low, high) if rises else (-high, -low)  # a pair is wrong if the last needs no more than the reach
-    kinds = np.unique(needed)
-    count, least = _later(
-        np.searchsorted(kinds, needed),
-        np.searchsorted(kinds, reach, side="right"),
-        series.centre[several] * (1 if rises else -1),
-    )
-    if not count:
-        return None
-    centre = series.centre[several]
-    with np.errstate(invalid="ignore"):
-        times = np.where(np.isfinite(least), centre / least if rises else -least / centre, 0.0)
-    first = int(np.argmax(times))
-    ratios = _times(series, rises, several[first], several[first + 1 :])
-    last = first + 1 + int(np.argmax((needed[first + 1 :] <= reach[first]) & (ratios == times[first])))
-    return Wrong(float(times[first]), int(several[first]), int(several[last]), count)
-
-
 def _undecided(series: Series, rises: bool) -> Wrong | None:
-    """Return the pairs that are far apart, of which one point has a single launch."""
-    centre, single = series.centre, series.launches == 1
-    if not single.any():
+    """Return the pairs that are far apart, of which one point has too few launches for a test."""
+    counts = [
+        count for count in np.unique(series.launches).tolist() if not enough(count, count, _tests(series), larger=True)
+    ]
+    centre, few = series.centre, np.isin(series.launches, counts)
+    if not few.any():
         return None
     kinds = np.unique(centre) if rises else np.unique(centre)[::-1]
     codes = np.searchsorted(kinds, centre) if rises else len(kinds) - 1 - np.searchsorted(kinds[::-1], centre)
@@ -182,7 +156,7 @@ def _undecided(series: Series, rises: bool) -> Wrong | None:
         other = kinds[np.minimum(middle, len(kinds) - 1)]
         far = (reach < end) & ((centre / other if rises else other / centre) >= DOUBTFUL)
         reach, end = np.where(far, middle + 1, reach), np.where(far, end, middle)
-    count = _later(codes, reach, centre)[0] - _later(codes[~single], reach[~single], centre[~single])[0]
+    count = _later(codes, reach, centre)[0] - _later(codes[~few], reach[~few], centre[~few])[0]
     if not count:
         return None
     extreme = np.minimum if rises else np.maximum
@@ -192,11 +166,11 @@ def _undecided(series: Series, rises: bool) -> Wrong | None:
         """Return the extreme of the values at later places."""
         return np.append(extreme.accumulate(values[::-1])[::-1][1:], nothing)
 
-    best = np.where(single, after(centre), after(np.where(single, centre, nothing)))
+    best = np.where(few, after(centre), after(np.where(few, centre, nothing)))
     times = centre / best if rises else best / centre
     first = int(np.argmax(times))
     ratios = _times(series, rises, first, slice(first + 1, None))
-    allowed = single[first] | single[first + 1 :]
+    allowed = few[first] | few[first + 1 :]
     last = first + 1 + int(np.argmax(allowed & (ratios == times[first])))
     return Wrong(float(times[first]), first, last, count)
 
@@ -278,14 +252,16 @@ def _message_times(series: Series, values: NDArray[np.float64]) -> NDArray[np.fl
 def size_jump(view: View) -> Iterator[Oddity]:
     """Yield sizes whose time is far above what their neighbours allow."""
     for series in view.sized:
-        allowed, low = _allowed(series)
-        jumps = np.flatnonzero(low >= JUMP * allowed)
-        if not len(jumps):
+        allowed = _allowed(series.at, _message_times(series, series.centre))
+        ratios = _message_times(series, series.centre) / allowed
+        found = {place: sure for place in np.flatnonzero(ratios >= JUMP).tolist() if (sure := _jumps(series, place))}
+        if not found:
             continue
-        times = (_message_times(series, series.centre) / allowed)[jumps]
-        place = int(jumps[np.argmax(times)])
+        surest: Confidence = "shown" if "shown" in found.values() else "undecided"
+        jumps = [place for place, sure in found.items() if sure == surest]
+        times = ratios[jumps]
+        place = jumps[int(np.argmax(times))]
         point, before = series.point(place), series.point(place - 1)
-        fewest = min(len(point.values), len(before.values))
         yield Oddity(
             rule="size-jump",
             benchmark=series.benchmark,
@@ -293,7 +269,7 @@ def size_jump(view: View) -> Iterator[Oddity]:
             what=f"the time jumps to {format_number(float(times.max()), digits=2)} times what its neighbours allow",
             readings=(point.reading, before.reading),
             times=float(times.max()),
-            confidence="indicated" if fewest > 1 else "undecided",
+            confidence=surest,
             evidence=(
                 f"the line through the neighbours allows {format_number(float(allowed[place]), digits=3)} "
                 f"{'µs' if point.metric in TIMED else 'of the same unit'}",
@@ -303,22 +279,40 @@ def size_jump(view: View) -> Iterator[Oddity]:
         )
 
 
-def _allowed(series: Series) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the time that the neighbours of each point allow, infinite where they are too few, and its low end.
+def _jumps(series: Series, place: int) -> Confidence | None:
+    """Return how sure it is that a time jumps: its launches against what those of its neighbours allow, one by one."""
+    places = range(max(0, place - 2), min(len(series), place + 2))
+    each = [_message_times_of(series, near) for near in places]
+    count = min(map(len, each))
+    own = places.index(place)
+    allowed = [
+        _allowed(series.at[places.start : places.stop], one)[own] for one in np.array([v[:count] for v in each]).T
+    ]
+    if above(np.log(np.array(allowed))[None], np.log(each[own])[None], math.log(JUMP), len(series))[0]:
+        return "shown"
+    return None if enough(count, len(each[own]), len(series), larger=True) else "undecided"
 
-    They allow the larger one of two lines: to the next neighbour, and of the two before. The near ends of the ranges
-    decide: the low end of the point, the high ends of the neighbours.
+
+def _message_times_of(series: Series, place: int) -> NDArray[np.float64]:
+    """Return the times of a message in the launches of a point, as `_message_times`."""
+    values = series.point(place).values
+    if series.metric in TIMED:
+        return values
+    return series.at[place] / values if series.metric in PER_BYTE else 1 / values
+
+
+def _allowed(at: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the time that the neighbours of each point allow, infinite where they are too few.
+
+    They allow the larger one of two lines: to the next neighbour, and of the two before.
     """
-    at = series.at
-    ends = [_message_times(series, end) for end in (series.low, series.high)]
-    low, high = np.minimum(*ends), np.maximum(*ends)
-    lines = np.full((2, len(series)), -math.inf)
+    lines = np.full((2, len(at)), -math.inf)
     share = (at[1:-1] - at[:-2]) / (at[2:] - at[:-2])
-    lines[0, 1:-1] = high[:-2] + share * np.maximum(0.0, high[2:] - high[:-2])
-    slope = np.maximum(0.0, high[1:-1] - low[:-2]) / (at[1:-1] - at[:-2])
-    lines[1, 2:] = high[1:-1] + slope * (at[2:] - at[1:-1])
+    lines[0, 1:-1] = times[:-2] + share * np.maximum(0.0, times[2:] - times[:-2])
+    slope = np.maximum(0.0, times[1:-1] - times[:-2]) / (at[1:-1] - at[:-2])
+    lines[1, 2:] = times[1:-1] + slope * (at[2:] - at[1:-1])
     allowed = lines.max(axis=0)
-    return np.where(np.isfinite(allowed), allowed, math.inf), low
+    return np.where(np.isfinite(allowed), allowed, math.inf)
 
 
 def rank_order(view: View) -> Iterator[Oddity]:

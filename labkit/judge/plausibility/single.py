@@ -13,7 +13,7 @@ from labkit import benchmarks, stats
 from labkit.errors import SpecError
 from labkit.judge import evidence
 from labkit.judge.plausibility.deciding import APART, FAR, LEAST, Point, over, slowest
-from labkit.judge.plausibility.oddity import Confidence, Oddity, Reading
+from labkit.judge.plausibility.oddity import Oddity, Reading
 from labkit.judge.plausibility.orders import amount
 from labkit.judge.plausibility.view import (
     HEADLINE_METRICS,
@@ -63,7 +63,7 @@ def above_link(view: View) -> Iterator[Oddity]:
 
 
 def _fast(table: Table) -> Iterator[tuple[int, str, float, float]]:
-    """Yield points with a range beyond the limit of their link: the metric, the rate, bit/s, and the metric's limit."""
+    """Yield points with a median beyond the limit of their link: metric, rate, bit/s, and the metric's limit."""
     rows, size = table.rows, table.rows["message_size_B"].to_numpy()
     rate = _rates(table)
     if not rate.any():
@@ -74,10 +74,10 @@ def _fast(table: Table) -> Iterator[tuple[int, str, float, float]]:
         values = table.values(metric)
         if metric in TIMED:  # a message cannot arrive before its bytes have crossed
             bound = np.divide(size * 8, rate, out=np.zeros(len(rows)), where=rate > 0) * 1e6
-            beyond = values.high < bound
+            beyond = values.centre < bound
         else:
             bound = rate / 8e6  # MB/s
-            beyond = values.low > bound
+            beyond = values.centre > bound
         places = np.flatnonzero((chosen == number) & (rate > 0) & (size > 0) & (values.statistic >= 0) & beyond)
         found += [(place, metric, float(rate[place]), float(bound[place])) for place in places.tolist()]
     yield from sorted(found)
@@ -255,20 +255,10 @@ def _slow(view: View, table: Table, place: int, point: Point, slow: int, times: 
             Reading("the others", float(np.median(usual)), min(usual), max(usual), unit, len(usual)),
         ),
         times=times,
-        confidence=_apart_inside(table, place, point.metric, slow),
+        confidence="observed",
         evidence=tuple([f"it started at {launch['start']}"] * bool(launch["start"]) + alone[:2]),
         again=view.again(point.row, launches=2 * stats.LAUNCHES),
     )
-
-
-def _apart_inside(table: Table, place: int, metric: str, slow: int) -> Confidence:
-    """Return ``observed`` if the interval of the slow launch lies beyond those of all others, else ``indicated``."""
-    ends = np.stack([table.of_launches(place, metric, end) for end in ("ci_low", "ci_high")], axis=1)
-    if np.isnan(ends).any():
-        return "indicated"
-    others = np.delete(ends, slow, axis=0)
-    apart = ends[slow, 0] > others[:, 1].max() if worse(metric) > 0 else ends[slow, 1] < others[:, 0].min()
-    return "observed" if apart else "indicated"
 
 
 def two_modes(view: View) -> Iterator[Oddity]:

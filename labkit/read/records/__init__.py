@@ -34,6 +34,7 @@ from labkit.read.records.aggregate import (
 )
 from labkit.read.records.describe import Columns, Notes
 from labkit.read.records.factors import stated
+from labkit.read.records.launch_values import launches_of, standing_for, with_launches
 from labkit.read.records.numbers import (
     DECILES,
     decile_names,
@@ -86,12 +87,14 @@ __all__ = [
     "deciles_of",
     "has",
     "headline_statistic",
+    "launches_of",
     "of_seconds",
     "order",
     "reported",
     "seconds",
     "seconds_of",
     "sound",
+    "standing_for",
     "statistic_of",
     "statistics_of",
     "summary",
@@ -101,6 +104,7 @@ __all__ = [
     "values",
     "values_of",
     "why_not",
+    "with_launches",
 ]
 
 

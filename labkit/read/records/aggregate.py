@@ -31,6 +31,7 @@ from labkit.point.columns import (
 )
 from labkit.point.notes import Note, note
 from labkit.point.units import format_duration
+from labkit.read.records.launch_values import COLUMN, LaunchValues
 from labkit.stats import sessions as grouping
 
 HEADLINES = ("p50", "mean", "value", "osu_mean", "max")  # the statistic that stands for a metric, best first
@@ -492,7 +493,8 @@ def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
     -------
     Columns of the records without launch and session, with n in total, and those of `labkit.point.columns.SUMMARY`;
     ``<metric>_<statistic>_low`` and ``_high`` enclose each statistic over launches, ``<metric>_low`` and ``_high`` the
-    one that stands for the metric. Unions of badges and warnings; `verified` only if every launch was.
+    one that stands for the metric. Unions of badges and warnings; `verified` only if every launch was. The last column
+    holds the values of the launches: see `labkit.read.records.launch_values`.
     """
     groups = _Groups.of(records, key)
     numeric = [name for name in records.columns if split(name)]
@@ -507,4 +509,7 @@ def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
     nothing = np.full(len(points), math.nan)
     whole = [*names[:place], *SUMMARY, *names[place:]]
     frame = pd.DataFrame({name: columns.get(name, nothing) for name in whole}, index=points.index).infer_objects()
+    ends = np.append(groups.starts, len(groups.rows))
+    view = pd.Series([LaunchValues(records, tuple(key), groups.rows, ends)] * len(frame), index=frame.index)
+    frame = frame.assign(**{COLUMN: view})
     return frame.sort_values(["benchmark", "message_size_B", "fingerprint"], ignore_index=True, kind="stable").copy()

@@ -13,6 +13,7 @@ from labkit.errors import DataError
 from labkit.io import safe_read
 from labkit.point import notes
 from labkit.point.columns import COLUMNS, SUMMARY
+from labkit.read.records.launch_values import COLUMN as OF_LAUNCHES
 
 _LISTS = {c.name: c.dtype for c in (COLUMNS | SUMMARY).values() if c.dtype.startswith("list")}
 NOTED = tuple(name for name, dtype in _LISTS.items() if dtype == "list of notes")
@@ -22,6 +23,7 @@ WORDS = (*(name for name in _LISTS if name not in NOTED), "stopped_by")  # a sum
 
 def printed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with one text in place of several notes, for CSV and for people."""
+    frame = frame.drop(columns=OF_LAUNCHES, errors="ignore")
     lists = {name: _texts(frame[name].tolist()) for name in (*NOTED, *WORDS) if name in frame}
     return frame.assign(**lists)
 
@@ -36,6 +38,7 @@ def arrow(frame: pd.DataFrame) -> pa.Table:
     """Convert records or a summary to an Arrow table; notes become lists of code, text and values (a JSON object)."""
     note = pa.struct([("code", pa.string()), ("text", pa.string()), ("values", pa.string())])
     types = {name: pa.list_(note) for name in NOTED} | {name: pa.list_(pa.string()) for name in WORDS}
+    frame = frame.drop(columns=OF_LAUNCHES, errors="ignore")
     lists = [name for name in types if name in frame and _several(frame, name)]
     table = pa.Table.from_pandas(frame.drop(columns=lists), preserve_index=False)
     for place, name in enumerate(frame.columns):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from labkit import stats
 from labkit.point.units import plural
 from labkit.report.blocks import repeated, surveyed
 from labkit.report.campaigns import all_members, members
@@ -10,6 +9,7 @@ from labkit.report.content import Content
 from labkit.report.findings import Finding, listed
 from labkit.report.markdown import escape
 from labkit.report.topics import finding
+from labkit.stats.shift import least_launches
 
 
 def conclusion(content: Content) -> str:
@@ -39,18 +39,18 @@ def _paragraph(findings: list[tuple[str, Finding]]) -> str:
     certain = [one for one in sound if one[1].certain]
     open_ = [topic for topic, one in sound if one.certain is False]
     none = [topic for topic, one in sound if one.certain is None]
-    text = f"Of {plural(len(findings), 'topic')}, {len(certain)} have a comparison whose intervals lie apart."
+    text = f"In {len(certain)} of {plural(len(findings), 'topic')} the launches show a difference."
     if certain:
         text += f" The largest difference: {max(certain, key=lambda one: one[1].weight)[1].text}"
     if open_:
-        text += f" Not settled, because intervals overlap: {listed([escape(one) for one in open_])}."
+        text += f" No difference is shown in: {listed([escape(one) for one in open_])}."
     if none:
-        text += f" Without intervals on both sides, and therefore without a claim: {listed([escape(t) for t in none])}."
+        text += f" Without a claim, because there are too few launches: {listed([escape(t) for t in none])}."
     for reason in dict.fromkeys(one.doubtful for _, one in findings if one.doubtful):
         topics = listed([escape(topic) for topic, one in findings if one.doubtful == reason])
         text += f" Without a claim, because {reason}: {topics}."
-    if (open_ or none) and any(one.launches < stats.LAUNCHES for _, one in sound):
-        text += f" More launches would settle them; {stats.LAUNCHES} are the fewest for a 95 % interval."
+    if none:
+        text += f" {least_launches(1)} launches of both sides are the fewest that can show a difference."
     return text
 
 

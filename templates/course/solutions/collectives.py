@@ -61,7 +61,7 @@ row = table[table["guideline"].str.startswith("allreduce(m) ≤ reduce(m) + bcas
 if row.empty:
     verdict = "it is not slower"
 elif row["certain"].iloc[0]:
-    verdict = "it is slower, beyond the intervals"
+    verdict = "it is slower, and the launches show it"
 else:
-    verdict = "it is slower, but the intervals overlap"
+    verdict = "it is slower by the medians, but the launches do not show it"
 lab.submit("verdict", verdict)

@@ -12,8 +12,9 @@ from labkit.apps.explorer import relation
 from labkit.apps.explorer.session import Session
 from labkit.errors import LabkitError, SpecError
 from labkit.judge.comparison import Compared, Comparison
-from labkit.judge.comparison.judging import MOST, RELEVANT
+from labkit.judge.comparison.judging import MOST
 from labkit.point.units import format_number, format_range, format_size, plural
+from labkit.stats.decision import RELEVANT
 
 TITLE, PLACE, ORDER = "Verdict", "under", 3
 _HEAD = ("size", "setting", "side", "ratio", "95 % interval", "p (Holm)", "order", "verdict", "launches needed")

@@ -23,8 +23,8 @@ FORMS = {LINEAR: ("1", None), WHOLE: ("6", None), TREE: ("6", "8192"), PIPELINE:
 STEADY, LOGARITHM, PROPORTIONAL = "not at all", "with the logarithm of the ranks", "in proportion to ranks − 1"
 GROWTH = {STEADY: 1.0, LOGARITHM: 3.0, PROPORTIONAL: 7.0}  # from 2 to 8 ranks
 BROKEN, DOUBT, KEPT = (
-    "it is slower, beyond the intervals",
-    "it is slower, but the intervals overlap",
+    "it is slower, and the launches show it",
+    "it is slower by the medians, but the launches do not show it",
     "it is not slower",
 )
 RULE = "allreduce(m) ≤ reduce(m) + bcast(m)"
@@ -140,7 +140,7 @@ def _shown(results: Results) -> pd.DataFrame:
     """The violations as a learner reads them."""
     found = _violations(results)
     found = found.assign(certain=found["certain"].map({True: "yes", False: "no"}))
-    shown = found[["guideline", "message_size_B", "left_us", "right_us", "ratio", "certain", "basis"]]
+    shown = found[["guideline", "message_size_B", "left_us", "right_us", "ratio", "certain", "doubt"]]
     return shown.rename(columns={"left_us": "left in µs", "right_us": "right in µs"})
 
 
@@ -227,7 +227,7 @@ LAB = Lab(
             of=_verdict,
             hints=(
                 "The table of violations holds what is slower; what is not in it is not slower.",
-                "Its column certain says whether the intervals are apart.",
+                "Its column certain says whether the launches show it.",
             ),
         ),
     ),

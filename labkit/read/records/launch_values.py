@@ -1,0 +1,122 @@
+"""The values of the launches behind the rows of a summary: columns of the records, and which rows are of which point.
+
+A row of a summary holds medians over launches. Who decides whether two rows differ needs the launches themselves. One
+`LaunchValues` serves all rows of a summary and stands in each of them (`COLUMN`): no object for each point, nothing
+computed before someone asks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit.point.columns import split, statistic_column
+
+COLUMN = "of_launches"  # of a summary: the `LaunchValues` of its rows
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LaunchValues:
+    """The records behind a summary.
+
+    Parameters
+    ----------
+    records : a row per point and launch.
+    key : columns that tell points apart.
+    rows : (rows,), of the records, those of a point beside each other.
+    starts : (points + 1,), where those of a point begin in `rows`, and the end.
+    own : column → (records,), values that stand in for those of the records.
+    """
+
+    records: pd.DataFrame
+    key: tuple[str, ...]
+    rows: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    own: Mapping[str, Floats] = field(default_factory=dict)
+
+    @cached_property
+    def _places(self) -> dict[Hashable, int]:
+        """Key of a point → its place."""
+        first = self.records[[*self.key]].iloc[self.rows[self.starts[:-1]]]
+        return {key: place for place, key in enumerate(zip(*(first[name] for name in self.key), strict=True))}
+
+    def _rows_of(self, row: Mapping[Any, Any]) -> NDArray[np.intp]:
+        place = self._places[tuple(row[name] for name in self.key)]
+        return self.rows[self.starts[place] : self.starts[place + 1]]
+
+    def column(self, name: str) -> Floats:
+        """Return a column, (records,); NaN where the records have none of its name."""
+        if name in self.own:
+            return self.own[name]
+        if name not in self.records:
+            return np.full(len(self.records), math.nan)
+        return np.asarray(self.records[name].to_numpy(np.float64))
+
+    def of(self, row: Mapping[Any, Any], metric: str, statistic: str) -> Floats:
+        """Return a statistic of the launches of a row that have it, (launches,)."""
+        values = self.column(statistic_column(metric, statistic))[self._rows_of(row)]
+        return values[~np.isnan(values)]
+
+    def starts_of(self, row: Mapping[Any, Any], metric: str, statistic: str) -> list[str]:
+        """Return when each of these launches started, ISO 8601; empty where that is not known."""
+        rows = self._rows_of(row)
+        known = ~np.isnan(self.column(statistic_column(metric, statistic))[rows])
+        return [str(start or "") for start in self.records["start"].to_numpy(object)[rows[known]].tolist()]
+
+
+def standing_for(rows: pd.DataFrame, changed: Mapping[str, tuple[str, float]]) -> pd.DataFrame:
+    """Return rows of a summary whose metrics stand for others, with the launches behind them.
+
+    Parameters
+    ----------
+    rows : of one summary. Their columns are those of the new metrics already.
+    changed : metric → the one that it stands for where the records have none of the new, and the factor.
+    """
+    if rows.empty or COLUMN not in rows:
+        return rows
+    view: LaunchValues = rows[COLUMN].iloc[0]
+    own = dict(view.own)
+    for name in map(str, view.records):
+        for metric, (old, factor) in changed.items():
+            if (parts := split(name)) and parts[0] == old:
+                new = statistic_column(metric, parts[1])
+                now = view.column(new)
+                own[new] = np.where(np.isnan(now), factor * view.column(name), now)
+    return rows.assign(**{COLUMN: [replace(view, own=own)] * len(rows)})
+
+
+def with_launches(rows: pd.DataFrame, metric: str, statistic: str, values: pd.Series) -> pd.DataFrame:
+    """Return rows of a summary with other values of their launches.
+
+    Parameters
+    ----------
+    values : by fingerprint and launch.
+    """
+    if rows.empty or COLUMN not in rows:
+        return rows
+    view: LaunchValues = rows[COLUMN].iloc[0]
+    places = pd.MultiIndex.from_frame(view.records[["fingerprint", "launch"]])
+    own = {**view.own, statistic_column(metric, statistic): values.reindex(places).to_numpy(np.float64)}
+    return rows.assign(**{COLUMN: [replace(view, own=own)] * len(rows)})
+
+
+def launches_of(row: Mapping[Any, Any], metric: str, statistic: str) -> tuple[Floats, Sequence[str]]:
+    """Return a statistic of each launch behind a row, and when these started.
+
+    Parameters
+    ----------
+    row : of a summary; of anything else, such as a record, the only launch is the row's own value.
+    """
+    view = row.get(COLUMN)
+    if not isinstance(view, LaunchValues):
+        value = row.get(statistic_column(metric, statistic), math.nan)
+        return np.array([] if math.isnan(value) else [value], np.float64), ()
+    return view.of(row, metric, statistic), view.starts_of(row, metric, statistic)
