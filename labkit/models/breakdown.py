@@ -15,6 +15,7 @@ from labkit import stats
 from labkit.errors import DataError, SpecError, unknown_name
 from labkit.point.units import format_number
 from labkit.read.reference import Paper
+from labkit.stats.decision import beyond_limit
 
 REST = "rest"  # name of the part that nothing explains
 UNKNOWN = "not attributed"  # its kind
@@ -36,6 +37,11 @@ class Time:
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, (self.value, *self.launches))):
             raise DataError(f"a time is {self.value} with launches {self.launches}, but each must be a finite number.")
+
+    @property
+    def positive(self) -> bool:
+        """Whether it is surely above 0: a number without launches is what it is."""
+        return self.value > 0 and (not self.launches or beyond_limit([self.launches], [0.0]) == ["above"])
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -188,10 +194,8 @@ class Breakdown:
 
     @property
     def doubtful(self) -> list[str]:
-        """Names of parts that may be 0 or less by their intervals, so that nothing is known of what they would save."""
-        lows = ((part.name, part.time.interval[0]) for part in self.parts)
-        values = {part.name: part.time.value for part in self.parts}
-        return [name for name, low in lows if (values[name] if math.isnan(low) else low) <= 0]
+        """Names of parts that their launches do not show above 0, so that nothing is known of what they would save."""
+        return [part.name for part in self.parts if not part.time.positive]
 
     def sum(self, names: Collection[str] | None = None) -> Time:
         """Return the sum of the parts of some names, or of all parts; a name that is no part adds nothing."""
