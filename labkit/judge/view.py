@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit.judge import plausibility
-from labkit.judge.finding import Subject
+from labkit.judge.finding import Subject, Value
 from labkit.judge.plausibility import Oddity
 from labkit.judge.plausibility.view import Columns, Row
-from labkit.models.bounds import Stated
+from labkit.models.bounds import Stated, quantity
 from labkit.models.costs import Costs, measured_costs
-from labkit.point.columns import METRICS, Metric, split
+from labkit.point.columns import METRICS, Metric, split, statistic_column
 from labkit.point.units import format_size
 from labkit.read.records import aggregate
 from labkit.read.records.factors import differing, named, text
@@ -180,6 +180,21 @@ class View:
             setting=self.label(name),
             points=(name,),
             imported=row["origin"] in BROUGHT,
+        )
+
+    @staticmethod
+    def value(row: Mapping[str, Any], metric: str, statistic: str) -> Value:
+        """Return the value of a metric in a row of the summary."""
+        return Value(
+            value=float(row[statistic_column(metric, statistic)]),
+            unit=METRICS[metric].unit,
+            low=float(row[f"{metric}_low"]),
+            high=float(row[f"{metric}_high"]),
+            n=int(row["n"]),
+            launches=int(row["launches"]),
+            origin=str(row["origin"]),
+            of=quantity(str(row["benchmark"]), metric),
+            fingerprint=str(row["fingerprint"]),
         )
 
     @staticmethod

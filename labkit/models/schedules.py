@@ -12,6 +12,8 @@ References
    TPDS 8 (1997), doi 10.1109/71.642949.
 .. [3] D. Hensgen, R. Finkel, U. Manber, Two Algorithms for Barrier Synchronization, IJPP 17 (1988).
 .. [4] R. Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004, doi 10.1007/978-3-540-24685-5_1.
+.. [5] E. Chan, M. Heimlich, A. Purkayastha, R. van de Geijn, Collective Communication: Theory, Practice, and
+   Experience, Concurrency and Computation 19 (2007), doi 10.1002/cpe.1206.
 """
 
 from __future__ import annotations
@@ -244,6 +246,43 @@ ALGORITHMS: Mapping[str, Mapping[str, Schedule]] = {
     "mpi.alltoall": {"pairwise": alltoall_pairwise, "linear": alltoall_linear, "Bruck": alltoall_bruck},
     "mpi.barrier": {"dissemination": barrier_dissemination},
 }
+
+_LEAST: Mapping[str, Callable[[int], float]] = {  # bytes that one rank sends or receives at least, in sizes
+    "mpi.bcast": lambda ranks: 1.0,
+    "mpi.reduce": lambda ranks: 1.0,
+    "mpi.scan": lambda ranks: 1.0,
+    "mpi.exscan": lambda ranks: 1.0,
+    "mpi.allreduce": lambda ranks: 2 * (ranks - 1) / ranks,
+    "mpi.reduce_scatter": lambda ranks: (ranks - 1) / ranks,
+    "mpi.reduce_scatter_block": lambda ranks: ranks - 1.0,
+    "mpi.scatter": lambda ranks: ranks - 1.0,
+    "mpi.gather": lambda ranks: ranks - 1.0,
+    "mpi.allgather": lambda ranks: ranks - 1.0,
+    "mpi.alltoall": lambda ranks: ranks - 1.0,
+    "mpi.barrier": lambda ranks: 0.0,
+}
+
+
+def bounded(collective: str) -> bool:
+    """Return whether `least` knows a collective."""
+    return collective in _LEAST
+
+
+def least(collective: str, ranks: int, size: int) -> tuple[int, float]:
+    """Return what no algorithm can do without: messages that wait for one another, and bytes of one rank [5]_.
+
+    Parameters
+    ----------
+    collective : benchmark, such as ``mpi.allreduce``.
+    ranks : how many take part.
+    size : as in the benchmark, B; of mpi.reduce_scatter that of the vector.
+
+    Examples
+    --------
+    >>> least("mpi.allreduce", 4, 1000), least("mpi.barrier", 5, 0)
+    ((2, 1500.0), (3, 0.0))
+    """
+    return (ranks - 1).bit_length(), _LEAST[collective](ranks) * size
 
 
 def algorithms(collective: str) -> Mapping[str, Schedule]:

@@ -65,18 +65,7 @@ class Chosen:
     @property
     def measured(self) -> Value:
         """Its value."""
-        row, metric = self.row, self.metric
-        return Value(
-            value=float(row[statistic_column(metric, self.statistic)]),
-            unit=METRICS[metric].unit,
-            low=float(row[f"{metric}_low"]),
-            high=float(row[f"{metric}_high"]),
-            n=int(row["n"]),
-            launches=int(row["launches"]),
-            origin=str(row["origin"]),
-            of=bounds.quantity(str(row["benchmark"]), metric),
-            fingerprint=str(row["fingerprint"]),
-        )
+        return View.value(self.row, self.metric, self.statistic)
 
     @property
     def path(self) -> str:
@@ -128,7 +117,9 @@ def ends_of(value: Value) -> tuple[float, float]:
 Bounds = Callable[[Samples, Stated | None, Any], tuple[Bound, ...]]
 
 
-def chosen(view: View, bounded_by: Callable[[str], int], metrics: tuple[str, ...], known: Bounds) -> Iterator[Chosen]:
+def chosen(
+    view: View, bounded_by: Callable[[str], object], metrics: tuple[str, ...], known: Bounds, *, ends: bool = False
+) -> Iterator[Chosen]:
     """Yield the points that stand for the settings: the highest bandwidth, and the latency of the smallest size.
 
     Simulated points are left out.
@@ -138,6 +129,7 @@ def chosen(view: View, bounded_by: Callable[[str], int], metrics: tuple[str, ...
     bounded_by : whether a benchmark is bounded, from its name.
     metrics : the first that a benchmark has is judged.
     known : returns the bounds of a point.
+    ends : whether the largest size stands for a setting too.
     """
     if view.launches is None or not len(view.summary):
         return
@@ -145,7 +137,7 @@ def chosen(view: View, bounded_by: Callable[[str], int], metrics: tuple[str, ...
     for name in filter(bounded_by, dict.fromkeys(view.summary["benchmark"])):
         rows = view.summary[(view.summary["benchmark"] == name) & (view.summary["origin"] != "simulated")]
         if metric := next((metric for metric in metrics if len(_having(rows, metric))), ""):
-            found += _of_settings(_having(rows, metric), metric)
+            found += _of_settings(_having(rows, metric), metric, ends)
     samples = view.first_launches([str(row["fingerprint"]) for row, *_ in found])
     for row, metric, statistic, setting in found:
         if (one := samples.get(str(row["fingerprint"]))) is not None:
@@ -159,7 +151,7 @@ def _having(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     return sound(rows[rows[column].notna()], metric) if column in rows else rows[:0]
 
 
-def _of_settings(rows: pd.DataFrame, metric: str) -> Iterator[tuple[Mapping[str, Any], str, str, str]]:
+def _of_settings(rows: pd.DataFrame, metric: str, ends: bool) -> Iterator[tuple[Mapping[str, Any], str, str, str]]:
     """Choose from the points of one benchmark that have a metric: row, metric, statistic and setting."""
     statistic = headline_statistic(rows, metric)
     column = statistic_column(metric, statistic)
@@ -169,6 +161,8 @@ def _of_settings(rows: pd.DataFrame, metric: str) -> Iterator[tuple[Mapping[str,
     places = [
         group[values[group].argmax() if metric == "bandwidth_MBps" else sizes[group].argmin()] for group in groups
     ]
+    if ends:
+        places += [group[sizes[group].argmax()] for group in groups if len(set(sizes[group])) > 1]
     kept = ("benchmark", "fingerprint", "message_size_B", "origin", "launches", "n", "badges")
     shown = dict.fromkeys([*kept, column, f"{metric}_low", f"{metric}_high", *factors])
     for row in rows[[*shown]].iloc[places].to_dict("records"):

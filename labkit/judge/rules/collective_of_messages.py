@@ -1,0 +1,206 @@
+"""Whether a collective takes as little time as the messages that it needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from labkit import benchmarks
+from labkit.judge.finding import TIMES, Finding, Level, Value
+from labkit.judge.rule import Rule
+from labkit.judge.rules import _paths
+from labkit.judge.rules._paths import Chosen, ends_of
+from labkit.judge.view import View
+from labkit.models import schedules
+from labkit.models.bounds import Bound
+from labkit.models.inside import MACHINE
+from labkit.point.columns import METRICS, statistic_column
+from labkit.point.spec import Spec
+from labkit.point.units import KiB, format_number, format_size, plural
+from labkit.read.records import headline_statistic, rerun, sound
+from labkit.read.records.factors import OPEN
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import LIBRARY, RANK_HOSTS, badges
+
+_LATENCY, _BANDWIDTH = ("mpi.latency", "latency_us"), ("mpi.bandwidth", "bandwidth_MBps")
+_INSIDE = ("shared-memory", "loopback")  # codes of badges
+LARGE = 64 * KiB  # B, from which the bytes take most of the time of a message
+_NEAR = 4  # times the size of the message from which the time of a byte is taken, at most
+
+
+@dataclass(frozen=True)
+class _Message:
+    """A message between two ranks: its benchmark, its size in B, and its time in s."""
+
+    benchmark: str
+    size: int
+    time: float
+
+
+def check(view: View) -> Iterator[Finding]:
+    """Yield a verdict for each setting of the collectives: at the smallest or the largest size, the worse of them."""
+    messages = _messages(view)
+    worst: dict[tuple[str, str], Finding] = {}
+    for one in _paths.chosen(view, schedules.bounded, ("latency_us",), partial(_bounds, messages), ends=True):
+        if one.samples.spec.ranks < 2 or benchmarks.threads(one.samples.spec) > 1:
+            continue
+        key, found = (str(one.row["benchmark"]), one.setting), _judged(one, view)
+        if key not in worst or _times(found) > _times(worst[key]):
+            worst[key] = found
+    yield from worst.values()
+
+
+def _times(one: Finding) -> float:
+    value = one.values.get("times")
+    return value.value if isinstance(value, Value) else 0.0
+
+
+def _messages(view: View) -> Mapping[tuple[str, ...], list[_Message]]:
+    """Return the messages between two ranks by library, host and path, those of the smallest size first."""
+    found: dict[tuple[str, ...], list[_Message]] = {}
+    for name, metric in (_LATENCY, _BANDWIDTH):
+        rows = view.summary[(view.column("benchmark") == name) & (view.column("origin") != "simulated")]
+        column = statistic_column(metric, headline_statistic(rows, metric))
+        rows = sound(rows[rows[column].notna()], metric) if column in rows else rows[:0]
+        for row in rows.to_dict("records"):
+            factor, value, size = METRICS[metric].factor, float(row[column]), int(row["message_size_B"])
+            if value > 0:
+                time = value / factor if METRICS[metric].kind == "cost" else size * factor / value
+                found.setdefault(_place(row), []).append(_Message(name, size, time))
+    return {place: sorted(some, key=lambda one: (one.size, one.time)) for place, some in found.items()}
+
+
+def _place(row: Mapping[Any, Any]) -> tuple[str, ...]:
+    """Return library, host and path of a point."""
+    inside_host = next((note.code for note in row["badges"] if note.code in _INSIDE), "")
+    chosen = "" if inside_host and row["transport"] in (*OPEN, "shm", "tcp") else str(row["transport"])
+    return (str(row["library"]), str(row["host"]), str(row["testbed"]), str(row["device"]), chosen, inside_host)
+
+
+def _bounds(
+    messages: Mapping[tuple[str, ...], list[_Message]], samples: Samples, stated: object, costs: object
+) -> tuple[Bound, ...]:
+    """Return the time that the messages of a collective need; nothing where too little is known of them."""
+    row = {
+        "library": LIBRARY.of(samples.meta),
+        "host": str(samples.host.get("name") or samples.host.get("hostname") or ""),
+        "badges": badges(samples.meta),
+    }
+    spec = samples.spec
+    known = messages.get(_place({**row, **{name: getattr(spec, name) for name in _SETTING}}), [])
+    first = next((one for one in known if one.benchmark == _LATENCY[0]), None)
+    if first is None or _mixed(samples):
+        return ()
+    rounds, count = schedules.least(spec.benchmark, spec.ranks, spec.size)
+    waiting = rounds * first.time
+    how = f"{rounds} × {format_number(first.time * 1e6)} µs ({first.benchmark}, {format_size(first.size)})"
+    latencies = f"{plural(rounds, 'latency', 'latencies')}, one after the other"
+    if not count:
+        return (_bound(latencies, waiting, how),)
+    rates = [one for name in (_LATENCY[0], _BANDWIDTH[0]) if (one := _rate(known, name, first, spec.size))]
+    if not rates:
+        return ()
+    rate, best = max(rates, key=lambda one: one[0])
+    moving = count / rate
+    how = f"the longer of {how} and {format_size(math.ceil(count))} at {format_number(rate / 1e6)} MB/s ({best})"
+    if waiting >= moving:
+        return (_bound(latencies, waiting, how),)
+    return (_bound(f"{format_size(math.ceil(count))} through one rank", moving, how),)
+
+
+def _rate(known: list[_Message], benchmark: str, first: _Message, size: int) -> tuple[float, str] | None:
+    """Return at what rate (B/s) messages of about a size pass after their latency, and which; None if unknown.
+
+    Larger messages may pass more slowly, because they do not fit into a cache.
+    """
+    some = [one for one in known if one.benchmark == benchmark and one.size > first.size]
+    fitting = [one.size for one in some if one.size <= max(size, LARGE)]
+    chosen = fitting[-1] if fitting else some[0].size if some else 0
+    if chosen * _NEAR < size or chosen < (LARGE if benchmark == _BANDWIDTH[0] else 1):
+        return None
+    best = next(one for one in some if one.size == chosen)  # the fastest of this size
+    time = best.time - first.time if benchmark == _LATENCY[0] else best.time
+    return ((best.size - first.size) / time, f"{benchmark}, {format_size(best.size)}") if time > 0 else None
+
+
+def _bound(name: str, value: float, formula: str) -> Bound:
+    good, bad = (times * value for times in MACHINE)
+    return Bound(name=name, value=value, formula=formula, source="computed", good=good, bad=bad)
+
+
+def _mixed(samples: Samples) -> bool:
+    """Return whether some ranks share a host and others do not, so that their messages take two paths."""
+    hosts = RANK_HOSTS.of(samples.meta)
+    return 1 < len(set(hosts)) < len(hosts)
+
+
+def _judged(one: Chosen, view: View) -> Finding:
+    measured, bound, factor = one.measured, one.bound, METRICS[one.metric].factor
+    if bound is None:
+        reason = "mixed" if _mixed(one.samples) else "messages"
+        wanted = () if reason == "mixed" else (*_wanted(one.samples.spec),)
+        return RULE.found(
+            one.subject,
+            form="no reference",
+            command=f"labkit explain {view.name} --decide" if wanted else "",
+            measure=wanted,
+            measured=measured,
+            path=one.path,
+            reason=_REASONS[reason],
+        )
+    low, high = ends_of(measured)
+    level: Level = "good" if high <= bound.good * factor else "bad" if low > bound.bad * factor else "doubtful"
+    times = measured.value / (bound.value * factor)
+    found = RULE.found(
+        one.subject,
+        form="" if times >= 1 else "less",
+        level=level,
+        cost=max(times, 1.0),
+        decided=one.decided,
+        measured=measured,
+        limit=one.limit(bound.value, bound.name),
+        times=Value(value=times, unit=TIMES),
+        what=bound.name,
+        how=bound.formula,
+        path=one.path,
+    )
+    return replace(found, form="functional", level="unknown") if one.functional else found
+
+
+def _wanted(spec: Spec) -> Iterator[Spec]:
+    """Yield the messages that would tell what a collective needs."""
+    if not rerun.imported(spec):
+        between = {name: getattr(spec, name) for name in _OF_START}
+        for size in sorted({8, LARGE, *([spec.size] if spec.size > LARGE else [])}):
+            yield Spec(benchmark=_LATENCY[0], size=size, ranks=2, **between)
+
+
+_SETTING = ("testbed", "device", "transport")
+_OF_START = (*_SETTING, "launcher", "hosts", "bind")
+_REASONS = {
+    "messages": "no messages between two ranks of about this size were measured on the same path",
+    "mixed": "some ranks share a host and others do not, so that their messages take two paths",
+}
+RULE = Rule(
+    code="collective-of-messages",
+    kind="verdict",
+    level="unknown",
+    about="path",
+    must=f"a collective takes at most {format_number(MACHINE[0])} times the messages that no algorithm can do without: "
+    "⌈log₂ p⌉ latencies one after the other, or the bytes of one rank at the rate of one message; beyond "
+    f"{format_number(MACHINE[1])} times it is bad",
+    why="messages between two ranks contain what library and path cost, so that only algorithm, reduction and waiting "
+    "are left; a good algorithm needs up to twice as many latencies or bytes, because none has the fewest of both "
+    "(Chan et al. 2007, Thakur et al. 2005)",
+    says={
+        "": "{measured:interval} is {times:3} the {limit} that its messages need ({what})",
+        "less": "{measured:interval} is less than the {limit} of its messages between two ranks ({what})",
+        "no reference": "{measured:interval}; no reference, because {reason}",
+        "functional": "{measured:interval} is {times:3} the {limit} that its messages need ({what}); the device shows "
+        "function, not performance",
+    },
+    check=check,
+)
