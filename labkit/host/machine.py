@@ -21,7 +21,7 @@ from typing import Any
 import labkit
 from labkit.host.network import interfaces, rdma_devices
 
-_CPU = Path("/sys/devices/system/cpu")
+_CPU, _NODES = Path("/sys/devices/system/cpu"), Path("/sys/devices/system/node")
 _MANY = 8  # frequencies asked for; each question interrupts a processor
 
 
@@ -142,7 +142,9 @@ def _lasting() -> dict[str, Any]:
         "cpu_sockets": len({package for package, _ in cores}) or 1,
         "frequency_nominal_MHz": float(cpu["cpu MHz"]) if "cpu MHz" in cpu else None,
         "frequency_max_MHz": (number(_CPU / "cpu0/cpufreq/cpuinfo_max_freq") or 0) / 1e3 or None,
-        "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1,
+        "numa_nodes": len(list(_NODES.glob("node[0-9]*"))) or 1,
+        "numa_cpus": {path.parent.name[4:]: read(path) for path in sorted(_NODES.glob("node[0-9]*/cpulist"))},
+        "core_cpus": sorted({read(path) for path in _CPU.glob("cpu[0-9]*/topology/thread_siblings_list")} - {""}),
         "memory_total_B": _meminfo("MemTotal"),
         "nics": interfaces(),
         "rdma_devices": rdma_devices(),
@@ -180,6 +182,7 @@ def _passing() -> dict[str, Any]:
         "smt": {"1": True, "0": False}.get(smt),
         "governor": ", ".join(governors) or None,
         "numa_balancing": bool(balancing) if balancing is not None else None,
+        "ptrace_scope": number("/proc/sys/kernel/yama/ptrace_scope"),
         "huge_pages": read("/sys/kernel/mm/transparent_hugepage/enabled").partition("[")[2].partition("]")[0] or None,
         "memory_available_B": _meminfo("MemAvailable"),
         "shared_memory_free_B": shared.f_bavail * shared.f_frsize if shared else None,

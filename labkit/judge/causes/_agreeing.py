@@ -8,6 +8,10 @@ from labkit.judge.cause import Case
 from labkit.judge.finding import SHARE, Evidence, Value
 
 NEAR = 0.02  # part by which values differ that are called the same
+EVEN = {
+    "agrees": "{other} reaches the same, {value}",
+    "narrow": "its launches differ by {spread} only",
+}
 
 
 def agreeing(case: Case) -> list[Evidence]:
@@ -25,10 +29,16 @@ def agreeing(case: Case) -> list[Evidence]:
 def narrow(case: Case) -> list[Evidence]:
     """Return that the launches of the point are alike, if they are."""
     value = case.measured
-    if not (value.bounded and value.launches > 1 and value.high > value.low * 0):
+    if not (value.bounded and value.launches > 1 and value.high > 0):
         return []
     spread = value.high / value.low - 1 if value.low > 0 else math.inf
     return [Evidence(code="narrow", values={"spread": Value(value=spread, unit=SHARE)})] if spread <= NEAR else []
+
+
+def even(case: Case) -> list[Evidence]:
+    """Return that another benchmark has the same value, and that launches are alike: a disturbance is never so even."""
+    others = agreeing(case)
+    return [*others, *narrow(case)] if others else []
 
 
 def same(one: float, other: float) -> bool:

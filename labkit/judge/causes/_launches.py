@@ -1,0 +1,62 @@
+"""What the launches of a point show: marks that some of them carry, and how far they scatter."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from labkit.judge.cause import Case
+from labkit.judge.finding import SHARE, TIMES, Count, Evidence, Value
+from labkit.point.columns import METRICS, split
+
+WIDE = 0.1  # part by which launches differ that scatter
+TAIL = 3.0  # times the median from which the slowest hundredth of the iterations is a tail
+SCATTER = {
+    "apart": "its launches differ by {spread}",
+    "tail": "its slowest hundredth takes {times} its median",
+}
+
+
+def marked(case: Case, *codes: str) -> list[Evidence]:
+    """Return in how many launches of the point a badge or a warning has one of some codes."""
+    rows, records = case.view.rows_of(case.fingerprint), case.view.records
+    cells = [[*badges, *warnings] for badges, warnings in zip(
+        records["badges"].to_numpy()[rows], records["warnings"].to_numpy()[rows], strict=True
+    )]  # fmt: skip
+    count = sum(any(note.code in codes for note in cell) for cell in cells)
+    return [Evidence(code="marked", values={"marked": str(count), "launches": Count(len(rows), "launch")})] * bool(
+        count
+    )
+
+
+def scattered(case: Case) -> list[Evidence]:
+    """Return that launches differ widely, or that iterations have a tail; a clue has a key of `SCATTER`."""
+    value = case.measured
+    if value.bounded and value.launches > 1 and value.low > 0 and value.high / value.low - 1 > WIDE:
+        spread = Value(value=value.high / value.low - 1, unit=SHARE)
+        return [Evidence(code="apart", values={"spread": spread})]
+    ratio = tail(case)
+    return [Evidence(code="tail", values={"times": Value(value=ratio, unit=TIMES)})] if ratio >= TAIL else []
+
+
+def tail(case: Case, statistic: str = "p99") -> float:
+    """Return how many times its median a statistic of the iterations of a point is; NaN where it has none."""
+    ends = ends_s(case, statistic)
+    return ends[1] / ends[0] if ends else math.nan
+
+
+def ends_s(case: Case, statistic: str) -> tuple[float, float] | None:
+    """Return the median of the iterations of a point, s, and another statistic of them; None where it has none."""
+    summary = case.view.summary
+    row = summary[summary["fingerprint"] == case.fingerprint].iloc[0]
+    for column in summary:
+        known = split(str(column))
+        if known and known[1] == "p50" and METRICS[known[0]].kind == "cost" and METRICS[known[0]].unit in _SECONDS:
+            median, other = (float(row.get(f"{known[0]}_{one}", np.nan)) for one in ("p50", statistic))
+            if median > 0 and math.isfinite(other):
+                return median / METRICS[known[0]].factor, other / METRICS[known[0]].factor
+    return None
+
+
+_SECONDS = ("ns", "µs", "ms", "s")

@@ -1,0 +1,51 @@
+"""Where the ranks of a point ran: NUMA nodes and cores of the host that the samples describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import RANK_AFFINITY, RANK_HOSTS
+
+
+def ranks_of_first_host(samples: Samples) -> dict[int, list[int]]:
+    """Return rank → processors of the ranks on rank 0's host; empty where the samples do not show them."""
+    hosts, affinity = RANK_HOSTS.of(samples.meta), RANK_AFFINITY.of(samples.meta)
+    if not hosts or len(hosts) != len(affinity):
+        return {}
+    return {rank: own for rank, (host, own) in enumerate(zip(hosts, affinity, strict=True)) if host == hosts[0] and own}
+
+
+def nodes(host: Mapping[str, Any]) -> dict[int, int]:
+    """Return processor → NUMA node; empty where a description does not state it."""
+    lists = host.get("numa_cpus")
+    known = lists.items() if isinstance(lists, dict) else ()
+    return {one: int(node) for node, text in known for one in _numbers(str(text)) if str(node).isdecimal()}
+
+
+def cores(host: Mapping[str, Any]) -> dict[int, int]:
+    """Return processor → a number of its core; empty where a description does not state it."""
+    lists = host.get("core_cpus")
+    known = lists if isinstance(lists, list) else ()
+    return {one: place for place, text in enumerate(known) for one in _numbers(str(text))}
+
+
+def _numbers(text: str) -> list[int]:
+    """Return the numbers of a list of the kernel; none of one that is no such list.
+
+    Examples
+    --------
+    >>> _numbers("0-2,8"), _numbers("many")
+    ([0, 1, 2, 8], [])
+    """
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) - int(first) > _MOST:
+            return []
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+_MOST = 1 << 16  # processors of a range; of more, the text is no list of the kernel

@@ -1,0 +1,69 @@
+"""Ranks, or a rank and its adapter, on different NUMA nodes."""
+
+from __future__ import annotations
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._beside import changed, value_in
+from labkit.judge.causes._places import nodes, ranks_of_first_host
+from labkit.judge.finding import Evidence, Finding
+from labkit.models import bounds
+from labkit.read.records import rerun
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import DEVICE
+
+
+def test(case: Case) -> Finding | None:
+    """Processors of two ranks belong to different nodes, or those of rank 0 to another one than the adapter."""
+    samples = case.samples
+    where = nodes(samples.host)
+    used = {
+        rank: {where.get(one, -1) for one in processors} for rank, processors in ranks_of_first_host(samples).items()
+    }
+    known = {rank: own.pop() for rank, own in used.items() if len(own) == 1 and -1 not in own}
+    clues = [*_apart(known), *_adapter(samples, known)]
+    if not clues:
+        return None
+    faster, same = changed(case, "bind", "bound")
+    command = rerun.command(samples.spec.replace(bind="socket")) if samples.spec.bind != "socket" else ""
+    return CAUSE.found(case, [*clues, *faster], same, predicted=value_in(faster), command=command)
+
+
+def _apart(known: dict[int, int]) -> list[Evidence]:
+    """Return two ranks that are on different nodes."""
+    other = next((rank for rank in known if known[rank] != known[min(known)]), None)
+    if other is None:
+        return []
+    values = {
+        "rank": str(min(known)), "other": str(other), "node": str(known[min(known)]), "second": str(known[other]),
+    }  # fmt: skip
+    return [Evidence(code="apart", values=values)]
+
+
+def _adapter(samples: Samples, known: dict[int, int]) -> list[Evidence]:
+    """Return that the adapter which carried the bytes is on another node than rank 0."""
+    if bounds.inside(samples) or 0 not in known:
+        return []
+    used = {bounds.carrier(samples), DEVICE.of(samples.meta), samples.spec.device.partition(":")[0]} - {""}
+    for one in (*(samples.host.get("nics") or ()), *(samples.host.get("rdma_devices") or ())):
+        node = one.get("numa_node", -1)
+        if one["name"] in used and node >= 0 and node != known[0]:
+            values = {"adapter": str(one["name"]), "second": str(node), "node": str(known[0])}
+            return [Evidence(code="adapter", values=values)]
+    return []
+
+
+CAUSE = Cause(
+    code="numa-distance",
+    name="another NUMA node",
+    seen="ranks on different NUMA nodes, or a rank on another node than its adapter",
+    excluded="another binding of the ranks is not faster",
+    decides="the same point with ranks on the node of the adapter, or on one node",
+    clues={
+        "apart": "rank {rank} is on NUMA node {node}, rank {other} on node {second}",
+        "adapter": "rank 0 is on NUMA node {node}, {adapter} on node {second}",
+        "bound": "with bind={level} it is {value}",
+        "same": "with bind={level} it is {value}",
+    },
+    remedy="Place the ranks on one NUMA node, that of the adapter: numactl --cpunodebind=NODE --membind=NODE.",
+    test=test,
+)

@@ -1,0 +1,102 @@
+"""One processor at an end, with system calls, copies and interrupts."""
+
+from __future__ import annotations
+
+import math
+
+from labkit import benchmarks
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._agreeing import EVEN, even
+from labkit.judge.causes._beside import MORE, beside, better
+from labkit.judge.finding import Evidence, Finding, Value
+from labkit.models import bounds
+from labkit.models.inside import of_host
+from labkit.point.columns import METRICS
+from labkit.point.spec import Spec
+from labkit.read.records import rerun
+
+_NAMES = ("streams", "threads", "senders")  # options that use more processors
+_NEAR = (0.5, 2.0)  # times what one thread passes to itself: it does the work of both ends, and no network's
+_FAST = 1e8  # B/s: a processor that copies through a kernel is the limit of no slower path
+
+
+def test(case: Case) -> Finding | None:
+    """More streams raise the bandwidth; or it is what one thread passes to itself over the loopback interface."""
+    if case.about.code != "bandwidth-of-path":
+        return None
+    more, still = _with_more(case)
+    spec = case.samples.spec
+    known = benchmarks.get(spec.benchmark)
+    alone = known.ends.one_call and hasattr(known.options(), "streams") and spec.values.get("streams", 1) == 1
+    command = rerun.command(_one_stream(spec), "--factor", "streams=1,2,4") if alone else ""
+    near, far, predicted = _beside_thread(case)
+    fast = case.measured.value * 1e6 >= _FAST
+    single = [Evidence(code="single")] if alone and fast and not more and not still else []
+    clues = [*more, *near, *single]
+    against = still or ([] if more else [*far, *even(case)])
+    return CAUSE.found(case, clues, against if clues or still else [], predicted=predicted, command=command)
+
+
+def _with_more(case: Case) -> tuple[list[Evidence], list[Evidence]]:
+    """Return that more streams or threads raise the bandwidth, or that they do not."""
+    for name in _NAMES:
+        own = case.samples.spec.values.get(name)
+        if not isinstance(own, int):
+            continue
+        levels = {int(level): value for level, value in beside(case, f"option_{name}") if level.isdecimal()}
+        if not levels:
+            continue
+        # the best point stands for a setting: with fewer streams it is slower, or with more it is faster
+        least, most = min(levels), max(levels)
+        if most > own and better(case, levels[most]) > 1 + MORE:
+            return [_said("more", name, most, levels[most])], []
+        if least < own and better(case, levels[least]) < 1 / (1 + MORE):
+            return [_said("fewer", name, least, levels[least])], []
+        other = most if most > own else least
+        return [], [_said("same", name, other, levels[other])]
+    return [], []
+
+
+def _said(code: str, name: str, level: int, value: Value) -> Evidence:
+    return Evidence(code=code, values={"option": name, "level": str(level), "value": value})
+
+
+def _beside_thread(case: Case) -> tuple[list[Evidence], list[Evidence], Value | None]:
+    """Compare with what one thread passes to itself: near it, far below it, and that rate; of shared memory nothing."""
+    costs, size = of_host(case.samples, case.view.costs), case.samples.spec.size or 0
+    passing = costs.passing(size)
+    if passing is None or bounds.inside(case.samples):
+        return [], [], None
+    of_size, cost = passing
+    unit = METRICS["bandwidth_MBps"]
+    rate = Value(value=of_size / cost.value * unit.factor, unit=unit.unit, origin="computed")
+    ratio = case.measured.value / rate.value if rate.value else math.nan
+    said = [Evidence(code="near" if ratio >= _NEAR[0] else "far", values={"rate": rate})]
+    if _NEAR[0] <= ratio <= _NEAR[1]:
+        return said, [], rate
+    return [], said if ratio < _NEAR[0] else [], None
+
+
+def _one_stream(spec: Spec) -> Spec:
+    """Return a spec without its number of streams."""
+    return spec.replace(options={name: value for name, value in spec.values.items() if name != "streams"})
+
+
+CAUSE = Cause(
+    code="one-processor",
+    name="one processor is the limit",
+    seen="more streams or threads raise the bandwidth, or it is near what one thread passes to itself over loopback",
+    excluded="more streams do not raise the bandwidth, or one thread passes far more to itself",
+    decides="the same point with streams=1,2,4",
+    clues={
+        "more": "with {option}={level} it is {value}",
+        "fewer": "with {option}={level} it is {value} only",
+        "same": "with {option}={level} it is {value}",
+        "near": "one thread passes {rate} to itself over loopback",
+        "far": "one thread passes {rate} to itself over loopback",
+        "single": "one stream runs on one core at each end",
+        **EVEN,
+    },
+    remedy="Measure with more streams, threads or pairs of ranks.",
+    test=test,
+)

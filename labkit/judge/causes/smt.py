@@ -1,0 +1,59 @@
+"""Two hardware threads that share a core."""
+
+from __future__ import annotations
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._agreeing import EVEN, even
+from labkit.judge.causes._launches import SCATTER, scattered
+from labkit.judge.causes._places import cores, ranks_of_first_host
+from labkit.judge.causes._settings import doubtful
+from labkit.judge.finding import Evidence, Finding
+from labkit.read.records import in_effect, rerun
+
+
+def test(case: Case) -> Finding | None:
+    """Two ranks are on threads of one core; or they may meet there, and times scatter."""
+    on = doubtful(case.samples, "SMT")
+    if not on:
+        return None
+    places, ranks = cores(case.samples.host), ranks_of_first_host(case.samples)
+    used = [{places.get(one, -1) for one in processors} for processors in ranks.values()]
+    single = len(used) > 1 and all(len(own) == 1 and -1 not in own for own in used)
+    again = rerun.command(case.samples.spec.replace(bind="core"))
+    if single and len(set().union(*used)) < len(used):
+        first, second = _pair(used)
+        names = [str(rank) for rank in ranks]
+        values = {"first": names[first], "second": names[second]}
+        return CAUSE.found(case, [Evidence(code="shared", values=values)], even(case), command=again)
+    if not scattered(case):
+        return None
+    if single:
+        return CAUSE.found(case, against=[Evidence(code="cores")])
+    if in_effect.bound(case.samples):
+        return None
+    clues = [Evidence(code="on", values={"found": on[0].found}), *scattered(case)]
+    return CAUSE.found(case, clues, even(case), command=on[0].remedy)
+
+
+def _pair(used: list[set[int]]) -> tuple[int, int]:
+    """Return the first two places with the same core."""
+    pairs = ((one, two) for two in range(len(used)) for one in range(two) if used[one] & used[two])
+    return next(pairs)
+
+
+CAUSE = Cause(
+    code="smt",
+    name="two threads on one core (SMT)",
+    seen="ranks are bound to threads of one core; or they may meet there, and the times scatter",
+    excluded="each rank is bound to a core of its own",
+    decides="the same point with --bind core",
+    clues={
+        "shared": "ranks {first} and {second} run on two threads of one core",
+        "on": "{found}, and ranks are not bound to cores",
+        "cores": "each rank is bound to a core of its own",
+        **SCATTER,
+        **EVEN,
+    },
+    remedy="Bind each rank to a core: --bind core.",
+    test=test,
+)

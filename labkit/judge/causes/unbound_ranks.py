@@ -1,0 +1,44 @@
+"""Ranks that the kernel may move from core to core."""
+
+from __future__ import annotations
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._agreeing import EVEN, even
+from labkit.judge.causes._beside import changed, value_in
+from labkit.judge.causes._launches import SCATTER, scattered
+from labkit.judge.finding import Count, Evidence, Finding
+from labkit.read.records import in_effect, rerun
+from labkit.store.samples.facts import RANK_AFFINITY
+
+
+def test(case: Case) -> Finding | None:
+    """Each rank may run on several cores, and its times scatter, or a binding makes them better."""
+    affinity = RANK_AFFINITY.of(case.samples.meta)
+    if not any(affinity) or in_effect.bound(case.samples):
+        return None
+    faster, same = changed(case, "bind", "bound")
+    clues = faster or scattered(case)
+    if not clues:
+        return CAUSE.found(case, against=same)
+    free = Evidence(code="free", values={"cores": Count(max(map(len, affinity)), "processor")})
+    command = rerun.command(case.samples.spec.replace(bind="core"))
+    against = [*same, *([] if faster else even(case))]
+    return CAUSE.found(case, [free, *clues], against, predicted=value_in(faster), command=command)
+
+
+CAUSE = Cause(
+    code="unbound-ranks",
+    name="unbound ranks",
+    seen="each rank may run on several cores; its times scatter, or ranks that are bound are faster",
+    excluded="ranks that are bound are not faster, or the value does not scatter and another benchmark has the same",
+    decides="the same point with --bind core",
+    clues={
+        "free": "each rank may run on {cores}",
+        "bound": "with bind={level} it is {value}",
+        "same": "with bind={level} it is {value}",
+        **SCATTER,
+        **EVEN,
+    },
+    remedy="Bind each rank to a core: --bind core.",
+    test=test,
+)
