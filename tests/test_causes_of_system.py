@@ -38,7 +38,7 @@ def launches(spec: Spec, rates: Sequence[float], host: Mapping[str, Any] = {}, *
     return [
         made.samples(
             spec, launch=launch, host={**HOST, **host}, reported=made.values("bandwidth_MBps", p50=rate),
-            meta={"fingerprint": str(spec), "start": f"2026-01-01T00:00:0{launch}Z", **where},
+            meta={"fingerprint": repr(spec), "start": f"2026-01-01T00:00:0{launch}Z", **where},
         )
         for launch, rate in enumerate(rates)
     ]  # fmt: skip

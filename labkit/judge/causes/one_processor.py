@@ -28,13 +28,16 @@ def test(case: Case) -> Finding | None:
     spec = case.samples.spec
     known = benchmarks.get(spec.benchmark)
     alone = known.ends.one_call and hasattr(known.options(), "streams") and spec.values.get("streams", 1) == 1
+    several = [spec.replace(options={**spec.values, "streams": number}) for number in (2, 4)] if alone else []
     command = rerun.command(_one_stream(spec), "--factor", "streams=1,2,4") if alone else ""
     near, far, predicted = _beside_thread(case)
     fast = case.measured.value * 1e6 >= _FAST
     single = [Evidence(code="single")] if alone and fast and not more and not still else []
     clues = [*more, *near, *single]
     against = still or ([] if more else [*far, *even(case)])
-    return CAUSE.found(case, clues, against if clues or still else [], predicted=predicted, command=command)
+    return CAUSE.found(
+        case, clues, against if clues or still else [], predicted=predicted, command=command, measure=several
+    )
 
 
 def _with_more(case: Case) -> tuple[list[Evidence], list[Evidence]]:

@@ -21,9 +21,11 @@ def test(case: Case) -> Finding | None:
     if not clues:
         return CAUSE.found(case, against=same)
     free = Evidence(code="free", values={"cores": Count(max(map(len, affinity)), "processor")})
-    command = rerun.command(case.samples.spec.replace(bind="core"))
+    bound = case.samples.spec.replace(bind="core")
     against = [*same, *([] if faster else even(case))]
-    return CAUSE.found(case, [free, *clues], against, predicted=value_in(faster), command=command)
+    return CAUSE.found(
+        case, [free, *clues], against, predicted=value_in(faster), command=rerun.command(bound), measure=[bound]
+    )
 
 
 CAUSE = Cause(
