@@ -1,9 +1,16 @@
 """The one decision whether two sides differ: its errors over tables of points with known truth."""
 
+import ast
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from labkit.stats.decision import SMALL, TOO_FEW, Decision, decide
+import labkit
+from labkit.stats.decision import SMALL, TOO_FEW, Decision, above, beyond_limit, decide, enough
+
+PACKAGE = Path(labkit.__file__).parent
 
 ENDS = (float(np.log1p(-0.02)), float(np.log1p(0.02)))
 
@@ -62,3 +69,100 @@ def test_the_p_are_those_of_the_mann_whitney_test() -> None:
     below = stats.mannwhitneyu(base, other + 1.0, alternative="less", method="exact").pvalue
     above = stats.mannwhitneyu(other - 1.0, base, alternative="less", method="exact").pvalue
     assert one.p_same == pytest.approx(max(below, above))
+
+
+def test_a_side_against_a_limit_is_a_sign_test() -> None:
+    binomtest = pytest.importorskip("scipy.stats").binomtest
+    chance, seen = np.random.default_rng(4), set()
+    for count in (4, 5, 6, 9, 14):
+        for shift in (-1.0, 0.0, 0.5, 1.5):
+            side = chance.normal(shift, 1.0, count)
+            p = binomtest(int((side > 0).sum()), count).pvalue
+            expected = "cannot say" if p > 0.05 else "above" if np.median(side) > 0 else "below"
+            assert beyond_limit([side], [0.0]) == [expected]
+            assert beyond_limit([side], [0.0], tests=10**6) == ["cannot say"]
+            seen.add(expected)
+    assert seen == {"above", "below", "cannot say"}
+
+
+def test_a_median_at_the_limit_is_rarely_called_beyond_it_in_a_whole_table() -> None:
+    chance = np.random.default_rng(8)
+    wrong = [
+        any(one != "cannot say" for one in beyond_limit(chance.lognormal(0, 1, (20, 12)), [1.0] * 20))
+        for _ in range(200)
+    ]
+    assert np.mean(wrong) <= 0.08, "5 % of 200 tables, and what chance adds"
+
+
+def test_one_pair_of_a_larger_family_needs_more_launches_and_is_told_so() -> None:
+    base, other = np.linspace(0.0, 0.01, 6), np.linspace(1.0, 1.01, 6)
+    outcomes = [decide([(base, other)], [ENDS], tests=tests)[0] for tests in (1, 23, 24)]
+    assert [one.outcome for one in outcomes] == ["differ", "differ", "cannot say"]
+    assert outcomes[-1].reason == TOO_FEW
+    assert [enough(6, 6, tests=tests) for tests in (23, 24)] == [True, False]
+
+
+def test_only_a_larger_other_side_differs_where_only_that_counts() -> None:
+    mannwhitneyu = pytest.importorskip("scipy.stats").mannwhitneyu
+    chance = np.random.default_rng(6)
+    for _ in range(50):
+        base, other = chance.normal(0, 0.1, 7), chance.normal(0.1, 0.1, 6)
+        p = mannwhitneyu(other, base, alternative="greater", method="exact").pvalue
+        for tests in (1, 4):
+            [one] = decide([(base, other)], [ENDS], tests=tests, larger=True)
+            assert one.p == pytest.approx(p)
+            assert (one.outcome == "differ") == bool(p * tests <= 0.05 and one.shift > ENDS[1])
+            assert above(base[None], other[None], ENDS[1], tests).tolist() == [one.outcome == "differ"]
+            [back] = decide([(other, base)], [ENDS], tests=tests, larger=True)
+            assert back.outcome != "differ" or back.shift > 0
+
+
+# file → how many ends of intervals it compares, and why that decides between no two sides
+COMPARED = {
+    "judge/causes/_agreeing.py": (2, "whether an interval is narrow"),
+    "judge/contract.py": (1, "a range of sizes"),
+    "judge/rules/bandwidth_of_path.py": (3, "one side and a limit: from 6 launches on, the sign test"),
+    "judge/rules/latency_of_path.py": (3, "one side and a limit: from 6 launches on, the sign test"),
+    "models/loggp.py": (2, "whether a fit resolves a parameter"),
+    "apps/show/gated.py": (1, "the height of a bar"),
+}
+END = re.compile(r"(?:^|_)(?:low|high)$")
+
+
+def ends_of(node: ast.AST) -> bool:
+    """Whether an expression names the end of an interval: ``low``, ``one.high``, ``row["latency_us_low"]``."""
+    names = (
+        getattr(one, "id", None) or getattr(one, "attr", None) or getattr(one, "value", None) for one in ast.walk(node)
+    )
+    return any(isinstance(name, str) and END.search(name) for name in names)
+
+
+def compared_ends(path: Path) -> int:
+    """How often a module compares the end of an interval by size."""
+    order = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    return sum(
+        isinstance(node, ast.Compare)
+        and any(isinstance(one, order) for one in node.ops)
+        and any(map(ends_of, (node.left, *node.comparators)))
+        for node in ast.walk(ast.parse(path.read_text()))
+    )
+
+
+def test_who_reads_decides_by_launches_and_not_by_the_ends_of_intervals() -> None:
+    found = {
+        str(path.relative_to(PACKAGE)): count
+        for part in ("judge", "report", "studies", "models", "tuning", "suites", "apps/show", "apps/cli")
+        for path in (PACKAGE / part).rglob("*.py")
+        if (count := compared_ends(path))
+    }
+    assert found == {name: count for name, (count, _) in COMPARED.items()}, (
+        "ask labkit.judge.effects, or labkit.stats.decision for other values"
+    )
+
+
+def test_a_comparison_of_ends_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "one.py"
+    file.write_text(
+        'a.low > b.high\nrow["latency_us_low"] > row["x"] * 2\nlow < 3\nhigh - low\nlow == high\nslow < 2\n'
+    )
+    assert compared_ends(file) == 3

@@ -262,13 +262,17 @@ class Study(studies.Study):
     def _speedups(self) -> Iterator[str]:
         """Speedup of the most ranks for the smallest and the largest order."""
         rows = self.rows()
+        alone = {row["option_n"]: row for row in rows.to_dict("records") if row["ranks"] == 1}
         rows = rows[rows["speedup_times_value"].notna() & (rows["ranks"] > 1)] if len(rows) else rows
         if rows.empty:
             return
         most = rows[rows["ranks"] == rows["ranks"].max()]
         ends = most.iloc[[0, -1]] if len(most) > 1 else most
         phrases = [f"{number(row['speedup_times_value'])} for N = {row['option_n']}" for _, row in ends.iterrows()]
-        slower = most["speedup_times_value"].max() < 1
+        slower = all(
+            effects.between(row, alone[row["option_n"]], "run_time_s", tests=len(most)).more
+            for row in most.to_dict("records")
+        )
         beside = ": slower than one rank"
         yield f"The speedup of {_ranks(most['ranks'].iloc[0])} is {' and '.join(phrases)}{beside if slower else ''}."
 

@@ -13,6 +13,7 @@ import pandas as pd
 from labkit import figures, studies
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.io.mounts import mount_of
+from labkit.judge.effects import Effect, Measured
 from labkit.options.storage import Iozone
 from labkit.point import storage
 from labkit.point.spec import Spec, sweep
@@ -162,27 +163,30 @@ class Study(studies.Study):
 
     def _of_records(self) -> Iterator[str]:
         """What larger records gain in the largest file, where it is most."""
-        gains = {}
+        ends: dict[tuple[str, str], tuple[int, int, Measured, Measured]] = {}
         for test in ("read", "write", "random read"):
             for title, cells in self._panels(test).items():
-                rates = _of_largest(cells)
-                if len(rates) > 1 and rates.iloc[0] > 0:
-                    ends = int(rates.index[0]), int(rates.index[-1])
-                    gains[test, title] = (float(rates.iloc[-1] / rates.iloc[0]), *ends)
+                largest = cells[(cells["file_size_B"] == cells["file_size_B"].max()) & ~cells["coarse"]]
+                sizes = sorted(largest["record_size_B"].unique())
+                if len(sizes) > 1:
+                    least, most = int(sizes[0]), int(sizes[-1])
+                    ends[test, title] = least, most, _measured(largest, least), _measured(largest, most)
+        effects = {name: Effect(most, least, len(ends)) for name, (_, _, least, most) in ends.items()}
+        gains = {name: (one, *ends[name][:2]) for name, one in effects.items() if one.claimed}
         if not gains:
             return
-        test, title = max(gains, key=lambda name: gains[name][0])
-        gain, least, most = gains[test, title]
-        if gain > _CLEAR:
+        test, title = max(gains, key=lambda name: gains[name][0].ratio)
+        effect, least, most = gains[test, title]
+        if effect.more:
             yield (
                 f"Larger records gain most in the test *{test}* on {title}: records of {size_words(most)} are "
-                f"{number(gain)} times as fast as those of {size_words(least)} in the largest file."
+                f"{effect.times} as fast as those of {size_words(least)} in the largest file."
             )
-        test, title = min(gains, key=lambda name: gains[name][0])
-        gain, least, most = gains[test, title]
-        if gain < 1 / _CLEAR:
+        test, title = min(gains, key=lambda name: gains[name][0].ratio)
+        effect, least, most = gains[test, title]
+        if effect.less:
             yield (
-                f"In the test *{test}* on {title}, records of {size_words(most)} have {number(gain)} times the rate of "
+                f"In the test *{test}* on {title}, records of {size_words(most)} have {effect.times} the rate of "
                 f"those of {size_words(least)} in the largest file."
             )
 
@@ -197,11 +201,15 @@ class Study(studies.Study):
                 part = float((_rates(cells) / _rates(panels[plain])).median())
                 if math.isnan(part):  # the clock resolves no cell of both tables
                     continue
-                why = _WHY[flag]
-                yield f"With {flag}, the test *{test}* on {plain} has {format_share(part)} of its rate without{why}."
+                flagged, without = _over_cells(cells, panels[plain])
+                effect = Effect(flagged, without)
+                rate = f"{format_share(part)} of its rate without{_WHY[flag]}"
+                yield effect.said(
+                    f"With {flag}, the test *{test}* on {plain} has {rate}",
+                    f"The test *{test}* on {plain} with {flag} and without",
+                )
 
 
-_CLEAR = 1.5  # times, from which records of another size are worth a sentence
 _WHY = {
     "O_SYNC": ": each write waits for the device",
     "O_DIRECT": ": the device answers, not the page cache",
@@ -214,7 +222,16 @@ def _rates(cells: pd.DataFrame) -> pd.Series:
     return cells.groupby(["file_size_B", "record_size_B"])["value"].median()
 
 
-def _of_largest(cells: pd.DataFrame) -> pd.Series:
-    """Rates of the largest file by record size, ascending."""
-    largest = cells["file_size_B"].max()
-    return _rates(cells[cells["file_size_B"] == largest]).droplevel(0).sort_index()
+def _measured(cells: pd.DataFrame, size: int) -> Measured:
+    """Rate of a record size in one file, with that of each launch."""
+    values = cells[cells["record_size_B"] == size].groupby("launch")["value"].median()
+    return Measured(float(values.median()), values.tolist(), metric="bandwidth_MBps")
+
+
+def _over_cells(*tables: pd.DataFrame) -> list[Measured]:
+    """Rate of each table, the median over the cells that all of them have, with that of each launch."""
+    sound = [table[~table["coarse"]] for table in tables]
+    cells = [table.pivot_table("value", "launch", ["file_size_B", "record_size_B"]) for table in sound]
+    common = cells[0].columns.intersection(cells[1].columns)
+    each = [table[common].median(axis=1) for table in cells]
+    return [Measured(float(one.median()), one.tolist(), metric="bandwidth_MBps") for one in each]

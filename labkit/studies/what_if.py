@@ -199,11 +199,11 @@ class Study(studies.Study):
                 )
             else:
                 sentences.append(
-                    f"{whole} Which part is the largest is not known: the launches of the paths differ by more than "
-                    "their parts. Measure again on an idle machine."
+                    f"{whole} Which part is the largest is not known: the launches of the paths do not show it. "
+                    "Measure more launches on an idle machine."
                 )
             sentences += [
-                f"What a cheaper part *{one}* would save is not known: the part may be 0 or less by its interval."
+                f"What a cheaper part *{one}* would save is not known: its launches do not show it above 0."
                 for one in own.doubtful
             ]
         if missing := self.missing:
