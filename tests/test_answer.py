@@ -192,3 +192,9 @@ def test_decide_measures_what_the_answer_lacks(tmp_path: Path, capsys: pytest.Ca
     (after,) = json.loads(capsys.readouterr().out)["topics"]
     assert after["verdict"] in ("good", "doubtful", "bad")
     assert {"micro.core_to_core", "micro.memory_copy"} <= {name for name, _, _ in Campaign(campaign.path).done()}
+
+
+def test_the_time_of_a_larger_message_is_no_floor() -> None:
+    large = point("micro.loopback", "latency_us", *[50.0] * 6, size=65536, meta={})
+    (topic,) = asked(OVER_TCP, large).topics
+    assert topic.verdict == "no reference"

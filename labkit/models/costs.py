@@ -71,10 +71,9 @@ class Costs:
         return _near(self.crossings, size)
 
     def message(self, size: int) -> tuple[int, Cost] | None:
-        """The time of a loopback message: of the largest measured size that is not larger, else of the smallest."""
-        sizes = sorted(self.messages)
-        chosen = max((one for one in sizes if one <= size), default=sizes[0] if sizes else None)
-        return None if chosen is None else (chosen, self.messages[chosen])
+        """The time of a loopback message of the largest measured size that is not larger; a byte stands for none."""
+        known = max((one for one in self.messages if one <= max(size, 1)), default=None)
+        return None if known is None else (known, self.messages[known])
 
     def passing(self, size: int) -> tuple[int, Cost] | None:
         """The loopback message of the size near another one (see `_near`) that moves more bytes in its time."""

@@ -16,7 +16,7 @@ from labkit.judge.inspector import Observation
 from labkit.judge.sentences import sentence
 from labkit.models.bounds import Stated
 from labkit.point.spec import Spec, sweep
-from labkit.point.units import format_range, format_size
+from labkit.point.units import format_range, format_size, parse_sizes
 from labkit.read.columnar import Launches, of_samples
 from labkit.store.samples import Samples
 from labkit.studies import words
@@ -86,7 +86,7 @@ class Study(studies.Study):
         if v.machine:
             specs += sweep("micro.memory_copy", sizes=v.sizes, ranks=1)
             specs += sweep("micro.core_to_core_copy", sizes=v.sizes, ranks=1)
-            specs += sweep("micro.loopback", sizes=v.sizes, ranks=1)
+            specs += sweep("micro.loopback", sizes=sorted({1, *parse_sizes(v.sizes)}), ranks=1)
             specs += [Spec(benchmark=name, size=0, ranks=1) for name in _MICRO]
             specs += sweep("micro.wake_up", ranks=1, cores="one")
         return specs
