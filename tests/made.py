@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.judge.lint import Evidence
+from labkit.judge.view import View
 from labkit.point import notes
 from labkit.point.columns import METRICS
 from labkit.point.notes import badge, note
@@ -61,7 +61,7 @@ def campaign(folder: Path, some: Iterable[Samples]) -> Campaign:
     return made_of
 
 
-def evidence(some: Sequence[Samples], *more: Any) -> Evidence:
-    """What `labkit.judge.lint` sees of launches."""
+def view(some: Sequence[Samples], *more: Any) -> View:
+    """What rules see of launches."""
     launches = columnar.of_samples(some)
-    return Evidence("c", launches.records, records.summary(launches.records), launches, *more)
+    return View("c", launches.records, records.summary(launches.records), launches, *more)

@@ -15,8 +15,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from labkit.point.spec import Spec
 from labkit.run import launch
 from labkit.store.campaign import Campaign
+from tests import made
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
@@ -139,6 +141,7 @@ KINDS = (
     "formats",
     "testbeds",
     "run/launchers",
+    "judge/rules",
     "figures",
     "studies",
     "report/blocks",
@@ -279,6 +282,25 @@ def test_the_launcher_starts_ranks(copy: Path, tmp_path: Path) -> None:
     assert (record["launcher"], record["n"], record["library"]) == ("site", 20, f"Open MPI {version}")
     (sample,) = Campaign(tmp_path / "campaign").samples("mpi.latency")
     assert " ".join(sample.meta["command"]).partition(str(wrapper))[2].startswith(" --site-account short -np 2")
+
+
+def test_the_rule_is_one_file_that_lint_applies(copy: Path, tmp_path: Path) -> None:
+    spec = Spec(benchmark="mpi.latency", size=8)
+    launches = [made.samples(spec, [[1000] * 50] * 2, launch=k, meta={"fingerprint": "a" * 16}) for k in (0, 1)]
+    campaign = made.campaign(tmp_path / "c", launches)
+    program = (
+        "import json, sys; from labkit.judge import checking; from labkit.apps.show import findings\n"
+        "from labkit.report import sources; from pathlib import Path\n"
+        "view = sources.read(Path(sys.argv[1])).view; found = checking.check(view)\n"
+        "print(json.dumps([findings.linted(view, found), findings.linted_json(view, found), checking.described()]))"
+    )
+    text, as_json, described = json.loads(run(copy, "-c", program, campaign.path))
+    assert "doubtful short-launches. Required: at least 100 iterations in each launch. Measure longer: -i 1000." in text
+    (one,) = [one for one in json.loads(as_json)["findings"] if one["code"] == "short-launches"]
+    assert (one["benchmark"], one["setting"], one["points"]) == ("mpi.latency", "8 B", ["a" * 16])
+    assert one["values"]["n"] == {"value": 100, "noun": "iteration"}
+    assert one["sentence"] == "100 iterations in 2 launches"
+    assert "`short-launches`" in described
 
 
 @pytest.mark.slow

@@ -125,7 +125,7 @@ def test_rules_accept_a_bandwidth_without_a_stated_window(tmp_path: Path, capsys
     """osu_bw does not print its window, so no rule can ask for the bytes of an iteration."""
     campaign = importing.bring([GOLDEN / "omb" / "pt2pt_bw.txt"], into=tmp_path / "c").campaign
     main(["lint", str(campaign.path)])
-    assert "of level error" in capsys.readouterr().out
+    assert "of level bad" in capsys.readouterr().out
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,16 @@ import pytest
 import scipy.stats
 
 from labkit.apps import cli
-from labkit.apps.show import linted
+from labkit.apps.show import findings
 from labkit.io.sanitize import plainly
-from labkit.judge import lint
+from labkit.judge import causes, checking, finding, rules, sentences
+from labkit.judge.cause import Cause
+from labkit.judge.finding import SHARE, Decided, Evidence, Finding, Subject, Value
+from labkit.judge.rule import METHOD, Rule
+from labkit.judge.view import View
 from labkit.point.spec import Effort, Spec
-from labkit.point.units import format_share
 from labkit.read import columnar
-from labkit.report import linting, sources
+from labkit.report import judged, linting, sources
 from labkit.report.content import Content
 from labkit.run import importing
 from labkit.store.campaign import Campaign
@@ -70,21 +74,32 @@ def scaled(one: Samples, factor: float) -> Samples:
     return replace(one, time_ns=(one.time_ns * factor).astype(np.int64))
 
 
-def check(points: Sequence[Samples], failed: Sequence[tuple[str, str]] = ()) -> lint.Result:
-    """What the rules say about points."""
-    return lint.lint(made.evidence(points, failed))
+def check(points: Sequence[Samples], failed: Sequence[tuple[str, str]] = ()) -> tuple[Finding, ...]:
+    """What the rules find at points; no finding is lost because a number in it is not known."""
+    view = made.view(points, failed)
+    found = checking.check(view)
+    assert len(found) == sum(len([*rule.check(view)]) for rule in rules.about(METHOD))
+    return found
 
 
-def codes(result: lint.Result) -> set[str]:
+def codes(found: Sequence[Finding]) -> set[str]:
     """Rules that are broken."""
-    return {rule.code for rule in result.broken}
+    return {one.code for one in found}
+
+
+def sound(found: Sequence[Finding]) -> bool:
+    """Whether none is bad."""
+    return not any(one.level == "bad" for one in found)
+
+
+def broken(found: Sequence[Finding]) -> str:
+    """How many rules are broken at one point, in a sentence."""
+    return sentences.broken(found, 1, len(rules.about(METHOD)))
 
 
 def test_a_sound_campaign_breaks_no_rule() -> None:
-    result = check(six())
-    assert result.findings == ()
-    assert result.sound
-    assert "break none of the" in result.sentence
+    assert check(six()) == ()
+    assert broken(()) == f"The data of 1 point break none of the {len(rules.about(METHOD))} rules that data can show."
 
 
 @pytest.mark.parametrize(
@@ -111,18 +126,50 @@ def test_a_sound_campaign_breaks_no_rule() -> None:
     ],
 )
 def test_each_rule_finds_its_breach(code: str, points: list[Samples]) -> None:
-    result = check(points)
-    assert code in codes(result)
-    finding = next(one for one in result.findings if one.rule.code == code)
-    assert finding.breach.what
-    assert finding.rule.must
-    assert finding.rule.remedy
-    assert result.sound == all(rule.level != "error" for rule in result.broken)
+    found = check(points)
+    assert code in codes(found)
+    first = next(one for one in found if one.code == code)
+    rule = rules.every()[code]
+    assert (first.level, first.kind, rule.about) == (rule.level, "violation", METHOD)
+    assert sentences.sentence(first)
+    assert first.subject.points or code == "uncommitted"
+    as_json = json.loads(json.dumps(findings.as_dict(first), allow_nan=False))
+    assert (as_json["must"], as_json["remedy"]) == (rule.must, rule.remedy)
 
 
-def breaches(code: str, points: Sequence[Samples]) -> list[lint.Breach]:
-    """Where points break a rule."""
-    return [one.breach for one in check(points).findings if one.rule.code == code]
+def breaches(code: str, points: Sequence[Samples]) -> list[tuple[str, str]]:
+    """Where points break a rule: the setting, and what is there."""
+    return [(one.subject.setting, sentences.sentence(one)) for one in check(points) if one.code == code]
+
+
+def test_every_rule_is_a_file_that_says_what_must_hold_why_and_what_to_do() -> None:
+    names = {path.stem for path in Path(rules.__path__[0]).glob("[!_]*.py")}
+    assert names == {code.replace("-", "_") for code in rules.every()}
+    for rule in rules.about(METHOD):
+        assert all(text and not text.endswith(".") for text in (rule.must, rule.why)), rule.code
+        assert all(text.endswith(".") for text in (rule.remedy, rule.imported or ".")), rule.code
+        assert rule.level in ("bad", "doubtful", "note"), rule.code
+
+
+# rules whose sentences repeat what a tool, a badge, a warning or another judge wrote
+QUOTES = {"failed": "reason", "disturbed": "note", "doubted": "note", "odd-result": "reason"}
+
+
+@pytest.mark.parametrize(
+    "name", ["virtual-cluster", *(pytest.param(one, marks=pytest.mark.slow) for one in ("two-cores", "two-cores-labs"))]
+)
+def test_numbers_of_recorded_campaigns_are_typed_and_known(name: str) -> None:
+    launches = columnar.read_campaigns(Campaign(EXAMPLES / name))
+    view = View(name, launches.records, launches.summary, launches)
+    found = [one for rule in rules.about(METHOD) for one in rule.check(view)]
+    assert all(map(finding.sound, found))
+    texts = {
+        value
+        for one in found
+        for key, value in one.values.items()
+        if isinstance(value, str) and key != QUOTES.get(one.code)
+    }
+    assert not [text for text in texts if re.search(r"\d *(%|[µnm]?s\b|[KMG]i?B|times)", text)]
 
 
 def test_a_copy_of_a_launch_is_named_with_what_it_copies() -> None:
@@ -131,8 +178,7 @@ def test_a_copy_of_a_launch_is_named_with_what_it_copies() -> None:
         *six(size=16)[1:],
         replace(point(3), spec=point(size=16).spec, meta=point(size=16).meta, launch=9),
     ]
-    (breach,) = breaches("copied-launches", copies)
-    assert (breach.point, breach.what) == ("16 B", "launch 9 has the same 2000 times as launch 3 of 8 B")
+    assert breaches("copied-launches", copies) == [("16 B", "launch 9 has the same 2,000 times as launch 3 of 8 B")]
     # equal times say nothing where the clock shows few, or where a model gives them
     coarse = [replace(one, time_ns=one.time_ns // 100 * 100) for one in [*six(), replace(point(0), launch=6)]]
     modelled = [replace(one, origin="modelled") for one in [*six(), replace(point(0), launch=6)]]
@@ -143,8 +189,9 @@ def test_a_copy_of_a_launch_is_named_with_what_it_copies() -> None:
 def test_a_trend_of_launches_is_told_from_chance() -> None:
     """Launches are numbered in another order than they ran in: only their starts count."""
     rising = [scaled(point(5 - k, meta={"start": f"2026-01-01T00:{k:02}:00"}), 1 + k / 100) for k in range(6)]
-    (breach,) = breaches("drifting-launches", rising)
-    assert breach.what == "6 launches rise by 4.9 % in order of time"
+    assert breaches("drifting-launches", rising) == [("8 B", "6 launches rise by 4.9 % in order of time")]
+    falling = [scaled(one, 1 - one.launch / 100) for one in six()]
+    assert breaches("drifting-launches", falling) == [("8 B", "6 launches fall by 5.1 % in order of time")]
     slight = [scaled(one, 1 + one.launch / 1000) for one in six()]
     mixed = [scaled(one, 1 + [3, 0, 4, 1, 5, 2][one.launch] / 100) for one in six()]
     assert not breaches("drifting-launches", slight)
@@ -155,38 +202,41 @@ def test_the_rise_is_theil_and_sens() -> None:
     rising = [scaled(one, 1 + one.launch / 50) for one in six()]
     medians = np.array([np.median(one.time_ns.max(axis=0)) for one in rising])
     rise = scipy.stats.theilslopes(medians).slope * 5 / np.median(medians)
-    (breach,) = breaches("drifting-launches", rising)
-    assert breach.what == f"6 launches rise by {format_share(rise)} in order of time"
+    (one,) = [one for one in check(rising) if one.code == "drifting-launches"]
+    change = one.values["change"]
+    assert isinstance(change, Value)
+    assert change.unit == SHARE
+    assert change.value == pytest.approx(rise)
+    assert one.decided == Decided(how="tested", test="Kendall", correction="Holm", error=0.025)
 
 
 def test_a_trend_of_many_points_shows_in_their_average() -> None:
     """Six launches of a single point show nothing among 30 points; all together they do."""
     points = [scaled(one, 1 + one.launch / 100) for k in range(30) for one in six(size=8 + k)]
-    (breach,) = breaches("drifting-launches", points)
-    assert (breach.point, breach.what) == ("", "6 launches rise by 4.8 % in order of time, on average over 30 points")
+    text = "6 launches rise by 4.8 % in order of time, on average over 30 points"
+    assert breaches("drifting-launches", points) == [("", text)]
 
 
 @pytest.mark.parametrize("name", ["virtual-cluster", pytest.param("two-cores-settings", marks=pytest.mark.slow)])
 def test_recorded_launches_are_no_copies_and_do_not_drift(name: str) -> None:
     launches = columnar.read_campaigns(Campaign(EXAMPLES / name))
-    rules = [rule for rule in lint.RULES if rule.code in ("copied-launches", "drifting-launches")]
-    result = lint.lint(lint.Evidence(name, launches.records, launches.summary, launches), rules)
-    assert (len(rules), result.findings) == (2, ())
+    chosen = [rules.every()[code] for code in ("copied-launches", "drifting-launches")]
+    assert checking.check(View(name, launches.records, launches.summary, launches), chosen) == ()
 
 
 def test_levels_measured_one_after_the_other_are_named() -> None:
     first = six()
     later = [point(n, spec={"transport": "tcp"}, meta={"start": f"2026-01-02T00:00:{n:02}"}) for n in range(6)]
-    breach = next(one.breach for one in check([*first, *later]).findings if one.rule.code == "time-order")
-    assert breach.what == "transport: all points of shm before tcp"
+    assert breaches("time-order", [*first, *later]) == [("", "transport: all points of shm before tcp")]
     in_turn = [point(n, spec={"transport": "tcp"}) for n in range(6)]
     assert "time-order" not in codes(check([*first, *in_turn]))
 
 
 def test_points_of_a_benchmark_may_differ_in_their_origin() -> None:
     """As one tool reports means, and another keeps its samples."""
-    others = six(size=16, origin="imported", meta={"fingerprint": "other"})
-    assert isinstance(check([*six(), *others]), lint.Result)
+    others = six(size=16, origin="imported", meta={"fingerprint": "other", "library": ""})
+    (one,) = [one for one in check([*six(), *others]) if one.code == "unnamed-system"]
+    assert (one.subject.points, one.subject.imported) == (("other",), True)
 
 
 def test_a_mean_of_a_tool_is_doubtful_for_rates_ratios_and_costs() -> None:
@@ -203,10 +253,10 @@ def test_a_mean_of_a_tool_is_doubtful_for_rates_ratios_and_costs() -> None:
 
 
 def test_what_is_missing_without_a_reason_is_an_error() -> None:
-    assert not check(six(), [("mpi.latency", "no reason was recorded")]).sound
-    result = check(six(), [("mpi.latency", "two ranks need two cores")])
-    assert result.sound
-    assert codes(result) == {"failed"}
+    assert not sound(check(six(), [("mpi.latency", "no reason was recorded")]))
+    found = check(six(), [("mpi.latency", "two ranks need two cores")])
+    assert sound(found)
+    assert codes(found) == {"failed"}
 
 
 @pytest.mark.slow
@@ -216,13 +266,13 @@ def test_what_is_missing_without_a_reason_is_an_error() -> None:
 def test_the_examples_pass_or_say_why_not(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = cli.main(["lint", str(EXAMPLES / name), "--format", "json"])
     result = json.loads(capsys.readouterr().out)
-    errors = [one for one in result["findings"] if one["level"] == "error"]
+    errors = [one for one in result["findings"] if one["level"] == "bad"]
     assert status == (1 if errors else 0)
     assert result["sound"] == (not errors)
     # the verbs of the example were measured once, in a guest that shows that everything works and not how fast it is
-    assert {one["rule"] for one in errors} == ({"one-launch"} if name == "two-cores" else set())
+    assert {one["code"] for one in errors} == ({"one-launch"} if name == "two-cores" else set())
     assert all(one["benchmark"].startswith("verbs.") for one in errors)
-    assert all(one["is"] and one["must"] and one["remedy"] for one in result["findings"])
+    assert all(one["sentence"] and one["must"] and one["remedy"] and one["source"] for one in result["findings"])
     assert result["not_checkable"]
 
 
@@ -231,15 +281,20 @@ def test_imports_are_not_told_to_measure(tmp_path: Path) -> None:
     campaign = importing.bring(
         [GOLDEN / "logs/netperf", GOLDEN / "logs/qperf", GOLDEN / "omb"], into=tmp_path / "c"
     ).campaign
-    result = lint.lint(made.evidence(list(campaign.samples())))
-    assert {"uneven-sizes", "one-launch", "sparse-sizes", "mean-of-rates"} <= {one.rule.code for one in result.findings}
+    found = check(list(campaign.samples()))
+    assert {"uneven-sizes", "one-launch", "sparse-sizes", "mean-of-rates"} <= codes(found)
     wrong = re.compile(r"\b[Mm]easur|Run again|Run labkit|[Rr]un more|Raise|Time more")
-    assert not {one.remedy for one in result.findings if wrong.search(one.remedy)}
+    remedies = {rules.every()[one.code].remedy_for([one]) for one in found}
+    assert not {one for one in remedies if wrong.search(one)}
 
 
-def test_one_point_is_no_points() -> None:
-    assert "The data of 1 point break" in check(six()[:3]).sentence
-    assert "The data of 1 point break" in check(six()).sentence
+def test_a_sentence_counts_broken_rules_by_their_worst_level() -> None:
+    found = check(six()[:3], [("mpi.latency", "no reason was recorded"), ("mpi.bcast", "")])
+    count = len(rules.about(METHOD))
+    text = f"The data of 1 point break 2 of {count} rules that data can show: 1 of level bad, 1 of level doubtful."
+    assert broken(found) == text
+    better = replace(found[0], level="note")
+    assert broken((*found, better)) == text
 
 
 def test_levels_of_a_factor_name_the_first_sizes_that_they_lack() -> None:
@@ -247,8 +302,9 @@ def test_levels_of_a_factor_name_the_first_sizes_that_they_lack() -> None:
         *(one for size in (8, 16, 32, 64, 128) for one in six(size=size)),
         *six(size=32, spec={"transport": "tcp"}),
     ]
-    (one,) = [one.breach for one in check(points).findings if one.rule.code == "uneven-sizes"]
-    assert (one.point, one.what) == ("transport=tcp", "not measured at 8 B, 16 B, 64 B and 1 more size")
+    found = [one for one in check(points) if one.code == "uneven-sizes"]
+    assert breaches("uneven-sizes", points) == [("transport=tcp", "not measured at 8 B, 16 B, 64 B and 1 more size")]
+    assert found[0].subject.points == (point(size=32, spec={"transport": "tcp"}).meta["fingerprint"],)
 
 
 def test_undocumented_launches_are_named_in_the_order_of_their_files() -> None:
@@ -256,35 +312,93 @@ def test_undocumented_launches_are_named_in_the_order_of_their_files() -> None:
         replace(one, host=HOST | {"kernel": ""}) for one in [*six(size=8), *six(size=16)] if one.launch in (1, 4)
     ]
     rest = [one for one in [*six(size=8), *six(size=16)] if one.launch not in (1, 4)]
-    found = [one.breach for one in check([*lacking, *rest]).findings if one.rule.code == "undocumented"]
+    found = breaches("undocumented", [*lacking, *rest])
     names = sorted((facts.FINGERPRINT.of(one.meta), one.launch, one.spec.size) for one in lacking)
-    assert [one.point for one in found] == [f"{size} B launch {launch}" for _, launch, size in names]
-    assert {one.what for one in found} == {"kernel of the host is missing"}
+    assert [place for place, _ in found] == [f"{size} B launch {launch}" for _, launch, size in names]
+    assert {what for _, what in found} == {"missing: kernel of the host"}
 
 
 def test_the_text_names_rule_place_and_remedy() -> None:
-    text = linted.text(check(six()[:3]))
-    assert "warning few-launches. Required: at least 6 launches" in text
+    points = six()[:3]
+    text = findings.linted(made.view(points), check(points))
+    assert "doubtful few-launches. Required: at least 6 launches" in text
+    assert "  mpi.latency: 8 B: 3 launches, which give a range only" in text
     assert "not checkable here" in text
+
+
+def test_a_place_is_shown_with_evidence_causes_and_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = Rule(
+        code="bandwidth-below-link",
+        kind="verdict",
+        level="bad",
+        about="bandwidth",
+        must="a flow fills its link",
+        why="nothing else shares it",
+        says="{share} of the rate",
+        remedy="",
+        clues={"rate": "the link has {rate}"},
+        check=lambda view: iter(()),
+    )
+    cause = Cause(
+        code="slow-link",
+        name="a slow link",
+        seen="",
+        excluded="",
+        decides="",
+        clues=rule.clues,
+        remedy="",
+        test=lambda case: None,
+    )
+    monkeypatch.setattr(rules, "every", lambda: {rule.code: rule})
+    monkeypatch.setattr(causes, "every", lambda: {cause.code: cause})
+    evidence = Evidence(code="rate", values={"rate": Value(value=1250.0, unit="MB/s")})
+    subject = Subject(benchmark="mpi.bandwidth", setting="1 MiB", points=("a",))
+    one = rule.found(
+        subject,
+        share=Value(value=0.5, unit=SHARE),
+        evidence=(evidence,),
+        causes=tuple(
+            Finding(
+                code="slow-link", kind="cause", level="note", subject=subject, command="ethtool", **{side: (evidence,)}
+            )
+            for side in ("evidence", "against")
+        ),
+        command="labkit measure mpi.bandwidth",
+    )
+    assert [*findings.places([one, one])] == [
+        "bad bandwidth-below-link. Required: a flow fills its link.\n"
+        "  mpi.bandwidth: 1 MiB: 50 % of the rate (and 1 more)\n"
+        "     evidence: the link has 1,250 MB/s\n"
+        "     cause: a slow link (the link has 1,250 MB/s)\n"
+        "     run: ethtool\n"
+        "     excluded: a slow link (the link has 1,250 MB/s)\n"
+        "     run: labkit measure mpi.bandwidth"
+    ]
+    text = judged.table([(SimpleNamespace(name="a"), [one]), (SimpleNamespace(name="b"), [one])], "C", several=True)
+    row = text.splitlines()[2]
+    assert "`bandwidth-below-link` (bad): 2\u00a0places (a 1, b 1)" in row
+    assert "mpi.bandwidth 50 % of the rate; cause: a slow link (the link has 1,250 MB/s)" in row
+    assert "`labkit measure mpi.bandwidth`" in row
 
 
 def test_the_report_has_a_table_of_broken_rules(tmp_path: Path) -> None:
     source = sources.read(made.campaign(tmp_path / "c", six()[:3]).path)
-    text = linting.rules(Content([source], {}))
+    text = linting.broken(Content([source], {}))
     assert "{#tbl-rules}" in text
-    assert "`few-launches`" in text
+    assert "`few-launches` (doubtful): 1\u00a0place |" in text
     assert "ask for the author's judgement" in text
 
 
 def test_every_rule_is_in_the_documentation() -> None:
     page = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
-    assert lint.described() in page, "docs/statistics.md: paste what labkit.judge.lint.described() returns"
+    assert checking.described() in page, "docs/statistics.md: paste what labkit.judge.checking.described() returns"
 
 
 def test_hostile_names_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    result = check(six(), [("a\x1b[31m\nb", "no reason was recorded")])
+    failed = [("a\x1b[31m\nb", "no reason was recorded")]
+    found = check(six(), failed)
     with plainly():
-        print(linted.text(result))
+        print(findings.linted(made.view(six(), failed), found))
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "campaign: a b:" in out.replace("a[31m", "a")

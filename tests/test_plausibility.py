@@ -17,10 +17,9 @@ import pytest
 
 from labkit import benchmarks
 from labkit.apps import cli
-from labkit.apps.show import linted
+from labkit.apps.show import findings
 from labkit.apps.show.odd import hint
-from labkit.judge import plausibility
-from labkit.judge.lint import lint
+from labkit.judge import checking, plausibility, sentences
 from labkit.judge.plausibility import Oddity, orders
 from labkit.judge.plausibility.deciding import DOUBTFUL, Decision, Point, beyond
 from labkit.judge.plausibility.view import Series
@@ -74,7 +73,7 @@ def rate(mbps: float, launches: int = 6, *, mean: float | None = None, **spec: A
 def odd(*points: Sequence[Samples], rule: str = "", modes: dict[tuple[str, int], Modes] | None = None) -> list[Oddity]:
     """Odd results of points; of one rule if it is named."""
     every = [one for launches in points for one in launches]
-    return [one for one in made.evidence(every, (), modes or {}).odd if not rule or one.rule == rule]
+    return [one for one in made.view(every, (), modes or {}).odd if not rule or one.rule == rule]
 
 
 def test_results_mention_the_surest_odd_one_and_the_command_that_shows_all() -> None:
@@ -357,11 +356,12 @@ def test_modes_of_a_launch_do_not_depend_on_the_launches_beside_it() -> None:
 
 def test_lint_asks_for_a_comment_on_each_odd_result() -> None:
     points = [*point(1.0, size=8), *point(2.0, size=64), *point(1.4, size=1024)]
-    result = lint(made.evidence(points))
-    (finding,) = [one for one in result.findings if one.rule.code == "odd-result"]
-    assert finding.breach.what.endswith("(size-order, shown); unexplained")
-    assert "run: labkit measure mpi.latency -m 64,1024" in linted.text(result)
-    (one,) = json.loads(linted.as_json(result))["odd_results"]
+    view = made.view(points)
+    found = checking.check(view)
+    (finding,) = [one for one in found if one.code == "odd-result"]
+    assert sentences.sentence(finding).endswith("(size-order, shown); unexplained")
+    assert "run: labkit measure mpi.latency -m 64,1024" in findings.linted(view, found)
+    (one,) = json.loads(findings.linted_json(view, found))["odd_results"]
     assert (one["rule"], one["explained"], len(one["readings"])) == ("size-order", False, 2)
 
 
@@ -428,14 +428,14 @@ def test_every_odd_result_of_the_examples_was_checked_by_hand(example: tuple[str
     name, source = example
     found = [
         (one.rule, one.benchmark, float(f"{one.readings[0].value:.3g}"), one.confidence, one.explained)
-        for one in source.evidence.odd
+        for one in source.view.odd
     ]
     assert sorted(found) == sorted(CHECKED[name])
 
 
 def test_the_command_of_each_odd_result_is_one_that_labkit_accepts(example: tuple[str, sources.Source]) -> None:
     parser = cli.parser()
-    for one in example[1].evidence.odd:
+    for one in example[1].view.odd:
         for command in one.again.split("; "):
             options = parser.parse_args(shlex.split(command)[1:])
             assert options.benchmark == one.benchmark
@@ -452,9 +452,9 @@ def test_the_report_counts_and_lists_them(example: tuple[str, sources.Source]) -
     left = re.search(r"also the (\d+) results? that the table leaves out", listed)
     shared = [int(match[1]) for row in rows if (match := re.match(r"\| (\d+) more like those above", row))]
     told = len(rows) - len(shared) + sum(shared) + (int(left[1]) if left else 0)
-    assert told == len(source.evidence.odd), "each is in a row, or is counted as left out"
-    assert oddities.as_csv(content).count("\n") == len(source.evidence.odd) + 1
-    many = oddities._groups([replace(source.evidence.odd[0], times=float(n)) for n in range(9, 1, -1)])
+    assert told == len(source.view.odd), "each is in a row, or is counted as left out"
+    assert oddities.as_csv(content).count("\n") == len(source.view.odd) + 1
+    many = oddities._groups([replace(source.view.odd[0], times=float(n)) for n in range(9, 1, -1)])
     assert [len(group) for group in many] == [1, 1, 6]
     row = oddities._row(many[-1])
     assert row[0].startswith("6 more like those above: ")

@@ -15,8 +15,8 @@ import pytest
 
 from labkit import benchmarks
 from labkit.errors import DataError
-from labkit.judge import comparison, inspector, lint
-from labkit.judge.lint.evidence import Evidence
+from labkit.judge import checking, comparison, inspector
+from labkit.judge.view import View
 from labkit.models import verdict
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported, Spec
@@ -196,7 +196,7 @@ def test_judgements_are_those_of_the_launches_one_by_one(name: str) -> None:
         assert repr(view.fact(fact)) == repr(alone.fact(fact)), fact.name
     assert inspector.inspect(view, view.summary) == inspector.inspect(alone, view.summary)
     found, expected = (
-        lint.lint(Evidence(campaign.name, view.records, view.summary, launches)) for launches in (view, alone)
+        checking.check(View(campaign.name, view.records, view.summary, launches)) for launches in (view, alone)
     )
     assert repr(found) == repr(expected)
     assert repr(verdict.judge(view, view.summary)) == repr(verdict.judge(alone, view.summary))

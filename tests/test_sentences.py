@@ -173,7 +173,6 @@ def test_each_study_has_sentences_on_its_points(name: str) -> None:
 # file → how many counts with a plural of their own it has, and why they are never 1
 OWN_PLURAL = {
     "judge/contract.py": (1, "two or more in this branch"),
-    "judge/lint/twelve.py": (3, "a constant above 1"),
     "benchmarks/storage/bt_io.py": (1, "points of a grid"),
     "figures/cells.py": (2, "two or more in this branch"),
     "figures/lines.py": (1, "at least 100"),

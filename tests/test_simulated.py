@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from labkit import Effort, Spec, benchmarks, host, measure, testbeds
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import smpi_replay
-from labkit.judge import lint
+from labkit.judge import checking
 from labkit.models import loggp_engine, schedules
 from labkit.read import records
 from labkit.report import sources
@@ -331,7 +331,7 @@ def test_every_algorithm_can_be_simulated_with_any_number_of_ranks(
 @pytest.mark.simgrid
 def test_no_rule_asks_for_more_launches_of_a_simulation(tmp_path: Path) -> None:
     campaign = measure([Spec(benchmark="mpi.latency", testbed="simulated")], ONE, into=tmp_path / "c")
-    rules = {rule.code for rule in lint.lint(sources.read(campaign.path).evidence).broken}
+    rules = {one.code for one in checking.check(sources.read(campaign.path).view)}
     assert "made-up" in rules
     assert not rules & {"one-launch", "few-launches", "no-tail"}
 

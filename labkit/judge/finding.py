@@ -6,7 +6,7 @@ A finding holds codes and typed values, never a sentence: `labkit.judge.sentence
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -92,7 +92,39 @@ class Count:
         return plural(self.value, self.noun)
 
 
-Values = Mapping[str, Value | Count | str]
+@dataclass(frozen=True)
+class Several:
+    """Values of one kind, of which a sentence names the first ones.
+
+    Parameters
+    ----------
+    first : those that it names.
+    more : how many there are besides them.
+    noun : for these: ``size``.
+
+    Examples
+    --------
+    >>> sizes = Several((Value(value=8, unit=SIZE), Value(value=1024, unit=SIZE)), 1, "size")
+    >>> f"{sizes}; {Several(('shm', 'tcp')): before }"
+    '8 B, 1 KiB and 1 more size; shm before tcp'
+    """
+
+    first: tuple[Value | str, ...]
+    more: int = 0
+    noun: str = ""
+
+    @classmethod
+    def of(cls, values: Sequence[Value | str], noun: str, *, count: int = 0, most: int = 3) -> Several:
+        """Return `count` values (default: all that are given), of which a sentence names the first `most`."""
+        return cls(tuple(values[:most]), max((count or len(values)) - most, 0), noun)
+
+    def __format__(self, how: str) -> str:
+        """Return the values with commas, or with other words, between them."""
+        rest = f" and {plural(self.more, f'more {self.noun}')}" if self.more else ""
+        return f"{(how or ', ').join(map(format, self.first))}{rest}"
+
+
+Values = Mapping[str, Value | Count | Several | str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,13 +249,15 @@ class Finding:
 
 
 def _plain(values: Values) -> dict[str, Any]:
-    plain: dict[str, Any] = {}
-    for name, one in values.items():
-        if isinstance(one, str):
-            plain[name] = one
-        else:
-            plain[name] = {key: _known(each) if isinstance(each, float) else each for key, each in vars(one).items()}
-    return plain
+    return {name: _plain_value(one) for name, one in values.items()}
+
+
+def _plain_value(one: Value | Count | Several | str) -> Any:
+    if isinstance(one, str):
+        return one
+    if isinstance(one, Several):
+        return {"first": [*map(_plain_value, one.first)], "more": one.more, "noun": one.noun}
+    return {key: _known(each) if isinstance(each, float) else each for key, each in vars(one).items()}
 
 
 def _known(value: float) -> float | None:
@@ -231,13 +265,16 @@ def _known(value: float) -> float | None:
 
 
 def sound(one: Finding) -> bool:
-    """Whether the numbers of a finding can be true: all are known, no part is below nothing, no ratio is below zero."""
-    numbers = [value for values in (one.values, *(each.values for each in one.evidence)) for value in values.values()]
-    return all(_possible(value) for value in numbers if isinstance(value, Value))
+    """Whether the numbers of a finding can be true: all are known, and no ratio is below zero."""
+    return all(
+        _possible(each) for values in (one.values, *(e.values for e in one.evidence)) for each in values.values()
+    )
 
 
-def _possible(one: Value) -> bool:
-    return math.isfinite(one.value) and not (one.unit == TIMES and one.value < 0)
+def _possible(one: Value | Count | Several | str) -> bool:
+    if isinstance(one, Several):
+        return all(map(_possible, one.first))
+    return not isinstance(one, Value) or (math.isfinite(one.value) and not (one.unit == TIMES and one.value < 0))
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -250,9 +287,18 @@ def _rank(one: Finding) -> tuple[int, float, int]:
     return LEVELS.index(one.level), cost, [*HOW].index(one.decided.how)
 
 
-def grouped(findings: Sequence[Finding]) -> Iterator[tuple[Finding, ...]]:
-    """Yield the findings of one rule in one benchmark together, where the first of them stands."""
-    groups: dict[tuple[str, str, Level], list[Finding]] = {}
+def by_rule(findings: Iterable[Finding]) -> Iterator[tuple[Finding, ...]]:
+    """Yield the findings of one rule and level together, where the first of them stands."""
+    yield from _together(findings, lambda one: (one.code, one.level))
+
+
+def grouped(findings: Iterable[Finding]) -> Iterator[tuple[Finding, ...]]:
+    """Yield the findings of one rule and level in one benchmark together, where the first of them stands."""
+    yield from _together(findings, lambda one: (one.code, one.level, one.subject.benchmark))
+
+
+def _together(findings: Iterable[Finding], key: Callable[[Finding], Hashable]) -> Iterator[tuple[Finding, ...]]:
+    groups: dict[Hashable, list[Finding]] = {}
     for one in findings:
-        groups.setdefault((one.code, one.subject.benchmark, one.level), []).append(one)
+        groups.setdefault(key(one), []).append(one)
     yield from map(tuple, groups.values())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from labkit.judge.finding import Count, Finding, Kind, Level, Subject, Value
-from labkit.point.notes import joined
+from labkit.judge.finding import Finding, Kind, Level, Subject, Values
 
 if TYPE_CHECKING:
     from labkit.judge.view import View
@@ -56,8 +55,8 @@ class Rule:
         level : if it is not that of the rule.
         given : fields of `Finding`; names that are none are values of the sentence.
         """
-        fields = {name: given.pop(name) for name in (*_FIELDS,) if name in given}
-        values: Mapping[str, Value | Count | str] = given
+        fields = {name: given.pop(name) for name in _FIELDS & given.keys()}
+        values: Values = given
         return Finding(
             code=self.code, kind=self.kind, level=level or self.level, subject=subject, values=values, **fields
         )
@@ -71,10 +70,10 @@ class Rule:
         """Where the rule comes from, in words."""
         return f"Hoefler and Belli, rule {self.source}" if self.source else "labkit"
 
-    def remedy_for(self, findings: tuple[Finding, ...]) -> str:
+    def remedy_for(self, findings: Sequence[Finding]) -> str:
         """Return what to do about some of its findings."""
         texts = [self.imported if one.subject.imported and self.imported else self.remedy for one in findings]
-        return joined(dict.fromkeys(filter(None, texts)))
+        return " ".join(dict.fromkeys(filter(None, texts)))
 
 
-_FIELDS = ("form", "cost", "decided", "evidence", "against", "causes", "command", "measure")
+_FIELDS = frozenset(("form", "cost", "decided", "evidence", "against", "causes", "command", "measure"))

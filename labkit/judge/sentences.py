@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from labkit.judge import causes, rules
-from labkit.judge.finding import Evidence, Finding
+from labkit.judge.finding import LEVELS, Evidence, Finding
 from labkit.point.notes import joined
+from labkit.point.units import plural
 
 
 def sentence(one: Finding) -> str:
@@ -19,3 +22,32 @@ def clue(one: Finding, evidence: Evidence) -> str:
     """Return what a piece of evidence of a finding says."""
     known = causes.every()[one.code].clues if one.kind == "cause" else rules.every()[one.code].clues
     return known[evidence.code].format_map(evidence.values)
+
+
+def first(findings: Sequence[Finding]) -> str:
+    """Return what the first of some findings claims, with its subject, and how many more there are.
+
+    Parameters
+    ----------
+    findings : of one rule in one benchmark, as `labkit.judge.finding.grouped` yields them.
+    """
+    one, more = findings[0], len(findings) - 1
+    claim = f"{one.subject.setting}: {sentence(one)}" if one.subject.setting else sentence(one)
+    return f"{one.subject.benchmark or 'campaign'}: {claim}" + (f" (and {more} more)" if more else "")
+
+
+def broken(findings: Sequence[Finding], points: int, checked: int) -> str:
+    """Return how many rules of each level the data of points break, in a sentence.
+
+    Parameters
+    ----------
+    points : number of points that were checked.
+    checked : number of rules.
+    """
+    data = f"The data of {plural(points, 'point')} break"
+    worst = {one.code: one.level for one in reversed(findings)}  # the worst level of a rule comes first
+    if not worst:
+        return f"{data} none of the {checked} rules that data can show."
+    levels = [*worst.values()]
+    parts = [f"{levels.count(level)} of level {level}" for level in LEVELS if level in levels]
+    return f"{data} {len(worst)} of {checked} rules that data can show: {', '.join(parts)}."

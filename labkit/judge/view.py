@@ -172,15 +172,22 @@ class View:
             self._labels[fingerprint] = text_of
         return self._labels[fingerprint]
 
-    def subject(self, row: Mapping[str, Any]) -> Subject:
-        """Return the point of a row as the subject of a finding."""
-        name = str(row["fingerprint"])
-        return Subject(
-            benchmark=str(row["benchmark"]),
-            setting=self.label(name),
-            points=(name,),
-            imported=row["origin"] in BROUGHT,
-        )
+    def subject(self, row: Mapping[str, Any], *, launch: bool = False) -> Subject:
+        """Return the point of a row, or the launch of a row of the records, as the subject of a finding."""
+        name = row["fingerprint"]
+        if name not in self._subjects:
+            self._subjects[name] = self._subject(row, self.label(name))
+        one = self._subjects[name]
+        return self._subject(row, f"{one.setting} launch {row['launch']}".strip()) if launch else one
+
+    @cached_property
+    def _subjects(self) -> dict[str, Subject]:
+        return {}  # many rules may find something at one point
+
+    @staticmethod
+    def _subject(row: Mapping[str, Any], setting: str) -> Subject:
+        imported = row["origin"] in BROUGHT
+        return Subject(benchmark=row["benchmark"], setting=setting, points=(row["fingerprint"],), imported=imported)
 
     @staticmethod
     def value(row: Mapping[str, Any], metric: str, statistic: str) -> Value:

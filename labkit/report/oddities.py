@@ -37,7 +37,7 @@ def count(content: Content) -> str:
     """Return how many results are odd, unexplained and undecided; empty where none is."""
     parts = []
     for source in content.sources:
-        if words := plausibility.counts(source.evidence.odd):
+        if words := plausibility.counts(source.view.odd):
             parts.append(f"{escape(source.name)}: {words}" if content.several else words)
     listed = markdown.needing("sec-odd", "@sec-odd lists them with their values and possible reasons.")
     return f"**Odd results:** {' '.join(parts)} {listed}" if parts else ""
@@ -46,7 +46,7 @@ def count(content: Content) -> str:
 def listed(content: Content) -> str:
     """Return the table of the surest odd results, in which many of one kind and with the same reasons share a row."""
     alone, most = (1, _LISTED // 2) if content.several else (_ALIKE, _LISTED)
-    every = [(source, _groups(source.evidence.odd, alone)) for source in content.sources]
+    every = [(source, _groups(source.view.odd, alone)) for source in content.sources]
     groups = [(source, group) for source, its in every for group in its[:most]]
     left = sum(len(group) for _, its in every for group in its[most:])
     rows = [(source, _row(group)) for source, group in groups]
@@ -107,7 +107,7 @@ def as_csv(content: Content) -> str:
             "to decide it": one.again,
         }
         for source in content.sources
-        for one in source.evidence.odd
+        for one in source.view.odd
     )
 
 
@@ -116,7 +116,7 @@ def comment(content: Content) -> None:
     for source in content.sources:
         chapters = [one for one in content.chapters.values() if one.path in source.notebooks]
         found: dict[int, list[Oddity]] = {}
-        for odd in source.evidence.odd:
+        for odd in source.view.odd:
             if own := [one for one in chapters if odd.benchmark in _benchmarks(one)]:
                 narrow = min(own, key=lambda one: len(_benchmarks(one)))
                 found.setdefault(chapters.index(narrow), []).append(odd)

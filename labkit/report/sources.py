@@ -12,7 +12,7 @@ import numpy as np
 
 from labkit import benchmarks
 from labkit.errors import DataError
-from labkit.judge.lint import Evidence
+from labkit.judge.view import View
 from labkit.point.units import plural
 from labkit.read.columnar import Launches
 from labkit.read.columnar import read_campaigns as read_launches
@@ -97,14 +97,14 @@ class Source:
         return Times(raw, extremes, modes)
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def view(self) -> View:
         """What rules see of the campaign."""
-        return Evidence(self.name, self.records, self.summary, self.launches, self.failed, self.times.modes)
+        return View(self.name, self.records, self.summary, self.launches, self.failed, self.times.modes)
 
     @cached_property
     def doubted(self) -> frozenset[str]:
         """Fingerprints of the points that contradict what must be expected: no headline is taken from them."""
-        return frozenset(one.readings[0].fingerprint for one in self.evidence.odd if one.readings)
+        return frozenset(one.readings[0].fingerprint for one in self.view.odd if one.readings)
 
     @property
     def name(self) -> str:

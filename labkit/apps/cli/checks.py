@@ -29,15 +29,16 @@ def lint_options(verb: argparse.ArgumentParser) -> None:
 
 
 def lint(options: argparse.Namespace) -> int:
-    """Check a campaign against the rules; 1 if it breaks one of level error, as labkit doctor and labkit verify do."""
-    from labkit.apps.show import linted
-    from labkit.judge.lint import lint as check
+    """Check a campaign against the rules; 1 if a finding is bad, as labkit doctor and labkit verify return."""
+    from labkit.apps.show import findings
+    from labkit.judge import checking
     from labkit.report import sources
     from labkit.store.campaign import find
 
-    result = check(sources.read(find(options.campaign)).evidence)
-    print(linted.as_json(result) if options.format == "json" else linted.text(result))
-    return OK if result.sound else ERROR
+    view = sources.read(find(options.campaign)).view
+    found = checking.check(view)
+    print((findings.linted_json if options.format == "json" else findings.linted)(view, found))
+    return ERROR if any(one.level == "bad" for one in found) else OK
 
 
 def explain_options(verb: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from labkit.apps.show.findings import as_dict
 from labkit.apps.show.texttable import columns
 from labkit.io import csv_export
 from labkit.judge import rules
@@ -127,22 +128,17 @@ def as_json(answer: Answer, everything: bool = False) -> str:
             {
                 "topic": one.name,
                 "verdict": one.verdict,
-                "lead": _record(one.lead),
-                "cause": _record(one.cause) if one.cause else None,
+                "lead": as_dict(one.lead),
+                "cause": as_dict(one.cause) if one.cause else None,
             }
             for one in answer.topics
         ],
-        "findings": [_record(one) for one in answer.findings],
+        "findings": [as_dict(one) for one in answer.findings],
         "steps": [{"command": one.command, "for": [str(each.subject) for each in one.why]} for one in answer.steps],
         "rules": {code: {"must": known[code].must, "why": known[code].why} for code in used},
         "warnings": [sentence(one) for one in answer.findings if one.form == "defect"],
     }
     return json.dumps(document, indent=1, allow_nan=False)
-
-
-def _record(one: Finding) -> dict[str, Any]:
-    causes = [{**cause.as_dict(), "sentence": sentence(cause)} for cause in one.causes]
-    return {**one.as_dict(), "sentence": sentence(one), "causes": causes}
 
 
 def as_csv(answer: Answer, everything: bool = False) -> str:

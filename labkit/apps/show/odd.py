@@ -6,7 +6,7 @@ import shlex
 
 import pandas as pd
 
-from labkit.judge.lint import Evidence
+from labkit.judge.view import View
 from labkit.read import records
 
 _WIDE = 120  # characters of a line
@@ -28,7 +28,7 @@ def hint(frame: pd.DataFrame, place: str) -> str:
     """
     if frame.empty:
         return ""
-    odd = [one for one in Evidence(place, frame, records.summary(frame)).odd if one.confidence != "undecided"]
+    odd = [one for one in View(place, frame, records.summary(frame)).odd if one.confidence != "undecided"]
     if not odd:
         return ""
     first = odd[0]

@@ -16,3 +16,8 @@ def every() -> Mapping[str, Rule]:
     names = sorted(one.name for one in pkgutil.iter_modules(__path__) if not one.name.startswith("_"))
     found: list[Rule] = [importlib.import_module(f"{__name__}.{name}").RULE for name in names]
     return {one.code: one for one in found}
+
+
+def about(*what: str) -> list[Rule]:
+    """Return the rules that judge one of these, such as ``method``, in the order of their codes."""
+    return [one for one in every().values() if one.about in what]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks
+from labkit.judge.rules._benchmarks import of_benchmarks
 from labkit.judge.view import View
 from labkit.point.columns import METRICS, statistic_column
 
@@ -32,10 +32,3 @@ def iteration_s(view: View) -> NDArray[np.float64]:
             cost = definition.kind == "cost"
             time[places] = value / definition.factor * units if cost else units * definition.factor / value
     return time
-
-
-def of_benchmarks(view: View) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """Yield the name of each benchmark and which points are of it."""
-    names = view.column("benchmark")
-    for name in dict.fromkeys(names.tolist()):
-        yield name, names == name

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from labkit import stats
 from labkit.judge.finding import Finding
 from labkit.judge.rule import Rule
+from labkit.judge.rules._launches import IMPORTED, MUST, REMEDY
 from labkit.judge.view import View
 
 
@@ -21,10 +21,10 @@ RULE = Rule(
     kind="violation",
     level="bad",
     source=5,
-    must=f"at least {stats.LAUNCHES} launches, for a 95 % interval",
+    must=MUST,
     why="a single launch has no interval: nobody knows how far the next one would be from it",
     says="1 launch",
-    remedy="Run again with --launches 6; labkit adds the missing launches.",
-    imported="To import launches, run the tool 6 times, and import all outputs with one --testbed.",
+    remedy=REMEDY,
+    imported=IMPORTED,
     check=check,
 )

@@ -11,15 +11,14 @@ length in pieces, and reads all texts before it changes the campaign.
 
 from __future__ import annotations
 
-import gc
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit.errors import DataError, SpecError
+from labkit.io.collector import uncollected
 from labkit.point.units import plural
 from labkit.run.importing import logs
 from labkit.run.importing.folders import collected
@@ -108,13 +107,13 @@ def bring(
         known = Known({text.digest[:16] for text in texts})
         with target.lease(), Staging(path, known) as staging:
             known.read(target)
-            with _uncollected():
+            with uncollected():  # rows have no cycles
                 present, warnings = _read(texts, given, staging, known, progress)
             staging.publish(target)
     else:
         known = Known(())
         with Staging(path, known) as staging:
-            with _uncollected():
+            with uncollected():  # rows have no cycles
                 present, warnings = _read(texts, given, staging, known, progress)
             new = not isinstance(into, Campaign) and (not into or not os.path.lexists(into))
             place = path if into else campaign.fresh("import")
@@ -124,18 +123,6 @@ def bring(
                     staging.publish(target)
     kinds = Counter(text.kind for text in texts)
     return Outcome(target, staging.added, present, tuple(grouped(warnings)), kinds, tuple(left_out))
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Switch off the collector of cycles: rows have none, and it would look at all of them again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _read(

@@ -1,0 +1,107 @@
+"""Write findings: as a table of rules, as the places of each rule with what must hold and what to do, or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from labkit.apps.show.texttable import text_table
+from labkit.judge import plausibility, rules, sentences
+from labkit.judge.finding import by_rule, grouped
+from labkit.judge.rule import METHOD
+from labkit.judge.twelve import DUTIES
+
+if TYPE_CHECKING:
+    from labkit.judge.finding import Finding
+    from labkit.judge.view import View
+
+_LINES = 4  # benchmarks that are shown for a rule
+_MARGIN = 5 * " "  # before what belongs to a place
+
+
+def linted(view: View, findings: Sequence[Finding]) -> str:
+    """Return what `labkit lint` prints: the broken rules, where and what to do, odd results, duties of the author."""
+    duties = [f"  {one.number}. {one.text} {one.author}" for one in DUTIES]
+    parts = [
+        *([table(findings)] if findings else []),
+        sentences.broken(findings, len(view.summary), len(rules.about(METHOD))),
+        *places(findings),
+        *_odd(view),
+        "\n".join(["not checkable here, for the author (rules of Hoefler and Belli):", *duties]),
+    ]
+    return "\n\n".join(parts)
+
+
+def linted_json(view: View, findings: Sequence[Finding]) -> str:
+    """Return ``{"campaign", "sound", "points", "findings", "rules", "odd_results", "not_checkable", …}``."""
+    whole = {
+        "campaign": view.name,
+        "sound": not any(one.level == "bad" for one in findings),
+        "points": len(view.summary),
+        "findings": [as_dict(one) for one in findings],
+        "rules": [rule.code for rule in rules.about(METHOD)],
+        "odd_results": [one.as_dict() for one in view.odd],
+        "not_checkable": [{"rule": one.number, "text": one.text, "author": one.author} for one in DUTIES],
+        "warnings": [],
+    }
+    return json.dumps(whole, indent=1, allow_nan=False)
+
+
+def as_dict(one: Finding) -> dict[str, Any]:
+    """Return a finding for JSON with its sentence; unless it is a cause, also what must hold, what to do, who says so."""
+    plain = one.as_dict() | {"sentence": sentences.sentence(one), "causes": [as_dict(cause) for cause in one.causes]}
+    if one.kind == "cause":
+        return plain
+    rule = rules.every()[one.code]
+    return plain | {"must": rule.must, "remedy": rule.remedy_for([one]), "source": rule.origin}
+
+
+def table(findings: Sequence[Finding]) -> str:
+    """Return a table of the rules that findings are of, with the number of benchmarks and places of each."""
+    rows = []
+    for some in by_rule(findings):
+        first, benchmarks = some[0], {one.subject.benchmark for one in some}
+        origin = rules.every()[first.code].origin
+        rows.append((first.level, first.code, origin, str(len(benchmarks)), str(len(some))))
+    return text_table(("level", "rule", "from", "benchmarks", "places"), rows, right=(3, 4))
+
+
+def places(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield for each rule what must hold, what to do, and the first place in each of the first benchmarks."""
+    for some in by_rule(findings):
+        rule, groups = rules.every()[some[0].code], [*grouped(some)]
+        lines = [f"{some[0].level} {rule.code}. Required: {rule.must}. {rule.remedy_for(some)}".rstrip()]
+        for group in groups[:_LINES]:
+            lines.append(f"  {_line(sentences.first(group))}")
+            lines += [f"{_MARGIN}{_line(text)}" for text in reasons(group[0])]
+        if len(groups) > _LINES:
+            lines.append(f"  … and {len(groups) - _LINES} more benchmarks; --format json lists every place")
+        yield "\n".join(lines)
+
+
+def reasons(one: Finding) -> Iterator[str]:
+    """Yield what speaks for a finding and against it, its possible causes, and the command that confirms it."""
+    yield from (f"evidence: {sentences.clue(one, each)}" for each in one.evidence)
+    yield from (f"against: {sentences.clue(one, each)}" for each in one.against)
+    for cause in one.causes:
+        yield f"{'cause' if cause.supported else 'excluded'}: {sentences.sentence(cause)}"
+        if cause.supported and cause.command:
+            yield f"run: {cause.command}"
+    if one.command:
+        yield f"run: {one.command}"
+
+
+def _line(text: str) -> str:
+    """Return a text on one line; its indentation stays."""
+    return text[: len(text) - len(text.lstrip(" "))] + " ".join(text.split())
+
+
+def _odd(view: View) -> Iterator[str]:
+    """Yield the odd results, each with the command that decides it."""
+    if not view.odd:
+        return
+    yield f"odd results: {plausibility.counts(view.odd)}"
+    for number, one in enumerate(view.odd, start=1):
+        again = f"\n     run: {one.again}" if one.again else ""
+        yield f"{number:3}. {one.rule}: {' '.join(plausibility.sentence(one).split())}{again}"

@@ -1,0 +1,7 @@
+"""What rules about the number of launches have in common."""
+
+from labkit import stats
+
+MUST = f"at least {stats.LAUNCHES} launches, for a 95 % interval"
+REMEDY = f"Run again with --launches {stats.LAUNCHES}; labkit adds the missing launches."
+IMPORTED = f"To import launches, run the tool {stats.LAUNCHES} times, and import all outputs with one --testbed."

@@ -1,0 +1,16 @@
+"""What a campaign left out, for rules about the reasons for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from labkit.judge.view import View
+
+_NO_REASON = ("", "failed", "skipped", "no reason was recorded")
+
+
+def left_out(view: View, *, reason: bool) -> Iterator[tuple[str, str]]:
+    """Yield what was skipped or failed with or without a recorded reason, and the reason."""
+    for what, why in view.failed:
+        if (why.strip() not in _NO_REASON) == reason:
+            yield what, why

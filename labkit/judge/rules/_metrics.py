@@ -1,0 +1,31 @@
+"""Which points have which numbers, for rules about statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.judge.plausibility.view import Row
+from labkit.judge.view import View
+from labkit.point.columns import Metric
+from labkit.read.records import statistics_of
+
+
+def have(view: View, wanted: Callable[[Metric, str], bool]) -> NDArray[np.bool_]:
+    """Return which points have a number of a wanted metric and statistic, (points,)."""
+    columns = [~np.isnan(values) for metric, statistic, values in view.numbers if wanted(metric, statistic)]
+    return np.asarray(np.any([np.zeros(len(view.summary), bool), *columns], axis=0), bool)
+
+
+def means(view: View, wanted: Callable[[Metric], bool], *, only: bool) -> Iterator[tuple[Row, Metric]]:
+    """Yield points and the wanted metrics of which they have a mean; with `only`, no better statistic."""
+    columns, metrics = [], []
+    for metric, statistic, values in view.numbers:
+        if statistic == "mean" and wanted(metric):
+            there = ~np.isnan(values)
+            columns.append(there & (statistics_of(view.summary, metric.name) == "mean") if only else there)
+            metrics.append(metric)
+    for row, column in view.pairs(columns):
+        yield row, metrics[column]

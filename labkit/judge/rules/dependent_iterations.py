@@ -1,0 +1,31 @@
+"""Iterations that are worth few independent ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from labkit import stats
+from labkit.judge.finding import Count, Finding, Value
+from labkit.judge.rule import Rule
+from labkit.judge.view import View
+from labkit.point.units import format_share
+
+
+def check(view: View) -> Iterator[Finding]:
+    """Yield points whose iterations are worth few independent ones."""
+    worth, n = view.column("n_eff"), view.column("n")
+    for row in view.rows(view.random & (worth < stats.DEPENDENT * n)):
+        yield RULE.found(view.subject(row), n=Count(int(row["n"]), "iteration"), worth=Value(value=row["n_eff"]))
+
+
+RULE = Rule(
+    code="dependent-iterations",
+    kind="violation",
+    level="note",
+    must=f"iterations are worth at least {format_share(stats.DEPENDENT)} of as many independent ones",
+    why="iterations that resemble their neighbours add little to what is known",
+    says="{n} are worth {worth:2} independent ones",
+    remedy="Run more launches instead of more iterations; trust tails less than their number of samples suggests.",
+    imported="Trust tails less than their number of samples suggests.",
+    check=check,
+)
