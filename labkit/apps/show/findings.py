@@ -49,7 +49,7 @@ def linted_json(view: View, findings: Sequence[Finding]) -> str:
 
 
 def as_dict(one: Finding) -> dict[str, Any]:
-    """Return a finding for JSON with its sentence; unless it is a cause, also what must hold, what to do, who says so."""
+    """Return a finding for JSON with its sentence; a finding of a rule also has what must hold and what to do."""
     plain = one.as_dict() | {"sentence": sentences.sentence(one), "causes": [as_dict(cause) for cause in one.causes]}
     if one.kind == "cause":
         return plain
