@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 import shlex
 from pathlib import Path
@@ -14,12 +13,10 @@ import pytest
 
 from labkit import benchmarks, figures, studies
 from labkit.apps.cli import main
-from labkit.apps.show import explained
 from labkit.errors import DataError
 from labkit.io import project
-from labkit.judge import inspector
+from labkit.judge import answer, inspector
 from labkit.judge.inspector import Observation
-from labkit.models import verdict
 from labkit.models.bounds import Stated
 from labkit.point.spec import Spec
 from labkit.read import columnar
@@ -112,9 +109,9 @@ def test_launches_of_a_campaign_are_judged_together_as_each_alone(tmp_path: Path
     alone = of_samples(points)
     assert seen == inspector.inspect(alone, together.summary)
     stated = Stated(link="1gbit")
-    judged = verdict.judge(together, together.summary, stated)
+    judged = answer.of_paths(together, together.summary, stated)
     assert len(judged) == 1
-    assert judged == verdict.judge(alone, together.summary, stated)
+    assert repr(judged) == repr(answer.of_paths(alone, together.summary, stated))
 
 
 def test_times_below_the_step_of_the_clock_show_no_warm_up() -> None:
@@ -193,28 +190,6 @@ def test_a_switch_point_of_a_protocol_is_found() -> None:
     (one,) = observed(*points)
     assert (one.kind, one.subject) == ("switch point", "mpi.latency (library x)")
     assert "Between 4 KiB and 8 KiB" in one.sentence
-
-
-def test_explain_prints_what_was_observed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", str(EXAMPLE), "--benchmark", "mpi.reduce", "--format", "json"]) == 0
-    observations = json.loads(capsys.readouterr().out)["observations"]
-    assert {one["kind"] for one in observations} >= {"two modes"}
-    assert all(one["sentence"].endswith(".") and one["evidence"] for one in observations)
-    assert main(["explain", str(EXAMPLE), "--benchmark", "mpi.reduce"]) == 0
-    assert "observed:\n" in capsys.readouterr().out
-
-
-def test_explain_groups_what_a_busy_machine_shows_at_many_points() -> None:
-    seen = [
-        Observation(kind=kind, subject=f"mpi.bcast ({n} B)", sentence=f"S{n}.", evidence=f"E{n}", command="")
-        for kind in ("two modes", "switch point")
-        for n in range(3)
-    ]
-    text = explained.table([], seen)
-    assert text.count("two modes") == 1
-    assert "two modes at 3 points, for example mpi.bcast (0 B). S0." in text
-    assert "all points: mpi.bcast (0 B); mpi.bcast (1 B); mpi.bcast (2 B)" in text
-    assert text.count("switch point: ") == 3
 
 
 @pytest.mark.slow

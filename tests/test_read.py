@@ -15,9 +15,8 @@ import pytest
 
 from labkit import benchmarks
 from labkit.errors import DataError
-from labkit.judge import checking, comparison, inspector
+from labkit.judge import answer, checking, comparison, inspector
 from labkit.judge.view import View
-from labkit.models import verdict
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported, Spec
 from labkit.read import columnar, kept, records
@@ -199,7 +198,7 @@ def test_judgements_are_those_of_the_launches_one_by_one(name: str) -> None:
         checking.check(View(campaign.name, view.records, view.summary, launches)) for launches in (view, alone)
     )
     assert repr(found) == repr(expected)
-    assert repr(verdict.judge(view, view.summary)) == repr(verdict.judge(alone, view.summary))
+    assert repr(answer.of_paths(view, view.summary)) == repr(answer.of_paths(alone, view.summary))
 
 
 def test_a_fact_that_no_launch_has_is_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

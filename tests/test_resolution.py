@@ -19,9 +19,8 @@ from labkit import benchmarks, figures
 from labkit.apps.show import comparison as shown
 from labkit.apps.show import contracted, gated
 from labkit.apps.show.results import result_table
-from labkit.judge import comparison, contract, contrast, effects, gate
+from labkit.judge import answer, comparison, contract, contrast, effects, gate
 from labkit.kernels import native
-from labkit.models import verdict
 from labkit.point.notes import has
 from labkit.point.spec import Spec
 from labkit.read import records
@@ -159,9 +158,8 @@ def test_a_bound_is_no_headline_of_any_kind() -> None:
     table = records.summary(records.table(points))
     known = records.sound(table, "bandwidth_MBps")
     assert set(known["message_size_B"]) == {4096, 65536}
-    assert {one.size for one in verdict.judge(of_samples(points), table)} == {
-        4096
-    }  # 20 ticks: the highest of those that count
+    settings = [one.subject.setting for one in answer.of_paths(of_samples(points), table)]
+    assert settings == ["transport shm, 4 KiB", "transport tcp, 4 KiB"], "20 ticks: the highest of those that count"
     found = contrast.contrast(table, "bandwidth_MBps", ["transport"])
     assert found is not None
     assert {found.main.size, found.other.size if found.other else 0} == {65536, 4096}
