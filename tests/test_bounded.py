@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +12,39 @@ import pytest
 from labkit import figures
 from labkit.errors import SpecError
 from labkit.figures import bounded, small_print, with_bounds
-from labkit.models import limits, verdict
-from labkit.models.bounds import Stated
+from labkit.judge.finding import Value
+from labkit.models import limits
 from labkit.models.limits import Limit
 from labkit.point.notes import badge, joined
 from labkit.point.spec import Spec
 from labkit.read import records
-from labkit.read.columnar import of_samples
-from labkit.report import bounded as in_report
-from labkit.report import sources
+from labkit.report import answered, sources
 from labkit.report.abstract import abstract
 from labkit.report.campaigns import members
 from labkit.report.content import Content
+from labkit.store.campaign import Campaign
 from labkit.store.samples.facts import noted
 from tests.made import samples, values
 
 TOPOLOGY = {"nodes": 2, "per_leaf": 2, "rate_bps": 200e6}
 
 
-def points(*sizes: int, metric: str = "bandwidth_MBps", benchmark: str = "mpi.bandwidth", **fields: Any) -> list[Any]:
+def points(
+    *sizes: int,
+    metric: str = "bandwidth_MBps",
+    benchmark: str = "mpi.bandwidth",
+    mean: float = 20.0,
+    transport: str = "tcp",
+    **fields: Any,
+) -> list[Any]:
     """A point of each size, over an emulated link."""
     fields = {"meta": {"testbed": TOPOLOGY}} | fields
     meta = {"library": "x", "engine": "c"} | fields.pop("meta")
     return [
         samples(
-            Spec(benchmark=benchmark, size=size, transport="tcp"),
-            reported=values(metric, mean=20.0),
-            meta={**meta, "fingerprint": f"{benchmark}{size}"},
+            Spec(benchmark=benchmark, size=size, transport=transport),
+            reported=values(metric, mean=mean),
+            meta={**meta, "fingerprint": f"{zlib.crc32(f'{benchmark}{size}{transport}'.encode()):016x}"},
             **fields,
         )
         for size in sizes
@@ -183,22 +189,46 @@ def test_the_first_page_says_how_near_the_numbers_come_to_their_bounds() -> None
     source = sources.read(CLUSTER)
     content = Content([source], {})
     (member,) = members(source)
-    some = in_report.judged(content, source, member)
-    assert some is in_report.judged(content, source, member), "worked out once"
-    assert "12 bandwidths have a bound: 12 good." in abstract(content)
-    text = in_report.of_topic(some, ["sockets.tcp_stream"])
-    assert text.startswith("6 bandwidths have a bound: 6 good. The lowest: sockets.tcp\\_stream (")
-    assert text.endswith(": good.")
-    assert in_report.of_topic(some, ["storage.write"]) == ""
+    found = answered.of_member(content, source, member)
+    assert found is answered.of_member(content, source, member), "worked out once"
+    streams = [one for one in found.findings if one.subject.benchmark == "sockets.tcp_stream"]
+    verdicts = [one for one in streams if one.kind == "verdict"]
+    assert [one.level for one in verdicts] == ["good"] * 6
+    assert all(isinstance(one.values["share"], Value) for one in verdicts)
+    count = answered.overall(content, member)
+    assert count == f"Of {len(found.topics)} topics, {found.counts}."
+    assert count in abstract(content)
+    page = answered.answers(content)
+    assert "{#tbl-answer}" in page
+    assert page.count("**good**") == sum(one.verdict == "good" for one in found.topics[:12])
+    assert "To do next:" in page
+    assert f"`{found.steps[0].command}`" in page
 
 
-def test_of_a_topic_the_worst_is_named_and_a_defect_before_all() -> None:
-    measured = points(1024, 65536)
-    some = verdict.judge(of_samples(measured), records.summary(records.table(measured)), Stated(link="100mbit"))
-    (one,) = some
-    assert one.verdict == "above its bound"
-    good = replace(one, verdict="good", share=0.95)
-    text = in_report.of_topic([good, one], ["mpi.bandwidth"])
-    assert text.startswith("2 bandwidths have a bound: 1 good and 1 above it. The lowest: ")
-    assert "is wrong" in text
-    assert "1 value beyond what the path allows" in in_report.overall([good, one])
+def campaign(path: Path, measured: list[Any]) -> Content:
+    """The content of a report on one campaign."""
+    kept = Campaign(path)
+    for one in measured:
+        kept.save(one, one.meta["fingerprint"])
+    return Content([sources.read(path)], {})
+
+
+def test_of_a_topic_the_worst_is_named_and_a_defect_before_all(tmp_path: Path) -> None:
+    """A bandwidth above its bound is wrong, and stands before the one that is good."""
+    content = campaign(tmp_path / "c", [*points(1024, mean=30.0), *points(1024, mean=23.0, transport="auto")])
+    ((member, found),) = answered.every(content)
+    (topic,) = found.topics
+    assert [one.form for one in topic.findings] == ["defect", ""]
+    assert [one.level for one in topic.findings] == ["bad", "good"]
+    page = answered.answers(content)
+    assert "**bad**" in page
+    assert "is wrong" in page
+    assert answered.overall(content, member) == "Of 1 topic, 1 bad."
+
+
+def test_a_campaign_without_bounds_has_no_answer_on_the_first_page(tmp_path: Path) -> None:
+    content = campaign(tmp_path / "c", points(1024, benchmark="mpi.bcast", metric="latency_us"))
+    ((member, found),) = answered.every(content)
+    assert found.topics == ()
+    assert answered.overall(content, member) == ""
+    assert answered.answers(content) == ""

@@ -361,7 +361,7 @@ def test_causes_come_from_the_point() -> None:
     assert "in 2 of 2 launches" in sentence(found["busy-machine"])
     assert all(cause.command for cause in found.values())
     assert "--device eth1" in found["wrong-path"].command
-    assert "-m 1Mi:16Mi" in found["small-messages"].command
+    assert "1Mi:16Mi" in found["small-messages"].command
     assert one.causes[-1].code == "rate-limit"
     assert one.causes[-1].against, "a limit would not let the bandwidth grow"
     assert judged(112.0, 113.0).causes == (), "a good value needs no cause"

@@ -124,7 +124,7 @@ def _html(rows: Sequence[tuple[str, Finding]], notes: Sequence[str]) -> str:
     body = "".join(
         f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in _cells(name, one))}</tr>" for name, one in rows
     )
-    formulas = dict.fromkeys(str(one.values["how"]) for _, one in rows if "how" in one.values)
+    formulas = dict.fromkeys(f"{one.values['what']}: {one.values['how']}" for _, one in rows if "how" in one.values)
     known = [cause for _, one in rows for cause in one.causes]
     likely = dict.fromkeys(f"{sentence(one)}. {one.command}" for one in known if one.supported)
     excluded = dict.fromkeys(sentence(one) for one in known if one.against)
