@@ -64,16 +64,22 @@ def beyond(past: Floats, new: Floats, chance: float) -> bool:
     return bool(np.count_nonzero(np.exp(new) > limit.value) >= limit.beyond)
 
 
+def of_factors(factors: Floats, chance: float) -> nights.Replay:
+    """Return what the nights of one common factor are found to be."""
+    shares, correlation = nights.SHARES_COMMON, nights.CORRELATION
+    return nights.replay(factors[:, None], chance, lambda *_: True, shares=shares, correlation=correlation)
+
+
 def judged(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which nights fail, (nights, points and then their common factor), and which are the reference at the end."""
     factor = nights.common_factor(np.median(values, axis=2))
-    alone, chance = values - factor[:, None, None], CHANCE / (POINTS + 1)
+    alone, (of_point, [of_factor]) = values - factor[:, None, None], nights.shared(CHANCE, POINTS, [False])
 
     def launches_beyond(night: NDArray[np.bool_], point: int, reference: NDArray[np.bool_], chance: float) -> bool:
         return beyond(alone[: len(reference)][reference, point], alone[: len(night)][night, point], chance)
 
-    points = nights.replay(np.median(alone, axis=2), chance, launches_beyond)
-    common = nights.replay(factor[:, None], chance, lambda *_: True, correlation=nights.CORRELATION)
+    points = nights.replay(np.median(alone, axis=2), of_point, launches_beyond)
+    common = of_factors(factor, of_factor)
     failed = np.hstack([one.alone | one.drifting for one in (points, common)])
     return failed, np.hstack([points.reference, common.reference])
 
@@ -143,15 +149,20 @@ def found(
     )
 
 
-def grown(before: tuple[int, ...], step: float, histories: int, seed: int = 5) -> list[float]:
-    """Return how often a slower point is found in its first night, after so many nights that were as usual."""
-    random, counts = np.random.default_rng(seed), np.zeros(len(before))
+def grown(before: tuple[int, ...], step: float, histories: int, *, common: bool = False, seed: int = 5) -> list[float]:
+    """Return how often a change is found after so many nights that were as usual.
+
+    Parameters
+    ----------
+    common : whether all points change, and not one; all are to be found within twelve nights, one in its first.
+    """
+    later, random, counts = LATER if common else 1, np.random.default_rng(seed), np.zeros(len(before))
     for _ in range(histories):
-        values = launches(random, max(before) + 1, World(day=NOISE))
+        values = launches(random, max(before) + later, World(day=NOISE, correlation=0.5 * common))
         for place, count in enumerate(before):
-            part = values[: count + 1].copy()
-            part[-1, 0] += np.log1p(step)
-            counts[place] += judged(part)[0][-1, 0]
+            part = values[: count + later].copy()
+            part[count:, slice(None) if common else slice(1)] += np.log1p(step)
+            counts[place] += judged(part)[0][count:, POINTS if common else 0].any()
     return [float(share) for share in counts / histories]
 
 
@@ -166,15 +177,19 @@ def first_night(campaigns: int, world: World, gates: int, seed: int = 3) -> list
     for _ in range(gates):
         values = launches(random, campaigns + 1, world)
         removed = campaigns >= limits.CAMPAIGNS
-        chance = nights.ALONE * CHANCE / (POINTS + removed)
+        of_point, common = nights.shared(CHANCE, POINTS, [False] * removed)
         for place, slower in enumerate((0.0, *SLOWER)):
             changed = values.copy()
             changed[-1, 0] += np.log1p(slower)
             factor = nights.common_factor(np.median(changed, axis=2)) * removed
             alone = changed - factor[:, None, None]
-            points = range(POINTS if not place else 1)
-            fails = any(beyond(alone[:-1, n], alone[-1:, n], chance) for n in points)
-            counts[place] += fails or bool(not place and removed and factor[-1] > nights.upper(factor[:-1], chance))
+            points = nights.replay(np.median(alone, axis=2), of_point, lambda *_: False)
+            fails = any(
+                beyond(alone[points.reference[:, n], n], alone[-1:, n], points.share[n] * of_point)
+                for n in range(POINTS if not place else 1)
+            )
+            fails |= not place and any(factor[-1] > of_factors(factor, chance).limit[0] for chance in common)
+            counts[place] += fails
     return [float(share) for share in counts / gates]
 
 
@@ -209,13 +224,16 @@ def main() -> None:
         (0.02, True, True),
     ):
         words = f"{'all points' if common else 'one point'} +{100 * step:g} %{' a night' * drift}"
-        for rule in RULES:
-            first, within, when, absorbed = found(scattered, step, count, rule, drift=drift, common=common)
-            night = f"{when:g}" if when <= LATER else f"> {LATER}"
-            print(f"| {words} | {rule} | {first:.0%} | {within:.0%} | {night} | {absorbed:.0%} |", flush=True)
-    print("\n| nights before | one point +5 % found in its first night |\n|--:|--:|")
-    for before, share in zip(GROWN, grown(GROWN, 0.05, count), strict=True):
-        print(f"| {before} | {share:.0%} |", flush=True)
+        for world in (scattered, World("lognormal", NOISE)) if common else (scattered,):
+            days = ", independent days" * (not world.correlation)
+            for rule in RULES:
+                first, within, when, absorbed = found(world, step, count, rule, drift=drift, common=common)
+                night = f"{when:g}" if when <= LATER else f"> {LATER}"
+                print(f"| {words}{days} | {rule} | {first:.0%} | {within:.0%} | {night} | {absorbed:.0%} |", flush=True)
+    print("\n| nights before | one point +5 %, first night | all points +5 %, within 12 |\n|--:|--:|--:|")
+    after = [grown(GROWN, 0.05, count, common=common) for common in (False, True)]
+    for before, one, every in zip(GROWN, *after, strict=True):
+        print(f"| {before} | {one:.0%} | {every:.0%} |", flush=True)
     print(
         "\n| noise of launches | campaigns | days | false alarms | +5 % | +10 % | +20 % |\n|:--|--:|--:|--:|--:|--:|--:|"
     )

@@ -133,6 +133,7 @@ def as_json(result: Result) -> str:
             "common_factor": one.common,
             "drift": {
                 "campaigns": one.drift.campaigns,
+                "past": one.drift.past,
                 "change": _number(one.drift.change),
                 "limit": _number(one.drift.allowed),
                 "failed": one.drift.failed,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.judge.gate.conditions import differs
-from labkit.judge.gate.verdicts import COMMON, Common, Drift, Verdict, judged, times_worse
+from labkit.judge.gate.verdicts import COMMON, PASTS, Common, Drift, Verdict, judged, times_worse
 from labkit.judge.matching_points import TAIL, Points
 from labkit.point.columns import METRICS, statistic_column
 from labkit.read.records.factors import NONE
@@ -96,8 +96,8 @@ class Verdicts:
         return len(self._cases) + len(self._groups)
 
     @property
-    def _share(self) -> float:
-        return self._chance / max(self.comparisons, 1)
+    def _shares(self) -> tuple[float, list[float]]:
+        return nights.shared(self._chance, len(self._cases), [common.tail for common, _, _ in self._groups])
 
     def _compared(self, metric: str, statistic: str) -> tuple[Sequence[Any], ...]:
         """Return what a comparison needs of each point, as in `_Comparison`."""
@@ -172,20 +172,22 @@ class Verdicts:
         """
         chosen = np.array([*(name in accepted for name in self._nights), False])
         finest = np.log([one.finest for one in self._cases])
-        for _, own, factors in self._groups:
+        of_point, of_factors = self._shares
+        for (_, own, factors), of_factor in zip(self._groups, of_factors, strict=True):
             least = float(np.median(finest[own]))
             self._replays.append(
                 nights.replay(
                     factors[:, None],
-                    self._share,
+                    of_factor,
                     lambda *_: True,
                     accepted=chosen,
                     least=least,
+                    shares=nights.SHARES_COMMON,
                     correlation=nights.CORRELATION,
                 )
             )
         levels = self._levels - self._factors
-        self._replays.append(nights.replay(levels, self._share, self._beyond, accepted=chosen, least=finest))
+        self._replays.append(nights.replay(levels, of_point, self._beyond, accepted=chosen, least=finest))
         outside = np.zeros(len(self._nights), np.intp)
         waits = np.zeros(len(self._nights), bool)
         for values, one in zip(
@@ -237,7 +239,7 @@ class Verdicts:
         for (common, own, factors), replayed in zip(self._groups, self._replays, strict=False):
             past = factors[replayed.reference[:, 0]]
             finest = float(np.median([self._cases[n].finest for n in own]))
-            value = math.exp(min(max(nights.upper(past, nights.ALONE * self._share), math.log(finest)), limits.LARGEST))
+            value = math.exp(min(max(float(replayed.limit[0]), math.log(finest)), limits.LARGEST))
             limit = limits.Limit(value, 1, len(past), len(past), limits.CAMPAIGNS, by_campaigns=True)
             yield judged(
                 Verdict(
@@ -279,7 +281,8 @@ class Verdicts:
         if 0 < len(counted) < len(self._nights):
             usual = float(np.median(one.past[np.isin(one.night, counted)]))
         values = one.past / np.exp(factors[one.night])
-        limit = self._limit(values, one.night, counted, len(one.values), nights.ALONE * self._share, higher=higher)
+        chance = float(replayed.share[place]) * self._shares[0]
+        limit = self._limit(values, one.night, counted, len(one.values), chance, higher=higher)
         if factors[-1]:
             limit = replace(limit, value=limit.value * math.exp(factors[-1]))
         if one.finest > 1:  # a time that is two steps longer is beyond the limit
@@ -314,11 +317,12 @@ class Verdicts:
 
 
 def _drift(replayed: nights.Replay, place: int) -> Drift | None:
-    """Return the last campaigns that are farthest from the first reference, by their limit."""
+    """Return how much worse the last campaigns are than the past that they exceed most, by its limit."""
     found = [
-        Drift(width, math.expm1(min(drift, limits.LARGEST)), math.expm1(min(allowed, limits.LARGEST)), failed)
-        for width, drift, allowed, failed in zip(
-            nights.WINDOWS,
+        Drift(campaigns, past, math.expm1(min(drift, limits.LARGEST)), math.expm1(min(allowed, limits.LARGEST)), failed)
+        for past, campaigns, drift, allowed, failed in zip(
+            PASTS * len(nights.WINDOWS),
+            replayed.together[:, place].tolist(),
             replayed.drifts[:, place].tolist(),
             replayed.allowed[:, place].tolist(),
             replayed.found[:, place].tolist(),

@@ -14,6 +14,7 @@ from labkit.stats import limits, nights
 
 Outcome = Literal["pass", "fail", "blind", "not enough history", "not measured"]
 OUTCOMES: tuple[Outcome, ...] = ("fail", "blind", "pass", "not enough history", "not measured")
+PASTS = ("the first reference", "all campaigns before them")
 BLIND = 1.5  # times worse than usual; a comparison that would pass this is blind
 _FARTHEST = 10.0  # times worse than usual; limits beyond this are not printed
 COMMON = Metric("common_factor", "cost", 1.0, "times", "common factor", "How much worse all points are than usual.")
@@ -21,16 +22,18 @@ COMMON = Metric("common_factor", "cost", 1.0, "times", "common factor", "How muc
 
 @dataclass(frozen=True)
 class Drift:
-    """The last campaigns together, compared with the first reference.
+    """The last campaigns together, compared with the past.
 
     Parameters
     ----------
     campaigns : how many, with the new one.
+    past : what they are compared with, one of `PASTS`.
     change, allowed : how much worse they are, as a fraction, and from what on they may fail.
-    failed : whether they are worse than that, and most of their launches than the launches of the reference allow.
+    failed : whether they are worse than that, and most of their launches than the launches of the past allow.
     """
 
     campaigns: int
+    past: str
     change: float
     allowed: float
     failed: bool
@@ -40,7 +43,7 @@ class Drift:
         """Both numbers."""
         return (
             f"the last {plural(self.campaigns, 'campaign')} are together {format_share(self.change, sign=True)} worse "
-            f"than the first reference, {format_share(self.allowed, sign=True)} fails"
+            f"than {self.past}, {format_share(self.allowed, sign=True)} fails"
         )
 
 
