@@ -34,6 +34,8 @@ class _Comparison:
     metric, statistic : as in `labkit.point.columns`.
     values : of the new launches.
     past, night : values of the past launches, and the campaign of each.
+    medians : of the launches of each campaign, the new one last; NaN where it lacks the point.
+    positive : whether all values have logarithms.
     usual : median of `past`.
     coarse, finest : as in `Verdict`.
     """
@@ -44,6 +46,8 @@ class _Comparison:
     values: NDArray[np.float64]
     past: NDArray[np.float64]
     night: NDArray[np.intp]
+    medians: NDArray[np.float64]
+    positive: bool
     usual: float
     coarse: tuple[bool, bool]
     finest: float
@@ -101,15 +105,21 @@ class Verdicts:
 
     def _compared(self, metric: str, statistic: str) -> tuple[Sequence[Any], ...]:
         """Return what a comparison needs of each point, as in `_Comparison`."""
-        column, count = statistic_column(metric, statistic), len(self._new)
+        column, count, campaigns = statistic_column(metric, statistic), len(self._new), len(self._nights)
         values, number = self._new.numbers(column)
         past, of_past = self._past.numbers(column)
         known = ~np.isnan(self._past.frame[column].to_numpy(np.float64)[self._past.rows])
-        ends = np.cumsum(np.bincount(of_past, minlength=count))[:-1]
+        night, ends = self._campaign[known], np.cumsum(np.bincount(of_past, minlength=count))[:-1]
+        by_night = stats.medians(past, of_past * campaigns + night, count * campaigns).reshape(count, campaigns)
+        least = np.full(count, math.inf)
+        for each, place in ((values, number), (past, of_past)):
+            np.minimum.at(least, place, each)
         return (
             np.split(values, np.cumsum(np.bincount(number, minlength=count))[:-1]),
             np.split(past, ends),
-            np.split(self._campaign[known], ends),
+            np.split(night, ends),
+            list(np.column_stack([by_night, stats.medians(values, number, count)])),
+            (least > 0).tolist(),
             stats.medians(past, of_past, count).tolist(),
             *_resolved(self._new, self._past, metric, statistic),
         )
@@ -119,14 +129,8 @@ class Verdicts:
 
         NaN where a night lacks a point, and for points that have values without a logarithm.
         """
-        levels = np.full((len(self._nights) + 1, len(self._cases)), math.nan)
-        for n, one in enumerate(self._cases):
-            if min(one.past.min(), one.values.min()) > 0:
-                night, places = np.unique(one.night, return_inverse=True)
-                levels[night, n] = np.log(stats.medians(one.past, places.astype(np.intp), len(night)))
-                levels[-1, n] = math.log(np.median(one.values))
-                levels[:, n] *= 1 if one.higher else -1
-        return levels
+        medians = np.array([one.medians if one.positive else one.medians * math.nan for one in self._cases]).T
+        return np.asarray(np.log(medians) * [1 if one.higher else -1 for one in self._cases])
 
     def common(self, transport: int, reference: str) -> tuple[Common, ...]:
         """Remove what the points of a transport have in common, if it can be judged; return all such factors.
@@ -204,35 +208,42 @@ class Verdicts:
     def _beyond(self, night: nights.Flags, place: int, reference: nights.Flags, chance: float) -> bool:
         """Return whether the launches of some nights are beyond the limit from others."""
         one = self._cases[place]
-        factors = self._factors[:, place] if one.higher else -self._factors[:, place]
-        values = one.past / np.exp(factors[one.night])
-        parts = [values[one.night == n] for n in np.flatnonzero(night[: len(self._nights)]).tolist()]
+        removed = np.exp(self._factors[:, place] if one.higher else -self._factors[:, place])
+        parts = [one.past[one.night == n] / removed[n] for n in np.flatnonzero(night[: len(self._nights)]).tolist()]
         if len(night) > len(self._nights) and night[-1]:
-            parts.append(one.values / math.exp(factors[-1]))
+            parts.append(one.values / removed[-1])
         new = np.concatenate(parts)
-        limit = self._limit(
-            values, one.night, np.flatnonzero(reference), len(new), chance, higher=one.higher, several=len(parts) > 1
-        )
+        limit = self._limit(one, removed, np.flatnonzero(reference), len(new), chance, several=len(parts) > 1)
         return bool(np.count_nonzero(new > limit.value if one.higher else new < limit.value) >= limit.beyond)
 
     def _limit(
         self,
-        values: NDArray[np.float64],
-        night: NDArray[np.intp],
+        one: _Comparison,
+        removed: NDArray[np.float64],
         counted: NDArray[np.intp],
         new: int,
         chance: float,
         *,
-        higher: bool,
         several: bool = False,
     ) -> limits.Limit:
-        """Return the limit for so many launches, of one night or several, from values of the counted nights."""
-        here = np.isin(night, counted)
-        groups, places = np.unique(night[here], return_inverse=True)
-        medians = stats.medians(values[here], places.astype(np.intp), len(groups))
+        """Return the limit for so many launches, of one night or several, from the launches of the counted nights.
+
+        Parameters
+        ----------
+        removed : by which the launches of each night are divided.
+        """
+        values, medians = one.past / removed[one.night], one.medians[counted] / removed[counted]
+        if len(counted) < len(self._nights):
+            values = values[self._of(counted)[one.night]]
         # the limit from campaigns is one for the next campaign; `nights.replay` has that for several
-        medians = medians[:0] if several else medians
-        return limits.limit_of(np.sort(values[here]), medians, new, chance, higher=higher)
+        medians = medians[:0] if several else medians[~np.isnan(medians)]
+        return limits.limit_of(np.sort(values), medians, new, chance, higher=one.higher)
+
+    def _of(self, counted: NDArray[np.intp]) -> nights.Flags:
+        """Return whether each night of the past is one of those."""
+        flags = np.zeros(len(self._nights), bool)
+        flags[counted] = True
+        return flags
 
     def of_factors(self) -> Iterator[Verdict]:
         """Yield the verdict on each common factor that is removed."""
@@ -279,15 +290,14 @@ class Verdicts:
         if math.isnan(levels[-1]):  # without logarithms
             counted = np.arange(len(self._nights))
         if 0 < len(counted) < len(self._nights):
-            usual = float(np.median(one.past[np.isin(one.night, counted)]))
-        values = one.past / np.exp(factors[one.night])
+            usual = float(np.median(one.past[self._of(counted)[one.night]]))
+        removed = np.exp(factors)
         chance = float(replayed.share[place]) * self._shares[0]
-        limit = self._limit(values, one.night, counted, len(one.values), chance, higher=higher)
-        if factors[-1]:
-            limit = replace(limit, value=limit.value * math.exp(factors[-1]))
+        limit = self._limit(one, removed, counted, len(one.values), chance)
+        value = limit.value * float(removed[-1])
         if one.finest > 1:  # a time that is two steps longer is beyond the limit
             least = usual * one.finest * (1 - _STEP) if higher else usual / one.finest * (1 + _STEP)
-            limit = replace(limit, value=max(limit.value, least) if higher else min(limit.value, least))
+            value = max(value, least) if higher else min(value, least)
         over = 0
         if self._worse:
             less = max(1 + self._worse, one.finest * (1 - _STEP))
@@ -299,11 +309,11 @@ class Verdicts:
                 metric=one.metric,
                 statistic=one.statistic,
                 outcome="pass",
-                value=float(np.median(one.values)),
+                value=float(one.medians[-1]),
                 launches=len(one.values),
                 usual=usual,
-                limit=limit,
-                beyond=int(np.count_nonzero(one.values > limit.value if higher else one.values < limit.value)),
+                limit=replace(limit, value=value),
+                beyond=int(np.count_nonzero(one.values > value if higher else one.values < value)),
                 differs=self._differs[one.place],
                 worse=self._worse,
                 over=over,
@@ -318,6 +328,8 @@ class Verdicts:
 
 def _drift(replayed: nights.Replay, place: int) -> Drift | None:
     """Return how much worse the last campaigns are than the past that they exceed most, by its limit."""
+    if not replayed.together[:, place].any():
+        return None
     found = [
         Drift(campaigns, past, math.expm1(min(drift, limits.LARGEST)), math.expm1(min(allowed, limits.LARGEST)), failed)
         for past, campaigns, drift, allowed, failed in zip(
