@@ -73,7 +73,7 @@ def of_factors(factors: Floats, chance: float) -> nights.Replay:
 def judged(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which nights fail, (nights, points and then their common factor), and which are the reference at the end."""
     factor = nights.common_factor(np.median(values, axis=2))
-    alone, (of_point, [of_factor]) = values - factor[:, None, None], nights.shared(CHANCE, POINTS, [False])
+    alone, (of_point, [of_factor]) = values - factor[:, None, None], nights.shared(CHANCE, POINTS, [False], BASE)
 
     def launches_beyond(night: NDArray[np.bool_], point: int, reference: NDArray[np.bool_], chance: float) -> bool:
         return beyond(alone[: len(reference)][reference, point], alone[: len(night)][night, point], chance)
@@ -177,7 +177,7 @@ def first_night(campaigns: int, world: World, gates: int, seed: int = 3) -> list
     for _ in range(gates):
         values = launches(random, campaigns + 1, world)
         removed = campaigns >= limits.CAMPAIGNS
-        of_point, common = nights.shared(CHANCE, POINTS, [False] * removed)
+        of_point, common = nights.shared(CHANCE, POINTS, [False] * removed, campaigns)
         for place, slower in enumerate((0.0, *SLOWER)):
             changed = values.copy()
             changed[-1, 0] += np.log1p(slower)

@@ -398,10 +398,11 @@ def test_last_nights_are_compared_with_the_first_ten_and_with_all_before_them() 
 
 
 def test_common_factors_share_a_part_of_the_chance() -> None:
-    of_point, of_factors = nights.shared(0.01, 40, [False, True])
+    of_point, of_factors = nights.shared(0.01, 40, [False, True], 10)
     assert 40 * of_point + sum(of_factors) == pytest.approx(0.01)
     assert of_factors[0] > of_factors[1] > of_point
-    assert nights.shared(0.01, 40, []) == (0.01 / 40, [])
+    assert nights.shared(0.01, 40, [], 10) == (0.01 / 40, [])
+    assert nights.shared(0.01, 40, [False, True], 9) == (0.01 / 42, [0.01 / 42] * 2)  # none is compared together yet
 
 
 @pytest.fixture(scope="module")

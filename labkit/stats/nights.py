@@ -88,20 +88,25 @@ def common_factor(values: Floats) -> Floats:
     return np.where(enough, medians(ratios.T), math.nan)
 
 
-def shared(chance: float, points: int, tails: Sequence[bool]) -> tuple[float, list[float]]:
+def shared(chance: float, points: int, tails: Sequence[bool], past: int) -> tuple[float, list[float]]:
     """Return the parts of the chance of a false alarm that each comparison of points and each common factor gets.
 
-    Few factors stand beside many points. A part of its own costs a point little, and a factor gains much by it.
+    Few factors stand beside many points. A part of its own costs a point little, and a factor gains much by it once its
+    nights are compared together. Until the first reference is complete, all get equal parts.
 
     Parameters
     ----------
     tails : of each common factor, whether it is one of tails.
+    past : nights of the past.
 
     Examples
     --------
-    >>> shared(0.01, 100, []), shared(0.01, 100, [False, False])
-    ((0.0001, []), (4e-05, [0.003, 0.003]))
+    >>> shared(0.01, 98, [False, False], 5), shared(0.01, 100, [False, False], 10)
+    ((0.0001, [0.0001, 0.0001]), (4e-05, [0.003, 0.003]))
     """
+    if past < FIRST:
+        equal = chance / max(points + len(tails), 1)
+        return equal, [equal] * len(tails)
     common, weights = COMMON * chance if tails else 0.0, [TAIL if tail else 1.0 for tail in tails]
     return (chance - common) / max(points, 1), [common * weight / sum(weights) for weight in weights]
 

@@ -101,7 +101,8 @@ class Verdicts:
 
     @property
     def _shares(self) -> tuple[float, list[float]]:
-        return nights.shared(self._chance, len(self._cases), [common.tail for common, _, _ in self._groups])
+        tails = [common.tail for common, _, _ in self._groups]
+        return nights.shared(self._chance, len(self._cases), tails, len(self._nights))
 
     def _compared(self, metric: str, statistic: str) -> tuple[Sequence[Any], ...]:
         """Return what a comparison needs of each point, as in `_Comparison`."""
