@@ -405,6 +405,17 @@ def test_common_factors_share_a_part_of_the_chance() -> None:
     assert nights.shared(0.01, 40, [False, True], 9) == (0.01 / 42, [0.01 / 42] * 2)  # none is compared together yet
 
 
+def test_the_first_nights_lie_no_nearer_to_their_own_level_than_a_later_one() -> None:
+    """Else the limit of a common factor is too low if nights have nothing in common."""
+    random, chance, beyond = np.random.default_rng(1), 0.05, 0
+    for _ in range(1000):
+        factors = nights.common_factor(random.standard_normal((11, 100)))
+        past, tonight = (np.arange(11)[:, None] < 10, np.arange(11)[:, None] == 10)
+        allowed = nights.allowed_above(factors[:, None], past, tonight, np.full(1, chance), 0.5)
+        beyond += int(factors[-1] - factors[:-1].mean() > allowed[0])
+    assert beyond < 1.6 * chance * 1000
+
+
 @pytest.fixture(scope="module")
 def fortnight() -> list[tuple[str, Any]]:
     """Ten nights, one that is slower, and three as before."""

@@ -1,7 +1,7 @@
 """What the points of a night have in common, which nights are the reference of later ones, and slow drifts.
 
 Points of one night share its day: the machine is warmer, another job runs, a clock is lower. A factor common to them is
-estimated as the median of their ratios to their own reference medians (the median polish of a table, by columns) [1]_.
+estimated as the median of their ratios to their own means in the first nights (a polish of a table by columns) [1]_.
 Values are logarithms in which more is worse, so that factors are differences.
 
 The first `FIRST` nights of a series are its first reference. A later night enters the reference once `WAIT` nights
@@ -82,8 +82,8 @@ def common_factor(values: Floats) -> Floats:
     ----------
     values : (nights, points), logarithms in which more is worse; NaN where a night lacks a point.
     """
-    own = medians(np.where(first(values), values, math.nan))
-    ratios = values - own
+    # means, because these nights are among those of the median: it would lie nearer to them than to later ones
+    ratios = values - _means(values, first(values))
     enough = np.count_nonzero(~np.isnan(ratios), axis=1) >= MEMBERS
     return np.where(enough, medians(ratios.T), math.nan)
 
