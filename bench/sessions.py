@@ -29,6 +29,7 @@ from labkit.store.campaign import Campaign
 EVERY = 8.0  # s between launches
 CORRELATION = 0.6  # of neighbouring launches of one session
 STATE = 0.9  # correlation of the machine's state after one launch; its share of the variance makes up the rest
+LAGS = (1, 4, 8, 38, 75, 150)  # launches, of which the correlation is printed
 Floats = NDArray[np.float64]
 
 
@@ -81,15 +82,17 @@ def made_up(count: int) -> None:
 def real(path: str) -> None:
     """Print coverage of runs of launches that were cut from a long series."""
     frame = columnar.read_campaigns(Campaign(path)).records
-    print("| point | series | runs of | runs | over launches | headline | note |")
-    print("|:--|:--|:--|--:|--:|--:|--:|")
+    print("| point | runs of | runs | over launches | headline | note |")
+    print("|:--|:--|--:|--:|--:|--:|")
     for size, rows in frame.sort_values("start").groupby("message_size_B"):
         start = pd.to_datetime(rows["start"], format="ISO8601", utc=True)
         at_s = (start - start.iloc[0]).dt.total_seconds().to_numpy()
         value = rows["latency_us_p50"].to_numpy()
         truth, n = float(np.median(value)), len(value)
         whole = stats.basis(n, 1, float(at_s[-1]))
-        print(f"| mpi.latency {size} B, neighbours correlate by {neighbours(value):.2f} | {whole} | | | | | |")
+        every = float(np.median(np.diff(at_s)))
+        lags = ", ".join(f"{lag * every:.0f} s: {alike(value, lag):.2f}" for lag in LAGS if lag < n / 2)
+        print(f"| mpi.latency {size} B; correlation of launches apart by {lags} | {whole} | | | |")
         for launches, sessions in ((6, 1), (18, 1), (60, 1), (6, 6), (18, 6)):
             step = n // sessions if sessions > 1 else 0
             each = launches // sessions
@@ -101,13 +104,13 @@ def real(path: str) -> None:
             cover = judged(value[places], at_s[places[0]], number, truth)
             spans = at_s[places[:, -1]] - at_s[places[:, 0]]
             words = stats.basis(launches, sessions, float(np.median(spans)))
-            print(f"| | | {words} | {len(places)} | {cover[0]} | {cover[2]} | {cover[4]} |", flush=True)
+            print(f"| | {words} | {len(places)} | {cover[0]} | {cover[2]} | {cover[4]} |", flush=True)
 
 
-def neighbours(values: Floats) -> float:
-    """Return the rank correlation of neighbouring launches."""
+def alike(values: Floats, lag: int) -> float:
+    """Return the rank correlation of launches that are so many launches apart."""
     ranks = np.argsort(np.argsort(values)).astype(float)
-    return float(np.corrcoef(ranks[:-1], ranks[1:])[0, 1])
+    return float(np.corrcoef(ranks[:-lag], ranks[lag:])[0, 1])
 
 
 if __name__ == "__main__":

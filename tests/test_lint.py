@@ -52,7 +52,7 @@ def point(
     spec = Spec(benchmark="mpi.latency", size=size, **{"transport": "shm", **fields.pop("spec", {})})
     facts = {
         "fingerprint": spec.fingerprint({}),
-        "start": f"2026-01-01T00:{launch:02}:00",
+        "start": f"2026-01-01T{launch:02}:00:00",
         **(meta or {}),
     }
     times = np.random.default_rng([launch, size, len(spec.transport)]).integers(2000, 2100, (2, n))
