@@ -223,7 +223,7 @@ def test_flags_of_measure_are_the_fields_of_their_classes(capsys: pytest.Capture
     for name in measure.EFFORT:
         usual = getattr(Effort, name)
         assert f"--{name.replace('_', '-')} " in output
-        assert usual is None or f"(default: {usual})" in output.partition(f"--{name.replace('_', '-')} ")[2]
+        assert usual in (None, "") or f"(default: {usual})" in output.partition(f"--{name.replace('_', '-')} ")[2]
 
 
 def test_what_no_flag_says_has_the_default_of_its_class(capsys: pytest.CaptureFixture[str]) -> None:
