@@ -6,7 +6,7 @@ Everything that shows an answer, from the terminal to the report, shows this one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -15,6 +15,7 @@ from labkit import benchmarks
 from labkit.benchmarks import CollectiveBenchmark, FileBenchmark
 from labkit.judge import causes, rules
 from labkit.judge.cause import Case, ranked
+from labkit.judge.checking import check
 from labkit.judge.finding import LEVELS, Finding, Level, Value, ordered, sound
 from labkit.judge.rule import METHOD
 from labkit.judge.view import View
@@ -201,7 +202,7 @@ def _kind(name: str) -> str:
     return "latency" if METRICS[metric].kind == "cost" else METRICS[metric].label
 
 
-def answer(view: View, only: Iterable[str] = ()) -> Answer:
+def answer(view: View, only: Collection[str] = ()) -> Answer:
     """Judge a campaign by all rules, and look for the causes of what is not good.
 
     Parameters
@@ -210,8 +211,7 @@ def answer(view: View, only: Iterable[str] = ()) -> Answer:
     only : codes of the rules to apply; all if left out.
     """
     chosen = [one for code, one in rules.every().items() if not only or code in only]
-    found = [one for rule in chosen for one in rule.check(view) if sound(one)]
-    return Answer(view.name, ordered(_explained(view, found)))
+    return Answer(view.name, ordered(_explained(view, check(view, chosen))))
 
 
 def of_paths(
@@ -238,21 +238,24 @@ def of_paths(
     return answer(seen, PATHS).findings
 
 
-def _explained(view: View, found: Sequence[Finding]) -> list[Finding]:
-    """Return findings with the causes that the data speak for or against."""
-    asking = [one for one in found if one.kind == "verdict" and one.level in _ASKING and one.form != "defect"]
-    samples = view.first_launches([one.subject.points[0] for one in asking if one.subject.points])
-    verdicts: Mapping[str, tuple[Finding, ...]] = {
-        code: tuple(one for one in found if one.code == code) for code in {one.code for one in asking}
-    }
-    done = []
+def _explained(view: View, found: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield findings with the causes that the data speak for or against."""
+    verdicts: dict[str, list[Finding]] = {}
     for one in found:
-        point = one.subject.points[0] if one.subject.points else ""
-        if one in asking and point in samples:
+        if one.kind == "verdict":
+            verdicts.setdefault(one.code, []).append(one)
+    asking = [one for some in verdicts.values() for one in some if _asks(one)]
+    samples = view.first_launches([one.subject.points[0] for one in asking])
+    for one in found:
+        if _asks(one) and (launch := samples.get(one.subject.points[0])) is not None:
             others = tuple(other for other in verdicts[one.code] if other is not one)
-            one = replace(one, causes=_causes(Case(about=one, view=view, samples=samples[point], others=others)))
-        done.append(one)
-    return done
+            one = replace(one, causes=_causes(Case(about=one, view=view, samples=launch, others=others)))
+        yield one
+
+
+def _asks(one: Finding) -> bool:
+    """Whether a finding asks for a cause: a verdict that is not good, and no defect of the bound."""
+    return one.kind == "verdict" and one.level in _ASKING and one.form != "defect" and bool(one.subject.points)
 
 
 def _causes(case: Case) -> tuple[Finding, ...]:

@@ -68,7 +68,7 @@ def abstract(content: Content) -> str:
     if not len(member.summary):
         return f"{machine(member)} The campaign holds no samples, so nothing was found."
     found = chosen(_topics(member, content))
-    near = answered.overall(content, member)
+    near = answered.overall(content, member.source) if member.source else ""
     said = [one.brief for one in found] or [_NOTHING]
     parts = [machine(member), asked(member), *said, near, _sure(every, found), _caveats(every)]
     return " ".join(part for part in parts if part)

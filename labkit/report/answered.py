@@ -5,10 +5,8 @@ from __future__ import annotations
 from labkit.judge import answer
 from labkit.judge.answer import Answer, Topic
 from labkit.judge.sentences import sentence
-from labkit.judge.view import View
 from labkit.point.units import plural
 from labkit.report import markdown
-from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
@@ -16,52 +14,38 @@ from labkit.report.sources import Source
 _TOPICS = 12  # that the first page has room for
 
 
-def of_member(content: Content, source: Source, member: Member) -> Answer:
+def of_source(content: Content, source: Source) -> Answer:
     """Return the answer about a campaign; worked out once."""
-    name = f"answer {source.path} {member.name}"
+    name = f"answer {source.path}"
     if name not in content.made:
-        seen = View(member.name, member.records, member.summary, source.launches, source.failed, source.times.modes)
-        content.made[name] = answer.answer(seen)
+        content.made[name] = answer.answer(source.view)
     result: Answer = content.made[name]
     return result
 
 
-def every(content: Content) -> list[tuple[Member, Answer]]:
-    """Return the answers about all campaigns of a report that hold points."""
-    return [
-        (member, of_member(content, source, member))
-        for source in content.sources
-        for member in members(source)
-        if len(member.summary)
-    ]
-
-
-def overall(content: Content, member: Member) -> str:
+def overall(content: Content, source: Source) -> str:
     """Say how many topics of a campaign are good, in a sentence; empty without any."""
-    found = next((one for other, one in every(content) if other is member), None)
-    if found is None or not found.topics:
-        return ""
-    return f"Of {plural(len(found.topics), 'topic')}, {escape(found.counts)}."
+    found = of_source(content, source)
+    return f"Of {plural(len(found.topics), 'topic')}, {escape(found.counts)}." if found.topics else ""
 
 
 def answers(content: Content) -> str:
     """Return a table with the verdict on each topic, its cause and what to do, and what to do first."""
-    found = [(member, one) for member, one in every(content) if one.topics]
+    found = [(source, one) for source in content.sources if (one := of_source(content, source)).topics]
     if not found:
         return ""
-    several = len(all_members(content)) > 1
     rows, left = [], 0
-    for member, one in found:
+    for source, one in found:
         room = max(3, _TOPICS // len(found))
         left += max(0, len(one.topics) - room)
-        rows += [_row(topic, member.name if several else "") for topic in one.topics[:room]]
+        rows += [_row(topic, source.name if content.several else "") for topic in one.topics[:room]]
     caption = "Whether the numbers are good: a verdict on each topic, by its worst setting. {#tbl-answer}"
     parts = [markdown.table(["topic", "verdict", "why"], rows, caption=caption)]
     if left:
         parts.append(f"{plural(left, 'more topic')} are left out here; `labkit explain` prints all.")
-    for member, one in found:
+    for source, one in found:
         if steps := [f"{code(step.command)} ({escape(str(step.why[0].subject))})" for step in one.steps]:
-            of = f" about {escape(member.name)}" if several else ""
+            of = f" about {escape(source.name)}" if content.several else ""
             parts.append(f"To do next{of}:\n\n{markdown.bullets(steps)}")
     return "\n\n".join(parts)
 

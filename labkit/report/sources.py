@@ -167,12 +167,13 @@ def _entries(facts: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(name := entry.get("name"), str) and NAME.fullmatch(name)]
 
 
-def read(path: Path, *, again: bool = False) -> Source:
+def read(path: Path, *, again: bool = False, benchmark: str = "*") -> Source:
     """Read a campaign folder, and change nothing in it.
 
     Parameters
     ----------
     again : prefer notebooks that labkit executed anew to those that the campaign holds.
+    benchmark : name, or a pattern, of the benchmarks whose points are read.
 
     Raises
     ------
@@ -183,7 +184,7 @@ def read(path: Path, *, again: bool = False) -> Source:
     if not (path / "campaign.json").is_file():
         raise DataError(f"{path} is not a campaign: it has no campaign.json. Name a folder that 'labkit run' made.")
     campaign = Campaign(path)
-    launches = read_launches(campaign)
+    launches = read_launches(campaign, benchmark=benchmark)
     folders = tuple(dict.fromkeys((path / FOLDER, campaign.derived / FOLDER)))
     if again:
         folders = (campaign.derived / AGAIN, *folders)

@@ -71,10 +71,10 @@ def explain_options(verb: argparse.ArgumentParser) -> None:
 def explain(options: argparse.Namespace) -> int:
     """Say whether the numbers of a campaign are good, why not, and what to do next. A bad one is no error."""
     from labkit.apps.show import answered
-    from labkit.judge import answer, view
+    from labkit.judge import answer
     from labkit.models import bounds, costs
     from labkit.point import units
-    from labkit.read import columnar, records
+    from labkit.report import sources
     from labkit.store.campaign import Campaign, find
 
     stated = bounds.Stated(link=options.link, mtu=options.mtu, pcie=options.pcie, delay=options.delay)
@@ -83,16 +83,13 @@ def explain(options: argparse.Namespace) -> int:
     campaign = Campaign.existing(find(options.campaign))
 
     def asked() -> Answer:
-        launches = columnar.read_campaigns(campaign, benchmark=options.benchmark)
-        if not len(launches.records):
+        source = sources.read(campaign.path, benchmark=options.benchmark)
+        if not len(source.records):
             raise DataError(
                 f"{campaign.path} has no points of benchmark {options.benchmark!r}. It has: "
                 f"{', '.join(sorted({point[0] for point in campaign.done()})) or 'no points'}."
             )
-        summary, machine = records.summary(launches.records), costs.read(campaign)
-        return answer.answer(
-            view.View(campaign.name, launches.records, summary, launches, stated=stated, machine=machine)
-        )
+        return answer.answer(replace(source.view, stated=stated, machine=costs.read(campaign)))
 
     if options.decide:
         from labkit.apps import deciding
