@@ -131,7 +131,7 @@ def changes(content: Content) -> str:
     made, _ = compared(content)
     changed = [one for one in (made.rows if made else ()) if one.judgement.verdict in _CHANGED]
     if not changed or made is None:
-        return "No point changed beyond its interval and the smallest relevant difference." if made else ""
+        return "No point is shown to have changed by more than the smallest relevant difference." if made else ""
     order = sorted(changed, key=lambda one: -_size_of_change(one))
     rows = [_row(one, len(made.sides) > 2) for one in order[:_CHANGES]]
     more = f" {len(rows)} of {len(order)}; `labkit compare` prints all." if len(order) > len(rows) else ""
