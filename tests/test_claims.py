@@ -173,3 +173,58 @@ def test_interference_claims_a_factor_only_where_launches_show_it(tmp_path: Path
     ):
         assert "no rise of the median is certain" in none
         assert why in none
+
+
+def test_iozone_tells_records_and_flags_only_where_launches_show_them(tmp_path: Path) -> None:
+    def table(scale: float, launches: int, gain: float = 2.0, **options: Any) -> list[Samples]:
+        spec = benchmarks.resolve(Spec(benchmark="storage.iozone", ranks=1, options=options))
+        meta = {"fingerprint": spec.fingerprint({}), "filesystem": "ext4"}
+        cells = {record: 100 * scale * (gain if record > 4096 else 1) for record in (4096, 65536)}
+        return [
+            made.samples(
+                spec,
+                launch=launch,
+                meta=meta,
+                reported=[
+                    Reported("bandwidth_MBps", "MB/s", "mean", mbps * (1 + launch / 1000), labels=labels)
+                    for record, mbps in cells.items()
+                    for labels in [{"test": "write", "file_size_B": 1 << 20, "record_size_B": record}]
+                ],
+            )
+            for launch in range(launches)
+        ]
+
+    records_told, flag_told = "records of 64 KiB are 2 times as fast", "has 50 % of its rate without"
+    many, few = (
+        found("iozone", [*table(1.0, count), *table(0.5, count, sync=True)], tmp_path / str(count)) for count in (6, 3)
+    )
+    assert records_told in many
+    assert flag_told in many
+    assert records_told not in few
+    assert flag_told not in few
+    assert TOO_FEW in few
+    same = found("iozone", table(1.0, 6, gain=1.0), tmp_path / "same")
+    assert "times" not in same
+
+
+@pytest.mark.parametrize(("launches", "told"), [(6, True), (3, False)])
+def test_hpl_is_slower_than_one_rank_only_where_launches_show_it(tmp_path: Path, launches: int, *, told: bool) -> None:
+    def run(ranks: int, seconds: float) -> list[Samples]:
+        spec = benchmarks.resolve(Spec(benchmark="compute.hpl", ranks=ranks))
+        meta = {"fingerprint": spec.fingerprint({})}
+        return [
+            made.samples(
+                spec,
+                launch=n,
+                meta=meta,
+                reported=[
+                    *made.values("run_time_s", value=seconds * (1 + n / 1000)),
+                    *made.values("performance_GFLOPS", value=1.0),
+                ],
+            )
+            for n in range(launches)
+        ]
+
+    said = found("hpl", [*run(1, 10.0), *run(2, 20.0)], tmp_path / "c")
+    assert "The speedup of 2 ranks is 0.5" in said
+    assert ("slower than one rank" in said) is told
