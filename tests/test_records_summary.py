@@ -194,6 +194,10 @@ def test_rows_whose_metric_stands_for_another_have_the_launches_of_that() -> Non
     [row] = records.standing_for(rows, {"round_trip_us": ("latency_us", 2.0)}).to_dict("records")
     assert records.launches_of(row, "round_trip_us", "p50")[0].tolist() == pytest.approx([2.0, 4.0, 6.0])
     assert records.launches_of(row, "latency_us", "p50")[0].tolist() == pytest.approx([1.0, 2.0, 3.0])
+    [row] = records.standing_for(rows, {"latency_us": ("latency_us", 2.0)}).to_dict("records")
+    assert records.launches_of(row, "latency_us", "p50")[0].tolist() == pytest.approx([2.0, 4.0, 6.0]), "in its place"
+    [row] = records.standing_for(rows, {"latency_us": ("latency_us", 2.0)}, [False]).to_dict("records")
+    assert records.launches_of(row, "latency_us", "p50")[0].tolist() == pytest.approx([1.0, 2.0, 3.0])
     counted = pd.Series({(row["fingerprint"], launch): 10.0 + launch for launch in range(3)})
     [row] = records.with_launches(rows, "latency_us", "mean", counted).to_dict("records")
     assert records.launches_of(row, "latency_us", "mean")[0].tolist() == [10.0, 11.0, 12.0]

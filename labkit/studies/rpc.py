@@ -137,7 +137,7 @@ class Study(studies.Study):
             trip, mpi = str(column).replace("latency_us", "round_trip_us"), rows["benchmark"] == MPI
             twice = rows[column] if str(column).endswith(("_n", "_launches")) else 2 * rows[column]
             rows[trip] = rows[trip].mask(mpi, twice) if trip in rows else twice.where(mpi)
-        rows = records.standing_for(rows, {"round_trip_us": ("latency_us", 2.0)})
+        rows = records.standing_for(rows, {"round_trip_us": ("latency_us", 2.0)}, (rows["benchmark"] == MPI).tolist())
         return rows.assign(path=[_path(row) for row in rows.to_dict("records")])
 
     def here(self) -> pd.DataFrame:

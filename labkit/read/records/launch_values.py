@@ -72,13 +72,16 @@ class LaunchValues:
         return [str(start or "") for start in self.records["start"].to_numpy(object)[rows[known]].tolist()]
 
 
-def standing_for(rows: pd.DataFrame, changed: Mapping[str, tuple[str, float]]) -> pd.DataFrame:
+def standing_for(
+    rows: pd.DataFrame, changed: Mapping[str, tuple[str, float]], where: Sequence[bool] | None = None
+) -> pd.DataFrame:
     """Return rows of a summary whose metrics stand for others, with the launches behind them.
 
     Parameters
     ----------
     rows : of one summary. Their columns are those of the new metrics already.
-    changed : metric → the one that it stands for where the records have none of the new, and the factor.
+    changed : metric → the one that it stands for, and the factor.
+    where : rows in which it does; all if left out.
     """
     if rows.empty or COLUMN not in rows:
         return rows
@@ -87,10 +90,10 @@ def standing_for(rows: pd.DataFrame, changed: Mapping[str, tuple[str, float]]) -
     for name in map(str, view.records):
         for metric, (old, factor) in changed.items():
             if (parts := split(name)) and parts[0] == old:
-                new = statistic_column(metric, parts[1])
-                now = view.column(new)
-                own[new] = np.where(np.isnan(now), factor * view.column(name), now)
-    return rows.assign(**{COLUMN: [replace(view, own=own)] * len(rows)})
+                own[statistic_column(metric, parts[1])] = factor * view.column(name)
+    other = replace(view, own=own)
+    chosen = [True] * len(rows) if where is None else where
+    return rows.assign(**{COLUMN: [other if one else view for one in chosen]})
 
 
 def with_launches(rows: pd.DataFrame, metric: str, statistic: str, values: pd.Series) -> pd.DataFrame:

@@ -50,7 +50,7 @@ def _paragraph(findings: list[tuple[str, Finding]]) -> str:
         topics = listed([escape(topic) for topic, one in findings if one.doubtful == reason])
         text += f" Without a claim, because {reason}: {topics}."
     if none:
-        text += f" {least_launches(1)} launches of both sides are the fewest that can show a difference."
+        text += f" {plural(least_launches(1), 'launch')} of both sides are the fewest that can show a difference."
     return text
 
 
