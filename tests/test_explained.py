@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
 from labkit.judge.answer import answer
@@ -129,3 +130,257 @@ def test_a_collective_faster_than_messages_is_good() -> None:
     (one,) = found("collective-of-messages", PAIR, point("mpi.allreduce", 8, 1.5, ranks=4))
     assert one.level == "good"
     assert "is less than the 2 µs" in sentence(one)
+
+
+# ---- causes ----------------------------------------------------------------------------------------------------------
+
+LINE = point("micro.core_to_core", 0, 50.0, "line_transfer_ns", ranks=1, meta={"library": "none", "badges": []})
+COPY = [
+    *point("micro.memory_copy", 65536, 20e3, "bandwidth_MBps", ranks=1, meta={"library": "none", "badges": []}),
+    *point("micro.memory_copy", 1 << 20, 20e3, "bandwidth_MBps", ranks=1, meta={"library": "none", "badges": []}),
+]
+
+
+def cause(code: str, benchmark: str, *points: list[Samples], last: bool = False) -> Finding | None:
+    """What the data say of a cause of the first verdict on a benchmark that is not good, or of the last."""
+    launches = of_samples([one for some in points for one in some])
+    view = View("c", launches.records, records.summary(launches.records), launches)
+    asking = [
+        one
+        for one in answer(view).findings
+        if one.subject.benchmark == benchmark and one.level in ("bad", "doubtful") and one.kind == "verdict"
+    ]
+    assert asking, "nothing to explain"
+    return next((one for one in asking[-1 if last else 0].causes if one.code == code), None)
+
+
+ALGORITHM: dict[str, Any] = {"environment": {"OMPI_MCA_coll_tuned_allreduce_algorithm": "3"}}
+SLOW = point("mpi.allreduce", 8, 30.0, ranks=4)
+SIX = (0.999, 1.0, 1.001, 0.9995, 1.0005, 1.0)
+
+
+def test_an_algorithm_that_is_faster_explains_a_slow_collective() -> None:
+    fast = point("mpi.allreduce", 8, 3.0, ranks=4, **ALGORITHM)
+    one = cause("algorithm", "mpi.allreduce", PAIR, SLOW, fast)
+    assert one is not None
+    assert one.supported
+    assert "OMPI_MCA_coll_tuned_allreduce_algorithm=3 gives 3 µs" in sentence(one)
+    assert number(one, "without") == pytest.approx(3.0)
+    assert one.command.endswith("--factor env.OMPI_MCA_coll_tuned_allreduce_algorithm=3")
+
+
+def test_an_algorithm_that_is_no_faster_excludes_it_and_without_one_nothing_is_said() -> None:
+    slower = point("mpi.allreduce", 8, 40.0, ranks=4, **ALGORITHM)
+    one = cause("algorithm", "mpi.allreduce", PAIR, SLOW, slower, last=True)
+    assert one is not None
+    assert one.against
+    assert cause("algorithm", "mpi.allreduce", PAIR, SLOW) is None
+    other = point("mpi.allreduce", 8, 3.0, ranks=4, environment={"OMPI_MCA_btl_vader_eager_limit": "64"})
+    assert cause("algorithm", "mpi.allreduce", PAIR, SLOW, other) is None
+
+
+def test_another_library_or_a_build_for_debugging_explains() -> None:
+    mpich = {"library": "MPICH 4.0.2"}
+    pair = [one for size in (8, 1 << 20) for one in point("mpi.latency", size, 1.0, meta=mpich)]
+    fast = point("mpi.allreduce", 8, 3.0, ranks=4, meta=mpich)
+    one = cause("library-build", "mpi.allreduce", PAIR, pair, SLOW, fast)
+    assert one is not None
+    assert "library=MPICH 4.0.2 gives 3 µs" in sentence(one)
+    same = point("mpi.allreduce", 8, 30.0, ranks=4, meta=mpich, scatter=SIX)
+    slow = point("mpi.allreduce", 8, 30.0, ranks=4, scatter=SIX)
+    one = cause("library-build", "mpi.allreduce", PAIR, pair, slow, same)
+    assert one is not None
+    assert one.against
+    assert cause("library-build", "mpi.allreduce", PAIR, SLOW) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "debug"),
+    [
+        ("--enable-g=dbg", True),
+        ("'--enable-error-checking=all'", True),
+        ("--enable-debug", True),
+        ("--enable-g=none", False),
+        ("--enable-error-checking=no", False),
+        ("--enable-fast=O3", False),
+    ],
+)
+def test_what_a_library_was_configured_with_tells_a_build_for_debugging(options: str, debug: bool) -> None:
+    built = point("mpi.allreduce", 8, 30.0, ranks=4, meta={"mpi_library": f"MPICH Configure: {options} --prefix=/usr"})
+    one = cause("library-build", "mpi.allreduce", PAIR, built)
+    assert (one is not None and one.supported) is debug
+
+
+def test_another_cadence_explains_or_is_excluded() -> None:
+    streaming: dict[str, Any] = {"options": {"cadence": "streaming"}}
+    isolated: dict[str, Any] = {"options": {"cadence": "isolated"}}
+    slow = point("mpi.allreduce", 8, 30.0, ranks=4, scatter=SIX, **isolated)
+    one = cause("cadence", "mpi.allreduce", PAIR, slow, point("mpi.allreduce", 8, 3.0, ranks=4, **streaming))
+    assert one is not None
+    assert one.supported
+    equal = point("mpi.allreduce", 8, 30.0, ranks=4, scatter=SIX, **streaming)
+    one = cause("cadence", "mpi.allreduce", PAIR, slow, equal)
+    assert one is not None
+    assert one.against
+    assert cause("cadence", "mpi.allreduce", PAIR, SLOW) is None
+
+
+def windowed(window: int, value: float, size: int = 65536, **fields: Any) -> list[Samples]:
+    """A bandwidth with a window of messages."""
+    return point("mpi.bandwidth", size, value, "bandwidth_MBps", options={"window": window}, **fields)
+
+
+def test_a_larger_window_that_moves_more_explains_a_low_bandwidth() -> None:
+    one = cause("few-outstanding", "mpi.bandwidth", COPY, windowed(1, 1e3), windowed(64, 9.5e3))
+    assert one is not None
+    assert one.supported
+    assert "window=64 gives 9,500 MB/s" in sentence(one)
+    one = cause("few-outstanding", "mpi.bandwidth", COPY, windowed(1, 1e3, scatter=SIX), windowed(64, 1e3, scatter=SIX))
+    assert one is None or one.against
+    assert cause("few-outstanding", "mpi.bandwidth", COPY, windowed(64, 1e3)) is None
+
+
+def test_a_smaller_window_says_nothing_of_too_few_messages() -> None:
+    assert cause("few-outstanding", "mpi.bandwidth", COPY, windowed(64, 1e3), windowed(16, 9.5e3)) is None
+
+
+def test_a_window_in_each_round_trip_predicts_the_bandwidth() -> None:
+    trip = point("mpi.latency", 8, 50.0)  # half of it
+    one = cause("window-of-round-trip", "mpi.bandwidth", COPY, trip, windowed(1, 640.0))
+    assert one is not None
+    assert one.supported
+    assert number(one, "predicted") == pytest.approx(655.36)
+    assert "64 KiB in each round trip of 100 µs" in sentence(one)
+    assert one.measure[0].values["window"] == 4
+    one = cause("window-of-round-trip", "mpi.bandwidth", COPY, trip, windowed(64, 640.0))
+    assert one is not None
+    assert one.against
+    assert cause("window-of-round-trip", "mpi.bandwidth", COPY, windowed(1, 640.0)) is None
+    elsewhere = point("mpi.latency", 8, 50.0, meta={"badges": ["loopback"]})
+    assert cause("window-of-round-trip", "mpi.bandwidth", COPY, elsewhere, windowed(1, 640.0)) is None
+
+
+def jumping(limit: int, **fields: Any) -> list[Samples]:
+    """An allreduce over 16 sizes, whose time jumps by 40 µs above a limit."""
+    sizes = [8 << step for step in range(16)]
+    times = [20 + size / 1e4 + (40 if size > limit else 0) for size in sizes]
+    return [
+        one
+        for size, time in zip(sizes, times, strict=True)
+        for one in point("mpi.allreduce", size, time, ranks=4, **fields)
+    ]
+
+
+def test_a_jump_of_the_time_just_below_a_size_is_its_eager_limit() -> None:
+    early = [*point("mpi.latency", 8, 10.0), *point("mpi.latency", 8 << 15, 10.4)]  # the largest size is the worse
+    one = cause("eager-limit", "mpi.allreduce", early, jumping(8 << 12))
+    assert one is not None
+    assert one.supported
+    assert "between 32 KiB and 64 KiB" in sentence(one)
+    assert number(one, "without") == pytest.approx(20 + (8 << 15) / 1e4, rel=0.01)
+    assert one.measure[0].environment == (("OMPI_MCA_btl_vader_eager_limit", str(4 * (8 << 15))),)
+
+
+def test_without_a_jump_below_the_size_the_eager_limit_is_excluded_if_one_would_show() -> None:
+    late = [*point("mpi.latency", 8, 0.5), *point("mpi.latency", 8 << 15, 100.1)]
+    assert cause("eager-limit", "mpi.allreduce", late, jumping(8 << 12)) is None, "the smallest size is judged"
+    peak = [one for step in range(12) for one in windowed(64, 1e3 * min(step + 1, 8) - 30 * step, size=512 << step)]
+    one = cause("eager-limit", "mpi.bandwidth", COPY, peak)
+    assert one is not None
+    assert one.against
+    early = [*point("mpi.latency", 8, 3.0), *point("mpi.latency", 8 << 15, 3.4)]
+    assert cause("eager-limit", "mpi.allreduce", early, jumping(1 << 30), last=True) is None, "the largest size"
+
+
+def test_another_eager_limit_that_was_measured_decides() -> None:
+    raised: dict[str, Any] = {"environment": {"OMPI_MCA_btl_vader_eager_limit": "65536"}}
+    slow = point("mpi.allreduce", 8, 30.0, ranks=4, scatter=SIX)
+    one = cause("eager-limit", "mpi.allreduce", PAIR, slow, point("mpi.allreduce", 8, 3.0, ranks=4, **raised))
+    assert one is not None
+    assert "OMPI_MCA_btl_vader_eager_limit=65536 gives 3 µs" in sentence(one)
+    one = cause(
+        "eager-limit", "mpi.allreduce", PAIR, slow, point("mpi.allreduce", 8, 30.0, ranks=4, scatter=SIX, **raised)
+    )
+    assert one is not None
+    assert one.against
+
+
+def timed(first: float, rest: float, count: int = 1000) -> list[Samples]:
+    """An allreduce whose first 50 iterations take another time, µs."""
+    spec = Spec(benchmark="mpi.latency", size=8, launcher="openmpi")
+    times = np.full(count, rest * 2000) + np.arange(count) % 7
+    times[:50] = first * 2000
+    about = {"library": "Open MPI 4.1.4", "engine": "c", "badges": ["shared memory"], "timing": "each"}
+    return [
+        made.samples(spec, times, launch=launch, host=HOST, meta=about | {"fingerprint": "x"}) for launch in range(3)
+    ]
+
+
+def test_slow_first_iterations_are_excluded_if_the_median_is_the_same_without_them() -> None:
+    one = cause("short-warm-up", "mpi.latency", LINE, timed(9.0, 3.0))
+    assert one is not None
+    assert one.against
+    assert "the same" in sentence(one)
+    assert cause("short-warm-up", "mpi.latency", LINE, timed(3.0, 3.0)) is None
+
+
+def averaged(mean: float, longest: float) -> list[Samples]:
+    """A latency of 100 iterations in each launch, of which a tool reported mean and maximum."""
+    spec = Spec(benchmark="mpi.latency", size=8, launcher="openmpi")
+    about = {"library": "Open MPI 4.1.4", "engine": "c", "badges": ["shared memory"], "fingerprint": "m"}
+    return [
+        made.samples(
+            spec,
+            launch=launch,
+            host=HOST,
+            reported=made.values(mean=mean * part, max=longest),
+            meta=about | {"iterations": 100},
+        )
+        for launch, part in enumerate(SCATTER)
+    ]
+
+
+def test_a_mean_is_explained_by_its_slowest_iteration_only_if_that_is_much_of_it() -> None:
+    one = cause("mean-of-outliers", "mpi.latency", LINE, averaged(1.0, 90.0))
+    assert one is not None
+    assert one.supported
+    assert number(one, "without") == pytest.approx(10 / 99)
+    assert "makes up 90 % of the mean" in sentence(one)
+    one = cause("mean-of-outliers", "mpi.latency", LINE, averaged(9.0, 8.1))
+    assert one is not None
+    assert one.against
+    assert cause("mean-of-outliers", "mpi.latency", LINE, averaged(9.0, 90.0)) is None
+    assert cause("mean-of-outliers", "mpi.latency", LINE, point("mpi.latency", 8, 9.0)) is None
+
+
+def brought(value: float) -> list[Samples]:
+    """A bandwidth that was imported."""
+    spec = Spec(benchmark="verbs.write_bandwidth", size=65536, launcher="unknown")
+    about = {"library": "perftest", "engine": "perftest", "fingerprint": f"w{value}", "badges": ["shared memory"]}
+    return [
+        made.samples(
+            spec, launch=launch, host=HOST, origin="imported", reported=made.values("bandwidth_MBps", mean=value * part),
+            meta=about,
+        )
+        for launch, part in enumerate(SCATTER)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ratio", "units"), [(8.0, "bits and bytes"), (1 / 8, "bits and bytes"), (1 / 1e3, "prefixes")]
+)
+def test_a_ratio_of_two_units_to_another_benchmark_names_them(ratio: float, units: str) -> None:
+    one = cause("units", "mpi.bandwidth", COPY, windowed(64, 500.0), brought(500.0 * ratio))
+    assert one is not None
+    assert units in sentence(one)
+    assert number(one, "predicted") == pytest.approx(500.0)
+
+
+def test_units_are_named_of_brought_numbers_and_exact_ratios_only() -> None:
+    assert cause("units", "mpi.bandwidth", COPY, windowed(64, 500.0), brought(500.0 * 8.2)) is None
+    measured = point("mpi.bibandwidth", 65536, 4000.0, "bandwidth_MBps")
+    assert cause("units", "mpi.bandwidth", COPY, windowed(64, 500.0), measured) is None
+    agreeing = point("mpi.put_bandwidth", 65536, 500.0, "bandwidth_MBps")
+    one = cause("units", "mpi.bandwidth", COPY, windowed(64, 500.0), brought(4000.0), agreeing)
+    assert one is not None
+    assert one.against

@@ -16,7 +16,7 @@ from labkit.benchmarks import CollectiveBenchmark, FileBenchmark
 from labkit.judge import causes, rules
 from labkit.judge.cause import Case, ranked
 from labkit.judge.checking import check
-from labkit.judge.finding import LEVELS, Finding, Level, Value, ordered, sound
+from labkit.judge.finding import LEVELS, Finding, Level, ordered, sound
 from labkit.judge.rule import METHOD
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
@@ -260,6 +260,4 @@ def _asks(one: Finding) -> bool:
 
 def _causes(case: Case) -> tuple[Finding, ...]:
     tested = [one.test(case) for one in causes.every().values()]
-    measured = case.about.values.get("measured")
-    known = [one for one in tested if one is not None and sound(one)]
-    return ranked(known, measured) if isinstance(measured, Value) else tuple(known)
+    return ranked([one for one in tested if one is not None and sound(one)], case.about)

@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from labkit.judge.finding import Evidence, Finding, Value
+from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
+from labkit.read.records import statistic_of
 from labkit.store.samples import Samples
 
 if TYPE_CHECKING:
@@ -48,6 +51,26 @@ class Case:
         assert isinstance(value, Value)
         return value
 
+    @cached_property
+    def row(self) -> dict[str, Any]:
+        """Of the summary, of the point."""
+        rows = self.view.summary
+        return {str(name): one for name, one in rows[rows["fingerprint"] == self.fingerprint].iloc[0].items()}
+
+    @cached_property
+    def metric(self) -> str:
+        """Of the value that is not good; empty if the summary does not have it."""
+        for name in [name for name, metric in METRICS.items() if metric.unit == self.measured.unit]:
+            column = statistic_column(name, statistic_of(self.row, name) or "p50")
+            if self.row.get(column) == self.measured.value:
+                return name
+        return ""
+
+    @property
+    def rate(self) -> bool:
+        """Whether more is better."""
+        return METRICS[self.metric].better == "higher"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
@@ -82,6 +105,7 @@ class Cause:
         against: Iterable[Evidence] = (),
         *,
         predicted: Value | None = None,
+        without: Value | None = None,
         command: str = "",
         measure: Iterable[Spec] = (),
     ) -> Finding | None:
@@ -90,13 +114,15 @@ class Cause:
         Parameters
         ----------
         predicted : the value that the cause would lead to, in the unit of the measured one.
+        without : the value without the cause, in the same unit.
         command : that decides it, or repairs it.
         measure : points whose measurement decides it.
         """
         clues, counter = tuple(evidence), tuple(against)
         if not clues and not counter:
             return None
-        values: dict[str, Any] = {"name": self.name} | ({"predicted": predicted} if predicted else {})
+        known = {"predicted": predicted, "without": without}
+        values: dict[str, Any] = {"name": self.name} | {name: value for name, value in known.items() if value}
         return Finding(
             code=self.code,
             kind="cause",
@@ -110,16 +136,24 @@ class Cause:
         )
 
 
-def ranked(causes: Iterable[Finding], measured: Value) -> tuple[Finding, ...]:
-    """Return causes with the likeliest first, and those that the data exclude last.
+def ranked(causes: Iterable[Finding], about: Finding) -> tuple[Finding, ...]:
+    """Return causes of a verdict with the likeliest first, and those that the data exclude last.
 
-    One that predicts the measured value goes before one that predicts another or none.
+    The likeliest leaves the smallest factor unexplained: between the value that it predicts and the measured one, or
+    between the value without it and what the verdict compares with. A cause that gives neither value leaves a factor
+    of 2.
     """
+    measured, limit = about.values.get("measured"), about.values.get("limit")
 
     def key(one: Finding) -> tuple[bool, float]:
-        value = one.values.get("predicted")
-        known = isinstance(value, Value) and value.value > 0 and measured.value > 0
-        miss = abs(math.log(value.value / measured.value)) if known and isinstance(value, Value) else math.log(2)
-        return not one.supported, miss
+        left = [_factor(one.values.get("predicted"), measured), _factor(one.values.get("without"), limit)]
+        return not one.supported, min((value for value in left if value is not None), default=math.log(2))
 
     return tuple(sorted(causes, key=key))
+
+
+def _factor(one: object, other: object) -> float | None:
+    """Return the logarithm of the factor between two values; None where one is not known."""
+    if isinstance(one, Value) and isinstance(other, Value) and one.value > 0 and other.value > 0:
+        return abs(math.log(one.value / other.value))
+    return None

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Kind = Literal["switch point", "curvature", "guideline", "warm-up", "drift", "two modes", "noise"]
 _CHANCE = 1e-3  # of a false statement on one point and launch
 _FIRST = 0.05  # of the iterations that a warm-up concerns
-_FEWEST = 200  # iterations
+FEWEST = 200  # iterations of a launch that shows a warm-up, a drift or modes
 _BLOCKS = 10  # of iterations, for a drift
 _PAIRS = np.triu_indices(_BLOCKS, 1)  # of blocks
 _SLOWER = 1.1  # times the rest that the first iterations take at least
@@ -238,11 +238,11 @@ def violations(summary: pd.DataFrame) -> Iterator[Observation]:
 def of_times(times: Times) -> Iterator[_Seen]:
     """Yield what launches of a benchmark show."""
     benchmark = times.batch.kind.spec.benchmark
-    which = np.flatnonzero(times.batch.counts >= _FEWEST)
+    which = np.flatnonzero(times.batch.counts >= FEWEST)
     if not len(which) or benchmark == _NOISE:
         return
     seconds = times.seconds.chosen(which)
-    warm = dict(_warm_up(seconds))
+    warm = dict(warm_up(seconds))
     drift = ((place, numbers) for place, numbers in _drift(seconds) if place not in warm)
     shown: dict[Kind, Iterable[tuple[int, tuple[Any, ...]]]] = {
         "warm-up": warm.items(),
@@ -264,8 +264,12 @@ def _of_noise(launches: Launches) -> Iterator[_Seen]:
             yield from (_Seen(row, "noise", (told,)) for told in noise(own))
 
 
-def _warm_up(seconds: Lists) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The first iterations are slower than the rest: count those above the median of the rest (binomial)."""
+def warm_up(seconds: Lists) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Yield the launches whose first iterations are slower than the rest: place and numbers.
+
+    The numbers are how many are first and how many are the rest, how many of the first lie above the median of the
+    rest (binomial test), and the ratio of the medians.
+    """
     counts = np.maximum(20, (seconds.counts * _FIRST).astype(np.intp))
     ordered = seconds.cut(np.column_stack([counts, _blocks(seconds.counts - counts)])).sorted()
     start = ordered.medians().reshape(len(seconds), -1)[:, 0]
@@ -410,7 +414,7 @@ def detours(one: Samples) -> Detours:
 
 def noise(one: Samples) -> Iterator[Observation]:
     """Yield what interrupts a fixed amount of work: how much, whether it is periodic, and what ran instead."""
-    if one.n < _FEWEST or "gap_ns" not in one.phases:
+    if one.n < FEWEST or "gap_ns" not in one.phases:
         return
     seen = detours(one)
     count, total = int(seen.detour.sum()), float(seen.excess_ns[seen.detour].sum())

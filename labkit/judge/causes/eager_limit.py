@@ -1,0 +1,76 @@
+"""The library sends messages of this size by rendezvous, because they exceed its eager limit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from labkit.judge import protocol
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._other_settings import CLUES, others
+from labkit.judge.causes._sizes import curve
+from labkit.judge.finding import SHARE, SIZE, Count, Evidence, Finding, Value
+from labkit.point.spec import Spec
+from labkit.read.records import rerun
+from labkit.store.samples.facts import LIBRARY
+
+_SETS = re.compile(r"env_\w*(eager|EAGER|RNDV_THRESH|IQUEUE_CELL_SIZE)")
+_NEAR = 4  # times the size behind the jump, up to which the handshake counts
+_RAISED = 4  # times the size to which a command raises the limit
+
+
+def test(case: Case) -> Finding | None:
+    """The time jumps just below the size, or another limit was measured."""
+    if case.about.subject.benchmark.partition(".")[0] not in ("mpi", "verbs", "shmem") or not case.metric:
+        return None
+    other = others(case, lambda column: bool(_SETS.match(column)))
+    clues, without = list(other.evidence), other.without
+    against = list(other.against)
+    sizes, values = curve(case, case.metric)
+    size = int(case.row["message_size_B"])
+    below = int((sizes < size).sum())
+    (found,) = protocol.every([(sizes, sizes / values if case.rate else values)]) if (values > 0).all() else (None,)
+    if found is not None and below >= protocol.SHORTEST:
+        jumps = [one for one in found.breaks if one.abrupt and one.jump > 0 and one.before <= size]
+        if jumps and size <= _NEAR * jumps[-1].before:
+            jump = jumps[-1]
+            before = found.lines[found.breaks.index(jump)]
+            if without is None and (time := before.at(size)) > 0:
+                without = replace(case.measured, value=size / time if case.rate else time, origin="computed")
+            between = {"after": jump.after, "before": jump.before}
+            ends = {name: Value(value=end, unit=SIZE) for name, end in between.items()}
+            clues.append(Evidence(code="jump", values={**ends, "jump": Value(value=jump.jump, unit=SHARE)}))
+        elif not clues and len(sizes) - below >= protocol.SHORTEST:  # a jump just below the last sizes would not show
+            against.append(Evidence(code="none", values={"sizes": Count(below, "smaller size")}))
+    raised = _raised(case.samples.spec, LIBRARY.of(case.samples.meta), size)
+    command = other.command or (rerun.command(raised) if raised and clues else "")
+    measure = [raised] if raised and clues and not other.evidence else []
+    return CAUSE.found(case, clues, against, without=without, command=command, measure=measure)
+
+
+def _raised(spec: Spec, library: str, size: int) -> Spec | None:
+    """Return the point with a higher limit; None where the name of the variable is not known."""
+    if spec.transport in ("rc", "ud"):
+        name = "UCX_RNDV_THRESH"
+    elif library.startswith("Open MPI"):
+        shared = "sm" if library.startswith("Open MPI 5") else "vader"
+        name = f"OMPI_MCA_btl_{'tcp' if spec.transport == 'tcp' else shared}_eager_limit"
+    else:
+        return None
+    return spec.replace(environment=dict(spec.environment) | {name: str(_RAISED * size)})
+
+
+CAUSE = Cause(
+    code="eager-limit",
+    name="eager limit",
+    seen="the time jumps between sizes just below this one, where the library begins to wait for the receiver",
+    excluded="the time does not jump at smaller sizes, or another limit changes nothing",
+    decides="the same point with a higher eager limit",
+    clues={
+        **CLUES,
+        "jump": "the time jumps by {jump} between {after} and {before}",
+        "none": "it jumps at none of {sizes}",
+    },
+    remedy="Raise the library's eager limit above this size.",
+    test=test,
+)

@@ -1,0 +1,39 @@
+"""Too few messages, requests or streams are under way at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._other_settings import CLUES, others
+from labkit.judge.finding import Finding
+
+_OPTIONS = ("window", "depth", "tx_depth", "streams", "threads", "senders", "socket_buffer")
+_COLUMNS = tuple(f"option_{name}" for name in _OPTIONS)
+
+
+def test(case: Case) -> Finding | None:
+    """A larger window, queue depth or number of streams moves more bytes."""
+    if not case.metric or not case.rate:
+        return None
+
+    def larger(row: Mapping[str, Any]) -> bool:
+        pairs = [(row.get(name), case.row.get(name)) for name in _COLUMNS]
+        known = [(one, own) for one, own in pairs if isinstance(one, int | float) and isinstance(own, int | float)]
+        return any(one > own for one, own in known) and not any(one < own for one, own in known)
+
+    other = others(case, lambda column: column in _COLUMNS, larger)
+    return CAUSE.found(case, other.evidence, other.against, without=other.without, command=other.command)
+
+
+CAUSE = Cause(
+    code="few-outstanding",
+    name="too few messages under way",
+    seen="a larger window, queue depth or number of streams moves more bytes",
+    excluded="a larger window, queue depth or number of streams moves no more",
+    decides="the same point with a larger window, queue depth or number of streams",
+    clues=CLUES,
+    remedy="Increase window, depth or streams until the bandwidth no longer grows.",
+    test=test,
+)

@@ -1,0 +1,53 @@
+"""The value is a mean, and few slow iterations make it what it is."""
+
+from __future__ import annotations
+
+import math
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
+from labkit.point.columns import statistic_column
+from labkit.read.records import rerun, statistic_of
+from labkit.store.samples.facts import ITERATIONS
+
+_MEANS = ("mean", "osu_mean")
+_MUCH, _LITTLE = 0.2, 0.01  # parts of a mean
+
+
+def test(case: Case) -> Finding | None:
+    """The slowest iteration alone makes up much of the mean, or nearly nothing of it."""
+    if not case.metric or case.rate or statistic_of(case.row, case.metric) not in _MEANS:
+        return None
+    longest, count = float(case.row.get(statistic_column(case.metric, "max"), math.nan)), case.measured.n
+    count = count // max(1, case.measured.launches) or ITERATIONS.of(case.samples.meta)  # in a launch
+    if math.isnan(longest) or count < 2:
+        return None
+    share = longest / (count * case.measured.value)
+    values: dict[str, Value | Count | str] = {
+        "share": Value(value=share, unit=SHARE),
+        "count": Count(count, "iteration"),
+    }
+    if share < _LITTLE:
+        return CAUSE.found(case, against=[Evidence(code="little", values=values)])
+    if share < _MUCH or share > 1:
+        return None
+    rest = (count * case.measured.value - longest) / (count - 1)
+    without = Value(value=rest, unit=case.measured.unit, origin="computed", of="mean of the other iterations")
+    clues = [Evidence(code="much", values={**values, "rest": without})]
+    command = "" if rerun.imported(case.samples.spec) else rerun.command(case.samples.spec)
+    return CAUSE.found(case, clues, without=without, command=command)
+
+
+CAUSE = Cause(
+    code="mean-of-outliers",
+    name="a mean with outliers",
+    seen="the value is a mean, and its slowest iteration makes up much of it",
+    excluded="the slowest iteration makes up nearly nothing of the mean",
+    decides="a measurement that keeps each iteration, and its median",
+    clues={
+        "much": "the slowest of {count} makes up {share} of the mean; the others take {rest} on average",
+        "little": "the slowest of {count} makes up {share} of the mean",
+    },
+    remedy="Compare medians: measure with timing=each, or with a tool that reports percentiles.",
+    test=test,
+)

@@ -1,0 +1,83 @@
+"""One window per round trip: what is under way at once does not fill the path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from labkit import benchmarks
+from labkit.judge.cause import Case, Cause
+from labkit.judge.finding import SIZE, Evidence, Finding, Value
+from labkit.models.limits import METRICS_OF_LATENCY
+from labkit.point.columns import METRICS
+from labkit.point.spec import Spec
+from labkit.read.records import has, rerun, sound, statistic_of
+
+_NEAR = 1.25  # times the measured bandwidth that a window in each round trip gives at most, if it is the cause
+_LARGER = 4  # times the window that decides
+_INSIDE = ("shared-memory", "loopback")
+_WINDOWS = ("window", "tx_depth", "depth")
+
+
+def test(case: Case) -> Finding | None:
+    """The bandwidth is that of a window in each round trip."""
+    spec = case.samples.spec
+    if case.about.code != "bandwidth-of-path" or case.metric != "bandwidth_MBps":
+        return None
+    option, under_way = _under_way(spec)
+    trips = sorted(_round_trips(case), key=lambda one: one.value)
+    if not option or not trips:
+        return None
+    allowed = under_way / trips[0].value  # B/µs are MB/s
+    values = {"window": Value(value=under_way, unit=SIZE), "trip": trips[0]}
+    predicted = Value(value=allowed, unit=case.measured.unit, origin="computed", of="a window in each round trip")
+    ratio = allowed / case.measured.value
+    if ratio > _NEAR:
+        return CAUSE.found(case, against=[Evidence(code="more", values={**values, "allowed": predicted})])
+    if ratio < 1 / _NEAR:  # the round trip was not that of this path
+        return None
+    larger = spec.replace(options={**spec.values, option: _LARGER * int(spec.values[option])})
+    clues = [Evidence(code="equal", values={**values, "allowed": predicted})]
+    return CAUSE.found(case, clues, predicted=predicted, command=rerun.command(larger), measure=[larger])
+
+
+def _under_way(spec: Spec) -> tuple[str, int]:
+    """Return the option that decides how many bytes are under way at once, and these; empty where none does."""
+    if buffer := int(spec.values.get("socket_buffer") or 0):
+        return "socket_buffer", buffer * int(spec.values.get("streams") or 1)
+    option = next((name for name in _WINDOWS if spec.values.get(name)), "")
+    return option, int(spec.values[option]) * spec.size if option else 0
+
+
+def _round_trips(case: Case) -> Iterator[Value]:
+    """Yield the round trips of small messages of the family on the same path, µs."""
+    summary, own = case.view.summary, case.row
+    inside = [note.code for note in own["badges"] if note.code in _INSIDE]
+    mpi = benchmarks.get(case.about.subject.benchmark).mpi
+    for name in dict.fromkeys(summary["benchmark"]):
+        known = benchmarks.look_up(name)
+        rows = summary[summary["benchmark"] == name]
+        metric = next((one for one in METRICS_OF_LATENCY if has(rows, one)), "")
+        if known is None or not known.crossings or not metric or str(name).split(".")[0] != case.samples.spec.family:
+            continue
+        turns = 2 if known.crossings == 1 and metric == "latency_us" else 1
+        for row in sound(rows, metric).to_dict("records"):
+            same = all(row[one] == own[one] for one in ("host", "testbed", *(["library"] if mpi else [])))
+            statistic = statistic_of(row, metric)
+            if same and statistic and inside == [note.code for note in row["badges"] if note.code in _INSIDE]:
+                value = case.view.value(row, metric, statistic)
+                yield Value(value=turns * value.value, unit=METRICS[metric].unit, of="round trip", origin=value.origin)
+
+
+CAUSE = Cause(
+    code="window-of-round-trip",
+    name="one window in each round trip",
+    seen="the bandwidth equals the bytes of a window over the round-trip time",
+    excluded="a window in each round trip allows much more",
+    decides="the same point with a larger window",
+    clues={
+        "equal": "{window} in each round trip of {trip} are {allowed:3}",
+        "more": "{window} in each round trip of {trip} would be {allowed:3}",
+    },
+    remedy="Increase the window, or the socket buffers, to the rate of the link times the round-trip time.",
+    test=test,
+)
