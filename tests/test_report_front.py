@@ -7,6 +7,7 @@ import math
 import re
 import tempfile
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from labkit.report import (
     findings,
     front,
     markdown,
+    methods,
     notebook,
     options,
     prune,
@@ -40,7 +42,7 @@ from labkit.report import (
     topics,
     variables,
 )
-from labkit.report.blocks import conclusion, overview
+from labkit.report.blocks import conclusion, overview, threats
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
 from labkit.report.markdown import needing
@@ -486,6 +488,39 @@ def test_the_abstract_names_machine_question_certainty_and_caveats(tmp_path: Pat
         "**other tasks took processor time in 75 % of launches, so times are too long",
     ):
         assert words in text
+
+
+def spread(apart_s: int) -> list[Samples]:
+    """Six launches of a point at two sizes, so many seconds apart."""
+    begin = datetime(2026, 11, 20, tzinfo=UTC)
+    starts = [(begin + timedelta(seconds=apart_s * n)).isoformat() for n in range(6)]
+    return [point(size, "tcp", n, 4000 + size, start=starts[n]) for size in (8, 64) for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("apart_s", "basis", "brackets", "doubted"),
+    [
+        (
+            8,
+            "6 launches within 40 s",
+            "the median over launches",
+            "2 points of 2 with an interval of dependent launches",
+        ),
+        (1440, "6 launches in 6 sessions over 2 h", "the median over launches, or over 6 sessions and more", ""),
+    ],
+)
+def test_a_report_states_what_its_numbers_rest_on(
+    apart_s: int, basis: str, brackets: str, doubted: str, tmp_path: Path
+) -> None:
+    read = source(spread(apart_s), tmp_path)
+    content = Content([read], {})
+    assert f"The values rest on {basis}." in summary.key_table(content)
+    assert f"Points had 6 launches each ({basis})" in methods.effort(content)
+    assert {number.basis for number in variables.key_numbers(read)} == {basis}
+    assert f"Brackets are 95 % intervals of {brackets}" in abstract.abstract(content).replace("\xa0", " ")
+    (member,) = campaigns.members(read)
+    assert threats._one_moment(member) == doubted
+    assert f"against message size, {basis}" in front._caption([(read.summary.assign(not_drawn=""), "latency_us")])
 
 
 def test_experiments_stand_beside_the_values_of_their_papers(tmp_path: Path) -> None:

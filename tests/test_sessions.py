@@ -13,19 +13,20 @@ import pytest
 
 from labkit import stats, suites
 from labkit.apps import show
-from labkit.apps.cli import main
+from labkit.apps.cli import console, main
 from labkit.apps.explorer import values
 from labkit.apps.explorer.view import View
 from labkit.apps.show.results import result_table
 from labkit.errors import SpecError
 from labkit.point.spec import Effort, Spec
 from labkit.read import columnar, records
-from labkit.run import measuring
+from labkit.run import measuring, progress
 from labkit.run import sessions as schedule
 from labkit.stats import sessions
 from labkit.store import events
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
+from labkit.suites import following
 
 from . import made
 
@@ -412,3 +413,25 @@ def test_a_suite_refuses_more_sessions_than_launches(tmp_path: Path, capsys: pyt
     assert "--sessions 9, but launches=3, and each session needs a launch." in capsys.readouterr().err
     assert main(["plan", str(path), "--sessions", "3", "--spread", "1h"]) == 0
     assert "3 sessions, 30 min from one to the next." in capsys.readouterr().out
+
+
+def test_whoever_follows_sees_when_the_next_session_starts(
+    clock: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On standard error, also in a file, and in the campaign for other processes."""
+    campaign = Campaign(tmp_path)
+    with console.Bar() as bar:
+        counter = progress.Counter(4, progress.published(campaign, bar))
+        begin = schedule.Sessions(campaign, Effort(launches=4, sessions=2, spread="2h"), counter.note).enter
+        begin(0)
+        begin(1)
+    assert "labkit: 0 of 4, session 2 of 2 starts at " in capsys.readouterr().err
+    state = measuring.Progress.at(campaign)
+    assert state is not None
+    assert state.label.startswith("session 2 of 2 starts at ")
+    assert state.waits == 7200
+    assert [text for text in following.news(campaign) if isinstance(text, str)] == [
+        "session 1 of 2 begins",
+        state.label,
+        "session 2 of 2 begins",
+    ]

@@ -177,7 +177,9 @@ def _sure(members: Sequence[Member], found: Sequence[Finding]) -> str:
     few += ["some values reported by a tool"] if 0 in samples else []
     rest = f" ({', '.join(few)})" if few else ""
     if enough == len(launches):
-        return f"Brackets are {level} intervals of the median over launches{rest}."
+        several = any((member.summary["sessions"] >= stats.LAUNCHES).any() for member in members)
+        over = f"launches, or over {stats.LAUNCHES} sessions and more" if several else "launches"
+        return f"Brackets are {level} intervals of the median over {over}{rest}."
     text = (
         f"Brackets are ranges of launches{rest}"
         if not enough

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from labkit import stats
 from labkit.point.notes import joined
 from labkit.point.units import format_share, plural
+from labkit.read.records.aggregate import AT_ONCE, RESEMBLING
 from labkit.report import caveats, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
@@ -53,6 +54,13 @@ def _few(member: Member) -> str:
     return f"{plural(count, 'point')} of {len(member.summary)} with 2 to {stats.LAUNCHES - 1} launches" if count else ""
 
 
+def _one_moment(member: Member) -> str:
+    doubted = {AT_ONCE.code, RESEMBLING.code}
+    cells = member.summary["warnings"] if len(member.summary) else []
+    count = sum(any(note.code in doubted for note in notes) for notes in cells)
+    return f"{plural(count, 'point')} of {len(member.summary)} with an interval of dependent launches" if count else ""
+
+
 def _one_host(member: Member) -> str:
     hosts = {str(one) for one in member.records["host"]} if len(member.records) else set()
     return f"one host, {next(iter(hosts))}" if len(hosts) == 1 else ""
@@ -93,6 +101,7 @@ THREATS = (
     Threat("internal", _marked("processor frequency"), "A change of the frequency may have caused a difference."),
     Threat("conclusion", _single, "Differences between single launches may be chance."),
     Threat("conclusion", _few, "A range has no level of confidence, so overlap proves nothing."),
+    Threat("conclusion", _one_moment, "The interval describes one moment of the machine and is too narrow for others."),
     Threat("conclusion", _marked("time cap"), "Intervals inside launches are wider than requested."),
     Threat("conclusion", _marked("few iterations"), "High percentiles are unreliable."),
     Threat("external", _one_host, "Other machines, and pairs of machines, may behave otherwise."),
