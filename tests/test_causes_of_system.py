@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.judge import causes
 from labkit.judge.cause import Case
-from labkit.judge.finding import Finding, Subject, Value
+from labkit.judge.finding import Count, Finding, Subject, Value
 from labkit.judge.sentences import sentence
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
@@ -72,7 +74,11 @@ def _verdict(view: View, one: Samples, rule: str, path: str, limit: float) -> Fi
     unit = "MB/s" if metric == "bandwidth_MBps" else "µs"
     value, low, high = (float(row[f"{metric}_{end}"]) for end in ("p50", "low", "high"))
     measured = Value(value=value, unit=unit, low=low, high=high, launches=int(row["launches"]))
-    values = {"measured": measured, "limit": Value(value=limit, unit=unit), "path": path}
+    values: dict[str, Value | Count | str] = {
+        "measured": measured,
+        "limit": Value(value=limit, unit=unit),
+        "path": path,
+    }
     subject = Subject(benchmark=one.spec.benchmark, points=(name,))
     return Finding(code=rule, kind="verdict", level="bad", subject=subject, values=values)
 
@@ -125,13 +131,14 @@ def test_a_disturbance_is_not_named_where_another_benchmark_has_the_same_value(
 
 @pytest.mark.parametrize("host", [{"virtualisation": "kvm"}, {"governor": "powersave"}, {"smt": True}])
 def test_a_condition_that_holds_for_every_point_explains_nothing_by_itself(host: dict[str, Any]) -> None:
-    free = {"rank_affinity": [[*range(8)]] * 2}
+    free: dict[str, Any] = {"rank_affinity": [[*range(8)]] * 2}
     for code in HOLDS_ALWAYS:
         assert judged(code, launches(MPI, EVEN, host, **free)) is None
 
 
 def test_unbound_ranks_are_found_by_a_binding_that_is_faster_and_excluded_by_one_that_is_not() -> None:
-    free, bound = {"rank_affinity": [[0, 1, 2, 3]] * 2}, {"rank_affinity": [[0], [1]]}
+    free: dict[str, Any] = {"rank_affinity": [[0, 1, 2, 3]] * 2}
+    bound: dict[str, Any] = {"rank_affinity": [[0], [1]]}
     loose, core = MPI.replace(bind="none"), MPI.replace(bind="core")
     found = judged("unbound-ranks", launches(loose, EVEN, **free), launches(core, [900.0] * 6, **bound))
     assert found is not None
@@ -217,3 +224,228 @@ def _with_costs(code: str, point: list[Samples], costs: list[Samples]) -> Findin
     assert found is not None
     assert sentence(found)
     return found
+
+
+# ---- links and adapters ----------------------------------------------------------------------------------------------
+
+SLOT = {"pcie_speed": "8.0 GT/s PCIe", "pcie_max_speed": "16.0 GT/s PCIe", "pcie_width": 8, "pcie_max_width": 16}
+
+
+def adapter(**facts: Any) -> dict[str, Any]:
+    """A host whose only adapter has some facts."""
+    return {"nics": [{"name": "eth0", "speed_Mbps": 100_000, "mtu": 9000, "state": "up", **facts}]}
+
+
+def test_a_slot_with_fewer_lanes_explains_what_it_carries() -> None:
+    spec = MPI.replace(device="eth0")
+    found = judged("degraded-slot", launches(spec, [6000.0] * 6, adapter(**SLOT)), limit=12_000)
+    assert found is not None
+    assert found.supported
+    assert "generation 3 and 8 lanes, but it can generation 4 and 16 lanes" in sentence(found)
+    predicted = found.values["predicted"]
+    assert isinstance(predicted, Value)
+    assert predicted.value == pytest.approx(7200, rel=0.01)
+    assert excluded(judged("degraded-slot", launches(spec, EVEN, adapter(**SLOT))))
+    whole = SLOT | {"pcie_speed": "16.0 GT/s PCIe", "pcie_width": 16}
+    assert judged("degraded-slot", launches(spec, EVEN, adapter(**whole))) is None
+
+
+def test_an_interface_with_a_smaller_mtu_than_stated() -> None:
+    spec, small = MPI.replace(device="eth0"), adapter(mtu=576, speed_Mbps=1000)
+    found = judged("small-packets", launches(spec, [110.0] * 6, small), limit=118.7, stated=Stated(mtu=1500))
+    assert found is not None
+    assert found.supported
+    assert "the MTU of eth0 is 576 B, not 1500 B as stated" in sentence(found)
+    predicted = found.values["predicted"]
+    assert isinstance(predicted, Value)
+    assert predicted.value == pytest.approx(118.7 * (524 / 614) / (1448 / 1538), rel=0.001)
+    slow = judged("small-packets", launches(spec, [40.0] * 6, small), limit=118.7, stated=Stated(mtu=1500))
+    assert excluded(slow), "headers do not explain two thirds"
+    usual = adapter(mtu=1500, speed_Mbps=1000)
+    assert judged("small-packets", launches(spec, [40.0] * 6, usual), stated=Stated(mtu=1500)) is None
+
+
+def test_small_packets_on_a_fast_link() -> None:
+    spec = MPI.replace(device="eth0")
+    found = judged("small-packets", launches(spec, EVEN, adapter(mtu=1500)))
+    assert found is not None
+    assert "9000 B carry 5.2 % more payload" in sentence(found)
+    assert found.command.startswith("ip link set dev eth0 mtu 9000")
+    assert judged("small-packets", launches(spec, EVEN, adapter())) is None
+    verbs = Spec(benchmark="verbs.write_bandwidth", size=1 << 20)
+    assert supported(judged("small-packets", launches(verbs, EVEN, active_mtu=1024)))
+    assert judged("small-packets", launches(verbs, EVEN, active_mtu=4096)) is None
+
+
+def test_a_device_that_shows_function_is_the_cause_itself() -> None:
+    assert supported(judged("emulated-device", launches(MPI, EVEN, **marks("functional"))))
+    assert judged("emulated-device", launches(MPI, EVEN)) is None
+
+
+def test_bytes_on_another_path_than_asked_for() -> None:
+    found = judged("wrong-path", launches(MPI, EVEN, **marks("path-mismatch")))
+    assert found is not None
+    assert found.supported
+    assert found.command == "labkit doctor"
+    assert judged("wrong-path", launches(MPI, EVEN)) is None
+
+
+def test_two_copies_are_near_what_they_predict() -> None:
+    near: dict[str, Any] = {"rank_hosts": ["a", "a"], **marks("shared-memory")}
+    spec = MPI.replace(transport="shm", hosts=("a",))
+    micro = made.samples(
+        Spec(benchmark="micro.memory_copy", size=1 << 20), host=HOST, meta={"fingerprint": "m"},
+        reported=made.values("bandwidth_MBps", p50=1200.0),
+    )  # fmt: skip
+    found = _with_costs("two-copies", launches(spec, EVEN, {"ptrace_scope": 1}, **near), [micro])
+    assert found.supported
+    assert "one copy reaches 1,200 MB/s, two copies 600 MB/s; ptrace_scope=1 forbids" in sentence(found)
+    assert _with_costs("two-copies", launches(spec, [200.0] * 6, **near), [micro]).against
+    assert _with_costs("two-copies", launches(spec, [1100.0] * 6, **near), [micro]).against
+    assert judged("two-copies", launches(spec, EVEN, **near), path="shared memory") is None, "no copy was measured"
+
+
+# ---- the path --------------------------------------------------------------------------------------------------------
+
+EMULATED = MPI.replace(testbed="virtual-cluster:4", hosts=())
+FACTS = {"nodes": 4, "per_leaf": 4, "rate_bps": 200e6}
+
+
+def rank_times(spec: Spec, seconds: Sequence[float], **meta: Any) -> list[Samples]:
+    """A launch with times, s."""
+    facts = {"fingerprint": repr(spec), "rank_hosts": ["a", "b"], **meta}
+    return [made.samples(spec, np.array(seconds) * 1e9, host=HOST, meta=facts)]
+
+
+def test_lost_packets_are_counted_stated_or_waited_for() -> None:
+    counters = {"rxe0.sent_pkts": 1000, "rxe0.completer_retry_err": 7}
+    found = judged("packet-loss", launches(MPI, EVEN, evidence=counters))
+    assert found is not None
+    assert "adapters counted 7 retransmissions after a timeout" in sentence(found)
+    assert excluded(judged("packet-loss", launches(MPI, EVEN, evidence=counters | {"rxe0.completer_retry_err": 0})))
+    assert judged("packet-loss", launches(MPI, EVEN)) is None
+    loss = judged("packet-loss", launches(EMULATED, EVEN, testbed={**FACTS, "loss_percent": 0.1, "delay": "1ms"}))
+    assert loss is not None
+    predicted = loss.values["predicted"]
+    assert isinstance(predicted, Value)
+    assert predicted.value == pytest.approx(1448 / 2e-3 * (1.5 / 1e-3) ** 0.5 / 1e6)
+    steady = [100e-6] * 200
+    waited = judged("packet-loss", rank_times(LATENCY, [*steady, 0.41]), rule="latency-of-path")
+    assert waited is not None
+    assert "the longest iteration took 205 ms" in sentence(waited)
+    assert judged("packet-loss", rank_times(LATENCY, [*steady, 0.01]), rule="latency-of-path") is None
+
+
+LATENCY = Spec(benchmark="mpi.latency", size=8, transport="tcp", hosts=("a", "b"))
+ROUND_TRIP = Spec(benchmark="sockets.tcp_rr", size=8, hosts=("a", "b"))
+
+
+def delayed(more: Mapping[int, float], spec: Spec = LATENCY, metric: str = "latency_us") -> list[list[Samples]]:
+    """Points of sizes that take some µs more than 10 µs and their bytes at 1 Gbit/s."""
+    points = []
+    for size, excess in more.items():
+        own = spec.replace(size=size)
+        points.append(
+            [
+                made.samples(
+                    own, launch=launch, host={**HOST, "nics": []}, reported=made.values(metric, p50=10 + excess),
+                    meta={"fingerprint": repr(own), "rank_hosts": ["a", "b"]},
+                )
+                for launch in range(6)
+            ]
+        )  # fmt: skip
+    return points
+
+
+def test_a_longer_path_takes_the_same_time_more_at_all_sizes() -> None:
+    constant = delayed({8: 1000, 64: 1001, 512: 1003, 1024: 1004})
+    found = judged("path-delay", *constant, rule="latency-of-path", limit=10)
+    assert found is not None
+    assert found.supported
+    assert "4 sizes take 1,002 µs more for each crossing" in sentence(found)
+    growing = delayed({8: 200, 64: 300, 512: 500, 1024: 900})
+    assert excluded(judged("path-delay", *growing, rule="latency-of-path", limit=10))
+    assert judged("path-delay", *delayed({8: 20, 64: 20, 512: 20}), rule="latency-of-path", limit=10) is None
+
+
+def test_a_longer_path_delays_both_directions_of_every_benchmark() -> None:
+    (one,) = delayed({8: 1000})
+    (same,) = delayed({8: 2000}, ROUND_TRIP, "round_trip_us")
+    (fast,) = delayed({8: 20}, ROUND_TRIP, "round_trip_us")
+    found = judged("path-delay", one, same, rule="latency-of-path", limit=10)
+    assert found is not None
+    assert found.supported
+    predicted = found.values["predicted"]
+    assert isinstance(predicted, Value)
+    assert predicted.value == pytest.approx(1010, rel=0.01)
+    assert excluded(judged("path-delay", one, fast, rule="latency-of-path", limit=10))
+
+
+def test_a_slow_link_of_the_testbed_explains_its_own_rate() -> None:
+    slow = {**FACTS, "slow_bps": {"vc1": 20e6}}
+    meta: dict[str, Any] = {"rank_hosts": ["vc0", "vc1"], "testbed": slow}
+    where: dict[str, Any] = {"path": "the emulated link", "limit": 24.0}
+    found = judged("slow-part", launches(EMULATED, [2.3] * 6, **meta), **where)
+    assert found is not None
+    assert found.supported
+    assert sentence(found) == "a slow host, link or uplink (the link of vc1 has 10 % of the rate of the others)"
+    assert excluded(judged("slow-part", launches(EMULATED, [1.0] * 6, **meta), **where))
+    assert excluded(judged("slow-part", launches(EMULATED, [12.0] * 6, **meta), **where))
+    elsewhere = launches(EMULATED, [2.3] * 6, rank_hosts=["vc0", "vc2"], testbed=slow)
+    assert judged("slow-part", elsewhere, **where) is None
+    tree = {**FACTS, "per_leaf": 2, "uplink_bps": 50e6}
+    across = launches(EMULATED, [5.5] * 6, rank_hosts=["vc0", "vc2"], testbed=tree)
+    assert supported(judged("slow-part", across, **where))
+    within = launches(EMULATED, [5.5] * 6, rank_hosts=["vc0", "vc1"], testbed=tree)
+    assert judged("slow-part", within, **where) is None
+
+
+def test_a_host_that_all_pairs_found_slow() -> None:
+    pairs = Spec(benchmark="mpi.all_pairs", size=8, ranks=12, hosts=())
+    hosts = [f"n{rank:02}" for rank in range(12)]
+    generator = np.random.default_rng(1)
+    met = partners(12)
+    rounds = met[np.arange(len(met) * 40) % len(met)].T  # (ranks, iterations)
+    slow = (rounds == 5) | (np.arange(12)[:, None] == 5)
+    times = 10_000 * (1 + 0.01 * generator.random(rounds.shape)) * np.where(slow, 2.0, 1.0)
+    found = [made.samples(pairs, times, meta={"fingerprint": "p", "rank_hosts": hosts})]
+
+    def of(one: str, other: str) -> Finding | None:
+        read = columnar.of_samples([*launches(MPI, EVEN, rank_hosts=[one, other]), *found])
+        view = View("c", read.records, records.summary(read.records), read)
+        point = launches(MPI, EVEN, rank_hosts=[one, other])
+        about = _verdict(view, point[0], "bandwidth-of-path", "interface eth0", 1000)
+        said = causes.every()["slow-part"].test(Case(about=about, view=view, samples=point[0]))
+        assert said is None or sentence(said)
+        return said
+
+    named = of("n03", "n05")
+    assert named is not None
+    assert named.supported
+    assert "the card or cable of n05" in sentence(named)
+    assert excluded(of("n03", "n04"))
+    assert of("n03", "elsewhere") is None
+
+
+def test_another_job_makes_launches_differ() -> None:
+    assert supported(judged("contention", launches(MPI, WIDE)))
+    assert supported(judged("contention", launches(MPI, EVEN, evidence={"mlx5_0.port_xmit_wait": 40})))
+    assert judged("contention", launches(MPI, EVEN)) is None
+    near: dict[str, Any] = {"rank_hosts": ["a", "a"], **marks("shared-memory")}
+    assert judged("contention", launches(MPI, WIDE, **near)) is None, "no link is shared inside a host"
+    assert judged("contention", launches(EMULATED, WIDE)) is None, "an emulated link has no other job"
+
+
+def test_settings_of_a_host_are_named_where_times_scatter() -> None:
+    host = {"numa_balancing": True}
+    found = judged("host-settings", launches(MPI, WIDE, host))
+    assert found is not None
+    assert found.supported
+    assert found.command == "sudo sysctl kernel.numa_balancing=0"
+    assert judged("host-settings", launches(MPI, EVEN, host)) is None
+    assert judged("host-settings", launches(MPI, WIDE)) is None
+
+
+def test_the_page_on_statistics_lists_every_cause() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
+    assert causes.described() in page, "docs/statistics.md: paste what labkit.judge.causes.described() returns"

@@ -254,8 +254,9 @@ def _explained(view: View, found: Sequence[Finding]) -> Iterator[Finding]:
 
 
 def _asks(one: Finding) -> bool:
-    """Whether a finding asks for a cause: a verdict that is not good, and no defect of the bound."""
-    return one.kind == "verdict" and one.level in _ASKING and one.form != "defect" and bool(one.subject.points)
+    """Whether a finding asks for a cause: a verdict that is not good, or of an emulated device; no defect of the bound."""
+    poor = one.level in _ASKING and one.form != "defect"
+    return one.kind == "verdict" and (poor or one.form == "functional") and bool(one.subject.points)
 
 
 def _causes(case: Case) -> tuple[Finding, ...]:

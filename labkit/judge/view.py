@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from labkit.judge import plausibility
+from labkit.judge import all_pairs, plausibility
 from labkit.judge.finding import Subject, Value
+from labkit.judge.pair_causes import Part
 from labkit.judge.plausibility import Oddity
 from labkit.judge.plausibility.view import Columns, Row
 from labkit.models.bounds import Stated, quantity
@@ -23,7 +24,7 @@ from labkit.read.records import aggregate
 from labkit.read.records.factors import differing, named, text
 from labkit.stats.modes import Modes
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import BROUGHT
+from labkit.store.samples.facts import BROUGHT, RANK_HOSTS
 
 if TYPE_CHECKING:
     from labkit.read.columnar import Launches
@@ -87,6 +88,15 @@ class View:
         return plausibility.check(
             plausibility.View(self.records, self.summary, self.factors, self.launches, self.modes)
         )
+
+    @cached_property
+    def slow_pairs(self) -> tuple[list[str], list[Part], NDArray[np.bool_]] | None:
+        """Host of each rank, slow parts, and slow pairs of ranks in a launch of mpi.all_pairs; None without one."""
+        rows = np.flatnonzero(self.records["benchmark"] == all_pairs.BENCHMARK)[:1].tolist()
+        for one in self.launches.samples(rows).values() if self.launches is not None else ():
+            if one.n and len(one.time_ns) == one.spec.ranks and RANK_HOSTS.of(one.meta):
+                return all_pairs.hosts_of(one), *all_pairs.judged_once(one)
+        return None
 
     @cached_property
     def factors(self) -> dict[str, list[str]]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._beside import changed, value_in
-from labkit.judge.causes._places import nodes, ranks_of_first_host
+from labkit.judge.causes._places import adapters, nodes, ranks_of_first_host
 from labkit.judge.finding import Evidence, Finding
-from labkit.models import bounds
 from labkit.read.records import rerun
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import DEVICE
 
 
 def test(case: Case) -> Finding | None:
@@ -41,12 +39,9 @@ def _apart(known: dict[int, int]) -> list[Evidence]:
 
 def _adapter(samples: Samples, known: dict[int, int]) -> list[Evidence]:
     """Return that the adapter which carried the bytes is on another node than rank 0."""
-    if bounds.inside(samples) or 0 not in known:
-        return []
-    used = {bounds.carrier(samples), DEVICE.of(samples.meta), samples.spec.device.partition(":")[0]} - {""}
-    for one in (*(samples.host.get("nics") or ()), *(samples.host.get("rdma_devices") or ())):
+    for one in adapters(samples) if 0 in known else ():
         node = one.get("numa_node", -1)
-        if one["name"] in used and node >= 0 and node != known[0]:
+        if node >= 0 and node != known[0]:
             values = {"adapter": str(one["name"]), "second": str(node), "node": str(known[0])}
             return [Evidence(code="adapter", values=values)]
     return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._launches import marked
 from labkit.judge.finding import Evidence, Finding, Value
 from labkit.models import bounds
 from labkit.point.spec import Spec
@@ -26,12 +27,13 @@ def test(case: Case) -> Finding | None:
     rate = nics.get(used, {}).get("speed_Mbps") or 0
     others = [one for name, one in nics.items() if name not in (used, spec.device) and one.get("state") != "down"]
     faster = [one for one in others if rate and (one.get("speed_Mbps") or 0) > rate]
+    mismatch = marked(case, "path-mismatch")
     if not faster:
-        return None
+        return CAUSE.found(case, mismatch, command="labkit doctor")
     best = max(faster, key=lambda one: one["speed_Mbps"])
     values = {"used": used, "faster": str(best["name"]), "rate": f"{format_number(best['speed_Mbps'])} Mbit/s"}
     over = rerun.command(_over(spec, str(best["name"])))
-    return CAUSE.found(case, [Evidence(code="interface", values=values)], command=over)
+    return CAUSE.found(case, [*mismatch, Evidence(code="interface", values=values)], command=over)
 
 
 def _over(spec: Spec, device: str) -> Spec:
@@ -46,6 +48,7 @@ CAUSE = Cause(
     excluded="the bytes took the fastest path that the host has",
     decides="the same point over the other path",
     clues={
+        "marked": "in {marked} of {launches} the bytes did not take the path that was asked for",
         "asked": "transport={transport} was asked for",
         "chosen": "the library chose the loopback interface",
         "against": "shared memory was asked for, but the loopback interface carried as many bytes",

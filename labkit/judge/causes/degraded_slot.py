@@ -1,0 +1,57 @@
+"""An adapter whose PCI Express link is slower than the adapter can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._places import adapters
+from labkit.judge.causes._predicted import MISSED, missed, of_bandwidth
+from labkit.judge.finding import Evidence, Finding
+from labkit.models import bounds, links
+
+_COMMAND = "sudo lspci -vv | grep -E 'LnkCap|LnkSta'   # then reseat the adapter, or use another slot"
+
+
+def test(case: Case) -> Finding | None:
+    """The adapter that carried the bytes runs with fewer lanes or slower than it can."""
+    for adapter in adapters(case.samples):
+        now, best = _link(adapter, ""), _link(adapter, "max_")
+        if now is None or best is None or now == best:
+            continue
+        values = {
+            "adapter": str(adapter["name"]), "generation": str(now[0]), "lanes": str(now[1]),
+            "best": str(best[0]), "most": str(best[1]),
+        }  # fmt: skip
+        clues = [Evidence(code="degraded", values=values)]
+        if case.about.code != "bandwidth-of-path":
+            return CAUSE.found(case, clues, command=_COMMAND)
+        rate, efficiency = links.pcie(*now)
+        directions = bounds.directions_of(case.samples.spec.benchmark)
+        predicted = of_bandwidth(max(1, directions) * rate / 8 * efficiency.share)
+        return CAUSE.found(case, clues, missed(case, predicted), predicted=predicted, command=_COMMAND)
+    return None
+
+
+def _link(adapter: Mapping[str, Any], end: str) -> tuple[int, int] | None:
+    """Return generation and lanes of an adapter's link; None where they are not known."""
+    generation = links.pcie_generation(str(adapter.get(f"pcie_{end}speed") or ""))
+    width = adapter.get(f"pcie_{end}width")
+    return (generation, width) if generation and isinstance(width, int) and width > 0 else None
+
+
+CAUSE = Cause(
+    code="degraded-slot",
+    name="degraded PCI Express link",
+    seen="the adapter runs with fewer lanes, or of an older generation, than it can",
+    excluded="the link of the adapter, as it is, carries far more",
+    decides="LnkCap and LnkSta of lspci -vv, and the same point in another slot",
+    clues={
+        "degraded": "{adapter} runs with generation {generation} and {lanes} lanes, but it can generation {best} and "
+        "{most} lanes",
+        **MISSED,
+    },
+    remedy="Reseat the adapter, or use another slot.",
+    test=test,
+)

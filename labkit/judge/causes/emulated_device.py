@@ -1,0 +1,24 @@
+"""A device that software emulates."""
+
+from __future__ import annotations
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._launches import marked
+from labkit.judge.finding import Finding
+
+
+def test(case: Case) -> Finding | None:
+    """Badges of the point say that its device shows function, not performance: then its value is that of the device."""
+    return CAUSE.found(case, marked(case, "functional", "gpu-stand-in"), predicted=case.measured)
+
+
+CAUSE = Cause(
+    code="emulated-device",
+    name="emulated device",
+    seen="launches over a device that software emulates",
+    excluded="the device is hardware",
+    decides="the same point with an adapter, or a GPU",
+    clues={"marked": "{marked} of {launches} used a device that shows function, not performance"},
+    remedy="Measure with an adapter, or a GPU: an emulated device shows function, not performance.",
+    test=test,
+)

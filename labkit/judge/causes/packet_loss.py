@@ -1,0 +1,93 @@
+"""Packets that are lost and sent again."""
+
+from __future__ import annotations
+
+import math
+
+from labkit import benchmarks
+from labkit.judge import evidence
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._launches import ends_s
+from labkit.judge.causes._predicted import of_bandwidth
+from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
+from labkit.models import bounds
+from labkit.point.units import format_number, parse_duration
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import TESTBED
+
+_AGAIN_S = 0.2  # after which Linux sends a lost segment of TCP again, at the soonest (RFC 6298; TCP_RTO_MIN)
+_USUAL_S = 0.02  # a median of so much at most was not delayed by that
+_SEGMENT = 1448  # B of payload in a packet of 1500 B
+
+
+def test(case: Case) -> Finding | None:
+    """Adapters counted retransmissions, the testbed loses packets, or an iteration took as long as TCP waits."""
+    samples = case.samples
+    if bounds.inside(samples):
+        return None
+    counted = {name: evidence.total(samples, name) for name in evidence.AGAIN}
+    known = {name: count for name, count in counted.items() if count is not None}
+    clues = []
+    if most := max(known.values(), default=0):
+        name = next(name for name in known if known[name] == most)
+        clues.append(Evidence(code="again", values={"count": str(most), "what": evidence.AGAIN[name]}))
+    share = _stated(samples)
+    if share:
+        clues.append(Evidence(code="stated", values={"share": Value(value=share, unit=SHARE)}))
+    clues += _waited(case)
+    packets = evidence.total(samples, "sent_pkts") or 0
+    none = [Evidence(code="none", values={"packets": Count(packets, "packet")})] if packets and not any(clues) else []
+    return CAUSE.found(case, clues, none, predicted=_predicted(case, share))
+
+
+def _stated(samples: Samples) -> float:
+    """Return the part of the packets that the testbed loses; 0 where it says nothing."""
+    facts = TESTBED.of(samples.meta)
+    percent = facts.get("loss_percent") or facts.get("loss") or 0
+    return float(percent) / 100 if isinstance(percent, int | float) else 0.0
+
+
+def _waited(case: Case) -> list[Evidence]:
+    """Return that the longest iteration took as long as TCP waits before it sends again."""
+    ends = ends_s(case, "max")
+    if ends is None or not ends[0] <= _USUAL_S or ends[1] < _AGAIN_S:
+        return []
+    values = {"longest": f"{format_number(ends[1] * 1e3)} ms", "median": f"{format_number(ends[0] * 1e3)} ms"}
+    return [Evidence(code="waited", values=values)]
+
+
+def _predicted(case: Case, share: float) -> Value | None:
+    """Return what one stream of TCP reaches, where loss and delay are stated.
+
+    M. Mathis, J. Semke, J. Mahdavi, T. Ott, The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm, CCR
+    27(3), 1997: (MSS / RTT) × √(3/2) / √p.
+    """
+    delay = str(TESTBED.of(case.samples.meta).get("delay") or "")
+    if case.about.code != "bandwidth-of-path" or not share or not delay:
+        return None
+    ends = benchmarks.get(case.samples.spec.benchmark).ends
+    if ends.rdma or ends.datagrams:
+        return None
+    try:
+        round_trip = 2 * parse_duration(delay)
+    except bounds.UNREADABLE:
+        return None
+    return of_bandwidth(_SEGMENT / round_trip * math.sqrt(1.5 / share)) if round_trip > 0 else None
+
+
+CAUSE = Cause(
+    code="packet-loss",
+    name="lost packets",
+    seen="counters of retransmissions grow, or single iterations take as long as TCP waits before it sends again",
+    excluded="adapters counted none",
+    decides="counters of both ends before and after the point: ethtool -S, nstat, rdma statistic",
+    clues={
+        "again": "adapters counted {count} {what}",
+        "stated": "the testbed loses {share} of the packets",
+        "waited": "the longest iteration took {longest}, half of them {median} or less: TCP waits 200 ms and more "
+        "before it sends again",
+        "none": "adapters counted no retransmission among {packets}",
+    },
+    remedy="Look for errors and drops with ethtool -S and on the switch; replace cables; for RoCE, see PFC and ECN.",
+    test=test,
+)

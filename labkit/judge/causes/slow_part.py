@@ -1,0 +1,88 @@
+"""A host, a link or an uplink that is slower than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._predicted import MISSED, missed
+from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
+from labkit.models import bounds
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import RANK_HOSTS, TESTBED
+
+
+def test(case: Case) -> Finding | None:
+    """The testbed has a slow link on the path, or mpi.all_pairs found the hosts of the point slow."""
+    if bounds.inside(case.samples):
+        return None
+    hosts = _hosts(case.samples)
+    stated, predicted = _stated(case, hosts)
+    measured, alike = _of_pairs(case, hosts)
+    against = [*(missed(case, predicted) if predicted else []), *([] if stated else alike)]
+    return CAUSE.found(case, [*stated, *measured], against, predicted=predicted)
+
+
+def _hosts(samples: Samples) -> list[str]:
+    """Return the hosts of a point; empty where the samples do not show them."""
+    known = RANK_HOSTS.of(samples.meta) or [host.partition(":")[0] for host in samples.spec.hosts]
+    return [*dict.fromkeys(known)]
+
+
+def _stated(case: Case, hosts: Sequence[str]) -> tuple[list[Evidence], Value | None]:
+    """Return the slowest link that the testbed has between hosts, unless the limit is its rate already."""
+    facts, limit = TESTBED.of(case.samples.meta), case.about.values.get("limit")
+    usual = facts.get("rate_bps")
+    if case.about.code != "bandwidth-of-path" or not usual or not isinstance(limit, Value):
+        return [], None
+    slow = facts.get("slow_bps") or {}
+    rates = {f"the link of {host}": float(slow[host]) for host in hosts if host in slow}
+    places, per_leaf = [int(host[2:]) for host in hosts if host[2:].isdecimal()], int(facts.get("per_leaf") or 0)
+    if per_leaf and len({place // per_leaf for place in places}) > 1 and facts.get("uplink_bps"):
+        rates["the uplink"] = float(facts["uplink_bps"])
+    name = min(rates, key=lambda one: rates[one], default="")
+    if not name or rates[name] >= usual or name.removeprefix("the ") in str(case.about.values.get("what")):
+        return [], None
+    values: dict[str, Value | Count | str] = {"name": name, "share": Value(value=rates[name] / usual, unit=SHARE)}
+    predicted = Value(value=limit.value * rates[name] / usual, unit=limit.unit, origin="computed")
+    return [Evidence(code="stated", values=values)], predicted
+
+
+def _of_pairs(case: Case, hosts: Sequence[str]) -> tuple[list[Evidence], list[Evidence]]:
+    """Return what mpi.all_pairs of the campaign found of the hosts: a slow part, a slow pair, or that all are alike."""
+    known = case.view.slow_pairs
+    if known is None or len(hosts) != 2:
+        return [], []
+    every, parts, slow = known
+    places = {host: place for place, host in enumerate(np.unique(every).tolist())}
+    if not {*hosts} <= {*places}:
+        return [], []
+    one, other = (places[host] for host in hosts)
+    for part in parts:
+        if part.members[one, other]:
+            values: dict[str, Value | Count | str] = {"name": part.name, "excess": Value(value=part.excess, unit=SHARE)}
+            return [Evidence(code="part", values=values)], []
+    ranks = [[rank for rank, host in enumerate(every) if host == name] for name in hosts]
+    if slow[np.ix_(*ranks)].any() or slow[np.ix_(*ranks[::-1])].any():
+        return [Evidence(code="pair", values={"one": hosts[0], "other": hosts[1]})], []
+    return [], [Evidence(code="alike", values={"hosts": Count(len(places), "host")})]
+
+
+CAUSE = Cause(
+    code="slow-part",
+    name="a slow host, link or uplink",
+    seen="the testbed has a slower link on the path, or mpi.all_pairs names the hosts of the point",
+    excluded="mpi.all_pairs found these hosts as fast as the others, or the slow link explains another value",
+    decides="mpi.all_pairs over all hosts, twice",
+    clues={
+        "stated": "{name} has {share} of the rate of the others",
+        "part": "mpi.all_pairs found {name} slower by {excess}",
+        "pair": "mpi.all_pairs found {one} with {other} slower than other pairs",
+        "alike": "mpi.all_pairs found the {hosts} alike",
+        **MISSED,
+    },
+    remedy="Measure mpi.all_pairs over all hosts, and compare the host's adapter, cable and port with the others.",
+    test=test,
+)

@@ -1,0 +1,83 @@
+"""Packets so small that headers, and the work for each packet, take much of the rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labkit import benchmarks
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._places import adapters
+from labkit.judge.causes._predicted import MISSED, missed
+from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
+from labkit.models import links
+from labkit.store.samples.facts import ACTIVE_MTU
+
+_USUAL, _JUMBO, _LARGEST = 1500, 9000, 4096  # B: Ethernet's, what fast Ethernet should have, and RDMA's
+_FAST = 10e9  # bit/s from which an MTU of 1500 B costs noticeably
+
+
+def test(case: Case) -> Finding | None:
+    """The MTU is smaller than stated, or than the rate of the link asks for."""
+    if case.about.code != "bandwidth-of-path":
+        return None
+    found = (_of_interface(case, one) for one in adapters(case.samples) if one.get("mtu"))
+    return next(filter(None, found), None) or _of_port(case)
+
+
+def _of_interface(case: Case, nic: Mapping[str, Any]) -> Finding | None:
+    """Judge the MTU of an Ethernet interface."""
+    name, mtu, rate = str(nic["name"]), int(nic["mtu"]), float(nic.get("speed_Mbps") or 0) * 1e6
+    said = case.view.stated.mtu if case.view.stated else 0
+    best = max(said, _JUMBO if rate >= _FAST else _USUAL)
+    protocol = "udp" if benchmarks.get(case.samples.spec.benchmark).ends.datagrams else "tcp"
+    if mtu >= best or mtu < _LEAST:
+        return None
+    now, then = links.ethernet(mtu, protocol).share, links.ethernet(best, protocol).share
+    values: dict[str, Value | Count | str] = {
+        "name": name,
+        "mtu": str(mtu),
+        "best": str(best),
+        "gain": Value(value=then / now - 1, unit=SHARE),
+    }
+    command = f"ip link set dev {name} mtu {best}   # on all hosts and switches of the path"
+    limit = case.about.values.get("limit")
+    if (said <= mtu and rate >= _FAST) or not isinstance(limit, Value):  # each packet costs a processor's time too
+        return CAUSE.found(case, [Evidence(code="small", values=values)], command=command)
+    share = links.ethernet(said, protocol).share if said > mtu else now
+    predicted = Value(value=limit.value * now / share, unit=limit.unit, origin="computed")
+    clues = [Evidence(code="smaller" if said > mtu else "small", values={**values, "stated": str(said)})]
+    return CAUSE.found(case, clues, missed(case, predicted), predicted=predicted, command=command)
+
+
+def _of_port(case: Case) -> Finding | None:
+    """Judge the active MTU of an RDMA port."""
+    mtu = ACTIVE_MTU.of(case.samples.meta)
+    if not 0 < mtu < _LARGEST or not benchmarks.get(case.samples.spec.benchmark).ends.rdma:
+        return None
+    gain = Value(value=links.roce(_LARGEST).share / links.roce(mtu).share - 1, unit=SHARE)
+    values: dict[str, Value | Count | str] = {
+        "name": "the RDMA port",
+        "mtu": str(mtu),
+        "best": str(_LARGEST),
+        "gain": gain,
+    }
+    return CAUSE.found(case, [Evidence(code="small", values=values)])
+
+
+_LEAST = 68  # B: least MTU of IPv4 (RFC 791)
+
+CAUSE = Cause(
+    code="small-packets",
+    name="small packets",
+    seen="the MTU is smaller than stated, or than the rate of the link asks for",
+    excluded="headers of packets of this size take only a little of what is missing, and the link is slow",
+    decides="the same point with a larger MTU",
+    clues={
+        "small": "the MTU of {name} is {mtu} B: {best} B carry {gain} more payload in fewer packets",
+        "smaller": "the MTU of {name} is {mtu} B, not {stated} B as stated",
+        **MISSED,
+    },
+    remedy="Set a larger MTU on all hosts and switches of the path.",
+    test=test,
+)
