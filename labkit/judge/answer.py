@@ -254,7 +254,7 @@ def _explained(view: View, found: Sequence[Finding]) -> Iterator[Finding]:
 
 
 def _asks(one: Finding) -> bool:
-    """Whether a finding asks for a cause: a verdict that is not good, or of an emulated device; no defect of the bound."""
+    """Whether a finding asks for a cause: a verdict that is not good, or of an emulated device, but no defect."""
     poor = one.level in _ASKING and one.form != "defect"
     return one.kind == "verdict" and (poor or one.form == "functional") and bool(one.subject.points)
 
