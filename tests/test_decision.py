@@ -2,6 +2,7 @@
 
 import ast
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -117,52 +118,52 @@ def test_only_a_larger_other_side_differs_where_only_that_counts() -> None:
             assert back.outcome != "differ" or back.shift > 0
 
 
-# file → how many ends of intervals it compares, and why that decides between no two sides
-COMPARED = {
-    "judge/causes/_agreeing.py": (2, "whether an interval is narrow"),
-    "judge/contract.py": (1, "a range of sizes"),
-    "judge/rules/bandwidth_of_path.py": (3, "one side and a limit: from 6 launches on, the sign test"),
-    "judge/rules/latency_of_path.py": (3, "one side and a limit: from 6 launches on, the sign test"),
-    "models/loggp.py": (2, "whether a fit resolves a parameter"),
-    "apps/show/gated.py": (1, "the height of a bar"),
-}
 END = re.compile(r"(?:^|_)(?:low|high)$")
 
 
-def ends_of(node: ast.AST) -> bool:
-    """Whether an expression names the end of an interval: ``low``, ``one.high``, ``row["latency_us_low"]``."""
-    names = (
-        getattr(one, "id", None) or getattr(one, "attr", None) or getattr(one, "value", None) for one in ast.walk(node)
-    )
-    return any(isinstance(name, str) and END.search(name) for name in names)
-
-
-def compared_ends(path: Path) -> int:
-    """How often a module compares the end of an interval by size."""
-    order = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-    return sum(
-        isinstance(node, ast.Compare)
-        and any(isinstance(one, order) for one in node.ops)
-        and any(map(ends_of, (node.left, *node.comparators)))
-        for node in ast.walk(ast.parse(path.read_text()))
-    )
-
-
-def test_who_reads_decides_by_launches_and_not_by_the_ends_of_intervals() -> None:
-    found = {
-        str(path.relative_to(PACKAGE)): count
-        for part in ("judge", "report", "studies", "models", "tuning", "suites", "apps/show", "apps/cli")
-        for path in (PACKAGE / part).rglob("*.py")
-        if (count := compared_ends(path))
+def owners(node: ast.AST) -> set[str]:
+    """Of what an expression names the end of an interval: ``a.low`` of a, ``row["latency_us_low"]`` of row."""
+    attributes = {
+        ast.unparse(one.value) for one in ast.walk(node) if isinstance(one, ast.Attribute) and END.search(one.attr)
     }
-    assert found == {name: count for name, (count, _) in COMPARED.items()}, (
-        "ask labkit.judge.effects, or labkit.stats.decision for other values"
+    return attributes | {
+        ast.unparse(one.value)
+        for one in ast.walk(node)
+        if isinstance(one, ast.Subscript)
+        for key in ast.walk(one.slice)
+        if isinstance(key, ast.Constant) and END.search(str(key.value))
+    }
+
+
+def overlaps(path: Path) -> list[str]:
+    """Comparisons by size of the end of one interval with an end of another."""
+    order = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare) and any(isinstance(one, order) for one in node.ops)
+        for ends in [[one for one in map(owners, (node.left, *node.comparators)) if one]]
+        if any(one != other for one, other in pairwise(ends))
+    ]
+
+
+def test_who_reads_decides_by_launches_and_not_by_intervals_that_overlap() -> None:
+    parts = ("judge", "report", "studies", "models", "tuning", "suites", "figures", "apps")
+    found = {
+        str(path.relative_to(PACKAGE)): some
+        for part in parts
+        for path in (PACKAGE / part).rglob("*.py")
+        if (some := overlaps(path))
+    }
+    assert found == {"apps/teaching/labs/lies_and_statistics.py": ["fast.high < slow.low"]}, (
+        "ask labkit.judge.effects, or labkit.stats.decision for values that are no rows; the lab shows what misleads"
     )
 
 
-def test_a_comparison_of_ends_is_seen(tmp_path: Path) -> None:
+def test_intervals_that_are_compared_are_seen(tmp_path: Path) -> None:
     file = tmp_path / "one.py"
     file.write_text(
-        'a.low > b.high\nrow["latency_us_low"] > row["x"] * 2\nlow < 3\nhigh - low\nlow == high\nslow < 2\n'
+        'a.low > b.high\nslow["latency_us_low"] > fast["latency_us_high"] * 1.1\n'
+        "a.high > 2 * a.low\na.low > limit\nlow <= x <= high\na.low == b.high\na.slow < b.slow\n"
     )
-    assert compared_ends(file) == 3
+    assert len(overlaps(file)) == 2

@@ -14,10 +14,10 @@ from labkit.judge.plausibility.view import Row
 from labkit.judge.rule import Rule
 from labkit.judge.view import View
 from labkit.stats import shift
+from labkit.stats.decision import RELEVANT
 
 Floats = NDArray[np.float64]
 _CHANCE = 0.025  # of a trend where there is none: over all points, and over the averages of benchmarks
-_RELEVANT = 0.02  # of the median from first to last launch
 _DECIDED = Decided(how="tested", test="Kendall", correction="Holm", error=_CHANCE)
 
 
@@ -42,12 +42,12 @@ def check(view: View) -> Iterator[Finding]:
     named = set()
     chances = shift.holm([shift.trend(average)[1] for _, average in series])
     for (points, average), p in zip(series, chances, strict=True):
-        if p <= _CHANCE and abs(_rise(average)) >= _RELEVANT:
+        if p <= _CHANCE and abs(_rise(average)) >= RELEVANT:
             rows = view.summary.iloc[points]
             named.add(own[points[0]])
             yield _found(view.of_rows(rows), average, len(points))
     for (place, medians, _), p in zip(found, shift.holm([p for _, _, p in found]), strict=True):
-        if p <= _CHANCE and abs(_rise(medians)) >= _RELEVANT and own[place] not in named:
+        if p <= _CHANCE and abs(_rise(medians)) >= RELEVANT and own[place] not in named:
             yield _found(view.subject(Row(view.columns, place)), medians)
 
 
