@@ -18,25 +18,27 @@ _FOUND = ("library", "engine", "host", "cpu_model")  # may differ from the past;
 def differs(new: Points, past: Points) -> list[tuple[str, ...]]:
     """Return what of the new launches of each point no past launch had: libraries, hosts, variables, badges."""
     names = list(dict.fromkeys([*_FOUND, *variables(new.frame), *variables(past.frame)]))
-    levels = [list(zip(_levels(new, name), _levels(past, name), strict=True)) for name in names]
-    marks = list(zip(_badges(new), _badges(past), strict=True))
-    known: dict[Any, tuple[str, ...]] = {}
+    parts = [each for name in names for each in (_levels(new, name), _levels(past, name))]
+    known: dict[tuple[int, ...], tuple[str, ...]] = {}
     found = []
-    for key in zip(*levels, marks, strict=True):
+    for one in zip(*parts, _badges(new), _badges(past), strict=True):
+        key = tuple(map(id, one))  # equal ones of a part are one object, and hashing notes takes longer
         if key not in known:
-            known[key] = _unlike(names, key[:-1], *key[-1])
+            levels = list(zip(one[:-2:2], one[1:-2:2], strict=True))
+            known[key] = _unlike(names, levels, *one[-2:])
         found.append(known[key])
     return found
 
 
-def _levels(points: Points, column: str) -> list[frozenset[str]]:
-    """Return the levels of a factor at each point."""
+def _levels(points: Points, column: str) -> list[Any]:
+    """Return the set of levels of a factor at each point; equal ones are one object."""
     if column not in points.frame:
         return [frozenset({NONE})] * len(points)
     codes, values = distinct(points.frame[column])
     words = [level(value) for value in values]
-    known: dict[tuple[int, ...], frozenset[str]] = {}
-    return [known.setdefault(one, frozenset(words[code] for code in one)) for one in _sets(points, codes)]
+    sets = _sets(points, codes)
+    known = {one: frozenset(words[code] for code in one) for one in set(sets)}
+    return [known[one] for one in sets]
 
 
 def _sets(points: Points, codes: NDArray[np.intp]) -> list[tuple[int, ...]]:
@@ -51,11 +53,12 @@ def _sets(points: Points, codes: NDArray[np.intp]) -> list[tuple[int, ...]]:
     return found
 
 
-def _badges(points: Points) -> list[tuple[tuple[notes.Note, ...], ...]]:
-    """Return the different lists of badges of each point."""
+def _badges(points: Points) -> list[Any]:
+    """Return the different lists of badges of each point, tuples of notes; equal ones are one object."""
     codes, cells = noted(points.frame["badges"])
-    known: dict[tuple[int, ...], tuple[tuple[notes.Note, ...], ...]] = {}
-    return [known.setdefault(one, tuple(cells[code] for code in one)) for one in _sets(points, codes)]
+    sets = _sets(points, codes)
+    known = {one: tuple(cells[code] for code in one) for one in set(sets)}
+    return [known[one] for one in sets]
 
 
 def _unlike(
