@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import html
 import json
 import os
 import shutil
@@ -28,6 +29,7 @@ from labkit.apps.cli import fields
 from labkit.apps.cli import measure as verb
 from labkit.apps.explorer import availability, code, export, live, measurement, panels, server, store, view, wire
 from labkit.apps.explorer.form import Choices, Form, levels
+from labkit.apps.explorer.panels import answer as answer_panel
 from labkit.apps.explorer.panels import bounds, campaigns, verdict, what_if
 from labkit.apps.explorer.panels.measure import _Measure as Measure
 from labkit.apps.explorer.panels.point import _edges
@@ -37,8 +39,11 @@ from labkit.apps.explorer.store import Store
 from labkit.apps.explorer.view import View
 from labkit.errors import DataError, SpecError
 from labkit.io.project import SHIPPED
+from labkit.judge import answer
+from labkit.judge.sentences import sentence
 from labkit.point.spec import Effort, Spec
 from labkit.read import records
+from labkit.report import sources
 from labkit.run import launch
 from labkit.store import archive, campaign
 from labkit.store.samples import facts
@@ -326,6 +331,7 @@ def test_axes_grow_with_the_points_of_a_run_unless_the_reader_zoomed() -> None:
 
 def test_panels_are_files_and_the_page_holds_them_all() -> None:
     assert [p.__name__.rpartition(".")[2] for p in panels.find()] == [
+        "answer",
         "campaigns",
         "compare",
         "measure",
@@ -341,6 +347,23 @@ def test_panels_are_files_and_the_page_holds_them_all() -> None:
     assert explorer.open() is first
     with pytest.raises(DataError, match="There is no campaign 'nowhere'"):
         campaign.name_of("nowhere")
+
+
+def test_the_answer_above_the_plot_is_the_one_of_explain() -> None:
+    session = Session(["examples/two-cores-limits"])
+    panel = answer_panel.build(session)
+    session.tell("campaigns")
+    shown = panel.children[0].value
+    source = sources.read(campaign.find("examples/two-cores-limits"))
+    topics = answer.answer(source.view).topics
+    assert topics
+    places = [shown.index(f"{html.escape(one.name)}: {one.verdict}") for one in topics]
+    assert places == sorted(places)
+    for one in topics:
+        assert html.escape(sentence(one.lead)) in shown
+    session.campaigns = []
+    session.tell("data")
+    assert panel.children[0].value == "Choose a campaign."
 
 
 def test_the_launches_of_a_campaign_are_compared_by_a_factor() -> None:
