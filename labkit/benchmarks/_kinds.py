@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, data
 
 from labkit.benchmarks._ends import Ends
 from labkit.benchmarks.simulated import Simulation
+from labkit.options import frozen
 from labkit.options.ranks import OnGpu, Threads
 from labkit.point.spec import Effort, Scalar, Spec, has
 from labkit.point.units import MiB
@@ -38,7 +39,7 @@ Runner = Literal["", "ranks", "tools", "two jobs"]  # of labkit.run.runner; empt
 POISON = 0xEE  # every byte of a receive buffer before an iteration that is verified
 
 
-@dataclass(frozen=True)
+@frozen
 class NoOptions:
     """The options of a benchmark that has none."""
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from labkit.options import frozen
 from labkit.point.spec import Spec
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Rank:
 Iteration = Callable[[int], None]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Simulation(Generic[Options]):
     """How a benchmark is simulated.
 

@@ -1,10 +1,11 @@
 """Options of benchmarks of computations that tools read."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from labkit.options import frozen
 
-@dataclass(frozen=True, kw_only=True)
+
+@frozen
 class Hpl:
     """Options of compute.hpl.
 

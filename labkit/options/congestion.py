@@ -1,9 +1,9 @@
 """Options of benchmarks of congestion that tools read."""
 
-from dataclasses import dataclass
+from labkit.options import frozen
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Incast:
     """Options of congestion.incast.
 

@@ -1,10 +1,11 @@
 """Options of benchmarks of key-value stores that tools read."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from labkit.options import frozen
 
-@dataclass(frozen=True, kw_only=True)
+
+@frozen
 class Loop:
     """Options of a YCSB workload on a key-value store.
 
@@ -31,7 +32,7 @@ class Loop:
     ip: Literal["ipv4", "ipv6"] = "ipv4"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class OpenLoop(Loop):
     """Options of kv.open_loop.
 
@@ -45,7 +46,7 @@ class OpenLoop(Loop):
     arrivals: Literal["constant", "poisson"] = "constant"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Ycsb:
     """Options of kv.ycsb.
 
@@ -71,7 +72,7 @@ class Ycsb:
     ip: Literal["ipv4", "ipv6"] = "ipv4"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class RedisBenchmark:
     """Options of kv.redis_benchmark.
 

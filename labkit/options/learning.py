@@ -1,12 +1,12 @@
 """Options of benchmarks of the communication of deep learning that tools read."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from labkit.options import frozen
 from labkit.options.ranks import Cadence
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Ranks:
     """Options of every group of ranks.
 
@@ -22,7 +22,7 @@ class Ranks:
     directory: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Call(Cadence, Ranks):
     """Options of a call.
 

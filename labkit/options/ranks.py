@@ -1,10 +1,11 @@
 """Options of benchmarks that ranks read, whatever the benchmark: each a class of its own, which options inherit."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from labkit.options import frozen
 
-@dataclass(frozen=True, kw_only=True)
+
+@frozen
 class Buffers:
     """Options of every benchmark between ranks.
 
@@ -16,7 +17,7 @@ class Buffers:
     hugepages: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Timing:
     """Options of loops that may be timed as a whole.
 
@@ -28,7 +29,7 @@ class Timing:
     timing: Literal["each", "total"] = "each"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Threads:
     """Options of ranks with several threads.
 
@@ -40,7 +41,7 @@ class Threads:
     threads: int = 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Cadence:
     """Options of iterations that follow one another in several ways.
 
@@ -53,7 +54,7 @@ class Cadence:
     cadence: Literal["isolated", "streaming", "synchronised"] = "isolated"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Forked:
     """Options of ranks that have forked.
 
@@ -65,7 +66,7 @@ class Forked:
     forked: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Layout:
     """Options of messages that need not be contiguous.
 
@@ -80,7 +81,7 @@ class Layout:
     block: int = 8
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Separate:
     """Options of windows of messages whose buffers may be different ones.
 
@@ -92,7 +93,7 @@ class Separate:
     buffers: Literal["single", "multiple"] = "single"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Source:
     """Options of messages whose receiver may not name the sender.
 
@@ -104,7 +105,7 @@ class Source:
     source: Literal["specific", "any"] = "specific"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Binding:
     """Options of loops that are written in several languages.
 
@@ -116,7 +117,7 @@ class Binding:
     binding: Literal["c", "buffers", "pickle", "shmem4py"] = "c"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Root:
     """Options of messages from or to one rank.
 
@@ -128,7 +129,7 @@ class Root:
     root: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Rotate:
     """Options of a root that need not stay the same.
 
@@ -140,7 +141,7 @@ class Rotate:
     rotate: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Place:
     """Options of calls that can work in place.
 
@@ -152,7 +153,7 @@ class Place:
     in_place: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Operation:
     """Options of calls that compute.
 
@@ -164,7 +165,7 @@ class Operation:
     operation: Literal["sum", "prod", "max", "min", "band", "bor", "bxor"] = "sum"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Overlapping:
     """Options of requests that leave time to compute.
 
@@ -178,7 +179,7 @@ class Overlapping:
     tests: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Topology:
     """Options of calls among neighbours.
 
@@ -191,7 +192,7 @@ class Topology:
     topology: Literal["graph", "cart"] = "graph"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Exposed:
     """Options of windows of memory.
 
@@ -203,7 +204,7 @@ class Exposed:
     memory: Literal["allocate", "create", "dynamic"] = "allocate"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Targets:
     """Options of one-sided calls to several ranks.
 
@@ -216,7 +217,7 @@ class Targets:
     targets: Literal["pair", "neighbours", "all"] = "pair"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Symmetric:
     """Options of memory that OpenSHMEM shares.
 
@@ -228,7 +229,7 @@ class Symmetric:
     memory: Literal["heap", "global"] = "heap"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Folder:
     """Options of files.
 
@@ -240,7 +241,7 @@ class Folder:
     directory: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Access(Folder):
     """Options of reading and writing one file.
 
@@ -255,7 +256,7 @@ class Access(Folder):
     pointer: Literal["individual", "explicit", "shared", "private"] = "explicit"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class OnGpu:
     """Options of every benchmark of a GPU.
 
@@ -267,7 +268,7 @@ class OnGpu:
     accelerator: Literal["cuda", "stand-in"] = "cuda"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Peer:
     """Options of memory of two GPUs.
 
@@ -279,7 +280,7 @@ class Peer:
     peer_access: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Gpus:
     """Options of ranks that may share a GPU.
 
@@ -291,7 +292,7 @@ class Gpus:
     gpus: Literal["each", "one"] = "each"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Via:
     """Options of MPI calls with memory of GPUs.
 

@@ -1,10 +1,11 @@
 """Options of benchmarks of remote procedure calls that tools read."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from labkit.options import frozen
 
-@dataclass(frozen=True, kw_only=True)
+
+@frozen
 class Call:
     """Options of a call.
 
@@ -30,7 +31,7 @@ class Call:
     ip: Literal["ipv4", "ipv6"] = "ipv4"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Loop(Call):
     """Options of calls one after the other.
 
@@ -42,7 +43,7 @@ class Loop(Call):
     language: Literal["c++", "python"] = "c++"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Payload:
     """Options of TF-gRPC-Bench's payloads.
 
@@ -62,7 +63,7 @@ class Payload:
     draw: int = 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class InFlight:
     """Options of calls that are under way at once.
 
@@ -74,7 +75,7 @@ class InFlight:
     window: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Clients:
     """Options of several clients.
 
@@ -86,7 +87,7 @@ class Clients:
     clients: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Workers:
     """Options of several servers and their workers.
 
@@ -99,7 +100,7 @@ class Workers:
     workers: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Bulk:
     """Options of clients with large calls.
 
@@ -113,7 +114,7 @@ class Bulk:
     bulk_size: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Paced:
     """Options of calls that are due at a rate.
 

@@ -1,10 +1,11 @@
 """Options of benchmarks of small services that ask one another that tools read."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from labkit.options import frozen
 
-@dataclass(frozen=True, kw_only=True)
+
+@frozen
 class Load:
     """Options of a load on services.
 
@@ -22,7 +23,7 @@ class Load:
     ip: Literal["ipv4", "ipv6"] = "ipv4"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Leaves(Load):
     """Options of a load on a mid-tier with leaves.
 
@@ -34,7 +35,7 @@ class Leaves(Load):
     leaves: int = 4
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Hdsearch(Leaves):
     """Options of services.hdsearch.
 
@@ -48,7 +49,7 @@ class Hdsearch(Leaves):
     search: Literal["lsh", "exact"] = "lsh"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Recommend(Leaves):
     """Options of services.recommend.
 
@@ -60,7 +61,7 @@ class Recommend(Leaves):
     users: int = 1000
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Router(Leaves):
     """Options of services.router.
 
@@ -78,7 +79,7 @@ class Router(Leaves):
     leaf: Literal["table", "memcached"] = "table"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class SetAlgebra(Leaves):
     """Options of services.set_algebra.
 
@@ -92,7 +93,7 @@ class SetAlgebra(Leaves):
     words: int = 500
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class SocialNetwork(Load):
     """Options of services.social_network.
 

@@ -1,12 +1,12 @@
 """Options of benchmarks of sockets that tools read."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from labkit.options import frozen
 from labkit.point.units import parse_size
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Sockets:
     """Options of TCP and UDP.
 
@@ -20,7 +20,7 @@ class Sockets:
     socket_buffer: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Tcp(Sockets):
     """Options of TCP.
 
@@ -32,7 +32,7 @@ class Tcp(Sockets):
     congestion: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class TcpStream(Tcp):
     """Options of TCP connections that send as fast as they can.
 
@@ -46,7 +46,7 @@ class TcpStream(Tcp):
     streams: int = 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class TcpRr(Tcp):
     """Options of sockets.tcp_rr.
 
@@ -60,7 +60,7 @@ class TcpRr(Tcp):
     nodelay: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class UdpStream(Sockets):
     """Options of sockets.udp_stream.
 
@@ -76,7 +76,7 @@ class UdpStream(Sockets):
     offered: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class UnderLoad:
     """Options of sockets.under_load.
 
@@ -96,7 +96,7 @@ class UnderLoad:
     socket_buffer: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Netpipe:
     """Options of sockets.netpipe.
 
@@ -123,7 +123,7 @@ class Netpipe:
             object.__setattr__(self, name, parse_size(getattr(self, name)))
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class FabricPingpong:
     """Options of sockets.fabric_pingpong.
 

@@ -1,12 +1,13 @@
 """Options of benchmarks of storage that tools read."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Literal
 
+from labkit.options import frozen
 from labkit.point.units import parse_size
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Ior:
     """Options of storage.ior.
 
@@ -37,7 +38,7 @@ class Ior:
         object.__setattr__(self, "block_size", parse_size(self.block_size))
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Encoding:
     """Options of storage.encode.
 
@@ -55,7 +56,7 @@ class Encoding:
     m: int = 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Decoding(Encoding):
     """Options of storage.decode.
 
@@ -67,7 +68,7 @@ class Decoding(Encoding):
     erasures: int = 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Mdtest:
     """Options of storage.mdtest.
 
@@ -100,7 +101,7 @@ class Mdtest:
     directory: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Access:
     """Options of reading and writing.
 
@@ -124,7 +125,7 @@ class Access:
         object.__setattr__(self, "file_size", parse_size(self.file_size))
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Read(Access):
     """Options of storage.read.
 
@@ -139,7 +140,7 @@ class Read(Access):
     cache: Literal["drop", "direct", "warm"] = "drop"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Write(Access):
     """Options of storage.write.
 
@@ -154,7 +155,7 @@ class Write(Access):
     sync: Literal["none", "fsync", "osync", "direct"] = "none"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Mixed(Access):
     """Options of storage.mixed.
 
@@ -171,7 +172,7 @@ class Mixed(Access):
     sync: Literal["none", "osync", "direct"] = "none"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Network:
     """Options of storage.network_read and storage.network_write.
 
@@ -198,7 +199,7 @@ class Network:
         object.__setattr__(self, "file_size", parse_size(self.file_size))
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Nvme:
     """Options of storage.nvme_read and storage.nvme_write.
 
@@ -221,7 +222,7 @@ class Nvme:
         object.__setattr__(self, "file_size", parse_size(self.file_size))
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Iozone:
     """Options of storage.iozone.
 
@@ -251,7 +252,7 @@ class Iozone:
                 object.__setattr__(self, field.name, parse_size(getattr(self, field.name)))
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class IozoneThroughput:
     """Options of storage.iozone_throughput.
 

@@ -1,12 +1,13 @@
 """Options of benchmarks of RDMA verbs and UCX that tools read."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from labkit.options import frozen
 
 Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Verbs:
     """Options of all verbs benchmarks with two ends.
 
@@ -33,7 +34,7 @@ class Verbs:
     rdma_cm: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class InTurn(Verbs):
     """Options of the verbs benchmarks whose messages may use several buffers.
 
@@ -47,7 +48,7 @@ class InTurn(Verbs):
     reuse: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Atomic:
     """Options of atomic operations.
 
@@ -59,7 +60,7 @@ class Atomic:
     operation: Literal["fetch_and_add", "compare_and_swap"] = "fetch_and_add"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Addressed:
     """Options of the verbs benchmarks with one end.
 
@@ -71,7 +72,7 @@ class Addressed:
     gid: int = -1
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Ucx(Addressed):
     """Options of the benchmarks of UCX.
 
@@ -83,7 +84,7 @@ class Ucx(Addressed):
     operation: Literal["tag", "put", "get", "am"] = "tag"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Stream(Verbs):
     """Options of the verbs benchmarks that measure a stream.
 
@@ -105,7 +106,7 @@ class Stream(Verbs):
     duration: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Served(Addressed):
     """Options of a small program: clients that ask a server.
 
@@ -123,12 +124,12 @@ class Served(Addressed):
     tclass: int = -1
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class AtomicBandwidth(Atomic, Stream):
     """Options of verbs.atomic_bandwidth."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Echo(Served):
     """Options of verbs.echo.
 
@@ -142,7 +143,7 @@ class Echo(Served):
     connection: Literal["RC", "UC", "UD"] = "RC"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class WriteBandwidth(Stream):
     """Options of verbs.write_bandwidth.
 
@@ -154,7 +155,7 @@ class WriteBandwidth(Stream):
     immediate: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class WriteLatency(InTurn):
     """Options of verbs.write_latency.
 

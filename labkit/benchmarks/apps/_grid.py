@@ -1,11 +1,11 @@
 """Place ranks in a grid of three dimensions, of which the first varies fastest."""
 
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Protocol
 
 from labkit.benchmarks.mpi.stencil import sides
+from labkit.options import frozen
 from labkit.options.ranks import Buffers
 from labkit.point.spec import Spec
 
@@ -14,7 +14,7 @@ OPTIONS = ("px", "py", "pz", "preset")
 PRESETS: dict[str, Place | None] = {"ember": None, "chatterbug": None, "ethernet2020": (4, 4, 3)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Grid(Buffers):
     """Options of ranks in a grid.
 

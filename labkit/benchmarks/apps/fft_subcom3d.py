@@ -10,7 +10,6 @@ scientific workloads" (2020), Fig. 6: 10 000 B between any two ranks, and a grid
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -19,13 +18,14 @@ from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.apps import _grid
 from labkit.benchmarks.mpi import Values
 from labkit.benchmarks.simulated import Iteration, Rank, Simulation
+from labkit.options import frozen
 from labkit.options.ranks import Cadence
 from labkit.point.spec import Spec
 
 PAPER = 10_000  # B between two ranks
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Cadence, _grid.Grid):
     """Options of apps.fft_subcom3d.
 

@@ -13,7 +13,6 @@ cells to each side, 8 variables, 216 µs of sleep, 18 neighbours, and a grid of 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 from typing import Any, Literal
@@ -27,6 +26,7 @@ from labkit.benchmarks.apps._grid import place as place
 from labkit.benchmarks.apps._grid import shape as shape
 from labkit.benchmarks.mpi import Values
 from labkit.benchmarks.simulated import Iteration, Rank, Simulation
+from labkit.options import frozen
 from labkit.options.ranks import Cadence
 from labkit.point.spec import Spec
 
@@ -38,7 +38,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Cadence, _grid.Grid):
     """Options of apps.halo3d26.
 

@@ -12,6 +12,7 @@ from math import isqrt, log, prod
 from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.benchmarks.compute._ft_checksums import CHECKSUMS
+from labkit.options import frozen
 from labkit.options.ranks import Buffers
 from labkit.point.spec import Spec
 
@@ -27,7 +28,7 @@ CLASSES = ("S", "W", "A", "B", "C")
 _SLACK = 1 << 14  # B, for the ends of parts of the memory
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Buffers):
     """Options of the NAS kernels.
 

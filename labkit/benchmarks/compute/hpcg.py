@@ -15,7 +15,6 @@ that of the solution. The residual and the error must have fallen.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from labkit import stats
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
 from labkit.benchmarks.mpi.stencil import sides
+from labkit.options import frozen
 from labkit.options.ranks import Buffers
 from labkit.point.spec import Spec
 
@@ -39,7 +39,7 @@ _LARGEST = 1024  # cells along a side
 _SAME = 1e-10  # of the first residual
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Buffers):
     """Options of compute.hpcg.
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks.mpi import Values, combined, pieces
+from labkit.options import frozen
 from labkit.options.ranks import Buffers, Exposed
 from labkit.point.spec import Spec, has
 
@@ -26,7 +27,7 @@ LARGEST = 2**26  # B of a congestor's message
 _SUMMED = "float64"  # GPCNeT adds up doubles
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Windows(Exposed, Buffers):
     """Options of the windows of one-sided calls.
 
@@ -39,7 +40,7 @@ class Windows(Exposed, Buffers):
     memory: Literal["allocate", "create"] = "allocate"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Victims(Windows):
     """Options of the victims.
 
@@ -58,7 +59,7 @@ class Victims(Windows):
     window: int = 8
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Congestors:
     """Options of the congestors.
 
@@ -75,7 +76,7 @@ class Congestors:
     seed: int = 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Loaded(Congestors, Victims):
     """Options of victims beside congestors.
 

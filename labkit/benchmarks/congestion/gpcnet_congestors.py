@@ -6,14 +6,13 @@ round, outside the timed part. The slowest rank counts. The bandwidth is what al
 slowest. GPCNeT 1.3 uses 4096 B.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.congestion import _gpcnet
+from labkit.options import frozen
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(_gpcnet.Congestors, _gpcnet.Windows):
     """Options of congestors alone."""
 

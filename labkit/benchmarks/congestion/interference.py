@@ -12,7 +12,6 @@ an FFT beside the halo exchange of a simulation, which is started 10 s before.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from labkit.benchmarks import InterferenceBenchmark
 from labkit.benchmarks.simulated import Simulation
+from labkit.options import frozen
 from labkit.point.spec import Spec
 from labkit.tools import iperf3
 
@@ -31,7 +31,7 @@ _VICTIMS = {"fft": "apps.fft_subcom3d", "latency": "mpi.latency", "allreduce": "
 _DATAGRAM, _CALL, _VALUE = 1400, 128 * 1024, 8  # B, unless given
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options:
     """Options of congestion.interference.
 

@@ -5,15 +5,15 @@ labkit calls CUDA's driver (`labkit.kernels.cuda`), which comes with every NVIDI
 GPU.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from labkit.benchmarks import DeviceBenchmark
+from labkit.options import frozen
 from labkit.options.ranks import OnGpu
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Copies(OnGpu):
     """Options of copies through a stream.
 

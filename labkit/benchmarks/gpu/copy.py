@@ -9,16 +9,16 @@ device memory also reads it.
 """
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks.gpu import Copies, copying
+from labkit.options import frozen
 from labkit.point.spec import Spec
 
 MODES = ("host_to_device", "device_to_host", "device_to_device")
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Copies):
     """Options of gpu.copy.
 

@@ -6,16 +6,16 @@ copy by rank 0, into the other process's memory (`put`) or from it (`get`), unti
 ranks use the same GPU (`gpus=one`), or each its own; these must be able to access each other.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import DeviceBenchmark
 from labkit.benchmarks.mpi import Values, first_half, from_active, from_peer
+from labkit.options import frozen
 from labkit.options.ranks import Gpus, OnGpu
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Gpus, OnGpu):
     """Options of gpu.ipc_copy.
 

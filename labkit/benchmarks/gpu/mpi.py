@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from labkit import benchmarks
 from labkit.benchmarks import DeviceBenchmark, KernelBenchmark
+from labkit.options import frozen
 from labkit.options.ranks import Cadence, Gpus, OnGpu, Operation, Root, Timing, Via
 from labkit.point.spec import Spec, has
 
 Kind = Literal["device", "managed", "pinned", "host"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Buffers(Via, Gpus, OnGpu):
     """Options of MPI calls with memory of GPUs.
 
@@ -27,7 +27,7 @@ class Buffers(Via, Gpus, OnGpu):
     memory: Kind = "device"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Pair(Timing, Buffers):
     """Options of messages between two ranks.
 
@@ -39,7 +39,7 @@ class Pair(Timing, Buffers):
     peer_memory: Kind = "device"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Window(Pair):
     """Options of windows of messages.
 
@@ -51,7 +51,7 @@ class Window(Pair):
     window: int = 64
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Collective(Cadence, Buffers):
     """Options of a collective.
 
@@ -63,12 +63,12 @@ class Collective(Cadence, Buffers):
     cadence: Literal["isolated", "streaming"] = "isolated"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Rooted(Root, Collective):
     """Options of a collective with a root."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Reduction(Operation, Collective):
     """Options of a collective that computes.
 
@@ -82,7 +82,7 @@ class Reduction(Operation, Collective):
     operation: Literal["sum", "prod", "max", "min"] = "sum"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class RootedReduction(Rooted, Reduction):
     """Options of a collective that computes for a root."""
 

@@ -6,13 +6,12 @@ copy through the host. nvbandwidth and CUDA's sample p2pBandwidthLatencyTest mea
 clock. It needs two GPUs.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks.gpu import Copies, copying
+from labkit.options import frozen
 from labkit.options.ranks import Peer
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Peer, Copies):
     """Options of gpu.peer_copy."""
 

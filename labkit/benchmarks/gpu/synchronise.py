@@ -4,16 +4,16 @@ A sample is one call: cuStreamSynchronize, cuCtxSynchronize (all streams), or cu
 been reached.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import DeviceBenchmark
+from labkit.options import frozen
 from labkit.options.ranks import OnGpu
 
 WAITS = ("stream", "context", "event")
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(OnGpu):
     """Options of gpu.synchronise.
 

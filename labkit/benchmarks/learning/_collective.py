@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from labkit.options import frozen
 from labkit.options.learning import Call
 from labkit.point.spec import Spec, has
 
@@ -14,7 +14,7 @@ SIZES = "1Ki:4Mi:*16"
 MOST_IN_FLIGHT = 1024
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Data(Call):
     """Options of a call that moves data.
 
@@ -28,7 +28,7 @@ class Data(Call):
     in_flight: int = 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Placed(Data):
     """Options of a call that may work in place.
 
@@ -40,7 +40,7 @@ class Placed(Data):
     in_place: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Reducing(Placed):
     """Options of a call that reduces.
 
@@ -52,7 +52,7 @@ class Reducing(Placed):
     operation: Literal["sum", "max", "min"] = "sum"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Rooted(Data):
     """Options of a call with a root.
 

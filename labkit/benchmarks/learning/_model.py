@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from labkit.options import frozen
 from labkit.options.learning import Ranks
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Transformer(Ranks):
     """Options of the model.
 

@@ -5,14 +5,13 @@ counts it. torch.distributed works in place. With `in_place=false` the root copi
 part.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ProgramBenchmark
 from labkit.benchmarks.learning import _collective
+from labkit.options import frozen
 from labkit.tools import torch
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(_collective.Placed, _collective.Rooted):
     """Options of learning.broadcast."""
 

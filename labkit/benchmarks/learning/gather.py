@@ -4,14 +4,13 @@ The size is that of the result. The bus bandwidth is (n - 1) / n times the algor
 nccl-tests 2.19.6 counts it. In place the input of each rank is its part of the result.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ProgramBenchmark
 from labkit.benchmarks.learning import _collective
+from labkit.options import frozen
 from labkit.tools import torch
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(_collective.Placed, _collective.Rooted):
     """Options of learning.gather."""
 

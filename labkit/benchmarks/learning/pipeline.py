@@ -7,15 +7,14 @@ its gradients with those of the whole model. `waiting_s` is what the slowest ran
 The rate counts the sequences. A rank computes with one thread.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ProgramBenchmark
 from labkit.benchmarks.learning import _model
+from labkit.options import frozen
 from labkit.point.spec import Spec
 from labkit.tools import torch
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(_model.Transformer):
     """Options of learning.pipeline.
 

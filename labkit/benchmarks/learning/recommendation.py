@@ -8,16 +8,15 @@ tables in one place.
 The rate counts the samples of all ranks.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ProgramBenchmark
 from labkit.benchmarks.learning import _model
+from labkit.options import frozen
 from labkit.options.learning import Ranks
 from labkit.point.spec import Spec
 from labkit.tools import torch
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Ranks):
     """Options of learning.recommendation.
 

@@ -5,14 +5,13 @@ scatter_perf of nccl-tests 2.19.6 counts it. In place the output of each rank is
 long as the root's.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ProgramBenchmark
 from labkit.benchmarks.learning import _collective
+from labkit.options import frozen
 from labkit.tools import torch
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(_collective.Placed, _collective.Rooted):
     """Options of learning.scatter."""
 

@@ -10,16 +10,16 @@ Before the timing each rank compares its gradients with the mean of what all ran
 The rate counts the sequences of all ranks. A rank computes with one thread.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ProgramBenchmark
 from labkit.benchmarks.learning import _model
+from labkit.options import frozen
 from labkit.point.spec import Spec
 from labkit.tools import torch
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(_model.Transformer):
     """Options of learning.training_step.
 

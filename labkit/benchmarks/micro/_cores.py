@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.errors import KernelError
+from labkit.options import frozen
 from labkit.point.spec import Spec
 
 _PAIR = re.compile(r"(\d{1,4})-(\d{1,4})")
 _CPUS = Path("/sys/devices/system/cpu")
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Cores:
     """Options of a benchmark of two threads.
 

@@ -6,17 +6,17 @@ the step of the clock, which `labkit.stats.clock_resolution` finds from the samp
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import KernelBenchmark
+from labkit.options import frozen
 from labkit.stats import clock_resolution
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options:
     """Options of micro.clock.
 

@@ -8,19 +8,19 @@ quantum (FWQ) test of Sottile and Seager, in LLNL's ASC Sequoia benchmarks.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.benchmarks import KernelBenchmark
+from labkit.options import frozen
 from labkit.point.spec import Spec
 
 _MOST = 100_000_000  # some tenths of a second
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options:
     """Options of micro.noise.
 

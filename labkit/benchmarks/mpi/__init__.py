@@ -1,13 +1,12 @@
 """Benchmarks between MPI ranks: their common options and checks, and the bytes that ranks must receive."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.options import ranks
+from labkit.options import frozen, ranks
 from labkit.options.ranks import (
     Buffers,
     Cadence,
@@ -27,12 +26,12 @@ from labkit.point.spec import Spec, has
 Values = NDArray[Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Timed(Threads, Timing, Buffers):
     """Options of every benchmark whose loop may be timed as a whole."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class InFlight:
     """Options of messages that are in flight at once.
 
@@ -44,7 +43,7 @@ class InFlight:
     window: int = 64
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Binding(ranks.Binding):
     """Options of loops that mpi4py has too.
 
@@ -56,52 +55,52 @@ class Binding(ranks.Binding):
     binding: Literal["c", "buffers", "pickle"] = "c"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class TwoRanks(Layout, Timed):
     """Options of messages between two ranks."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class FromAny(Source, TwoRanks):
     """Options of messages between two ranks whose receiver may not name the sender."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Window(Separate, InFlight, TwoRanks):
     """Options of windows of messages."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Collective(Cadence, Timed):
     """Options of every collective."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Moving(Layout, Collective):
     """Options of a collective that moves messages without computing."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class InPlace(Place, Moving):
     """Options of a collective that can work in place."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Rooted(Rotate, Root, Collective):
     """Options of a collective with a root."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class RootedMoving(Rooted, Moving):
     """Options of a collective that moves messages from or to a root."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class RootedInPlace(Rooted, InPlace):
     """Options of a collective with a root whose own data may lie in place."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Computing(Operation):
     """Options of calls that compute.
 
@@ -113,12 +112,12 @@ class Computing(Operation):
     datatype: Literal["float32", "float64", "int32", "int64"] = "float32"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Reduction(Place, Computing, Collective):
     """Options of a collective that computes."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class RootedReduction(Rooted, Reduction):
     """Options of a collective that computes for a root."""
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from labkit.benchmarks import FileBenchmark
 from labkit.benchmarks.mpi import Values
 from labkit.benchmarks.mpi._forms import OVERLAP, PHASES, overlap_io
-from labkit.options import ranks
+from labkit.options import frozen, ranks
 from labkit.options.ranks import Buffers, Overlapping
 from labkit.point.spec import Scalar, Spec, has
 
@@ -19,12 +18,12 @@ _LETTERS = {"single": "S", "parallel": "P", "collective": "C"}
 _WORDS = {"individual": "Indv", "explicit": "Expl", "shared": "Shared", "private": "Priv"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Access(ranks.Access, Buffers):
     """Options of reading and writing."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Writing(Access):
     """Options of writing.
 
@@ -36,12 +35,12 @@ class Writing(Access):
     sync: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class BehindReading(Overlapping, Access):
     """Options of reading while computing."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class BehindWriting(Overlapping, Writing):
     """Options of writing while computing."""
 

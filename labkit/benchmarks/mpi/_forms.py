@@ -6,7 +6,6 @@ The first two leave time to compute. Their overlap says how much of this time a 
 import dataclasses
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from labkit import stats
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import allowed
+from labkit.options import frozen
 from labkit.options.ranks import Overlapping, Rotate
 from labkit.point.spec import Scalar, Spec, has
 
@@ -54,7 +54,7 @@ def overlap_io(phases: Any) -> float:
 OVERLAP = {"overlap_osu_percent": overlap_osu, "overlap_imb_percent": overlap_imb}
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Started(Overlapping):
     """Options of persistent requests.
 
@@ -74,7 +74,7 @@ def _options(form: type[Any], collective: type[Any]) -> type[Any]:
     if (form, collective) not in _made:
         about = "Options of the collective, and of overlapping."
         members = {"__doc__": about, "__reduce__": lambda options: (_again, (form, collective, vars(options)))}
-        _made[form, collective] = dataclass(frozen=True, kw_only=True)(type("Options", (form, collective), members))
+        _made[form, collective] = frozen(type("Options", (form, collective), members))
     return _made[form, collective]
 
 

@@ -1,13 +1,13 @@
 """One-sided calls: their options and checks, and the content that windows and buffers must have afterwards."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from labkit.benchmarks import OneSidedBenchmark
 from labkit.benchmarks.mpi import OPERATIONS, Computing, InFlight, Values, allowed
+from labkit.options import frozen
 from labkit.options.ranks import Buffers, Exposed, Operation, Separate, Targets, Timing
 from labkit.point.spec import Scalar, Spec, has
 
@@ -18,7 +18,7 @@ ONCE = "it flushes once after all its repetitions, where each of them is complet
 ONE_FENCE = "each of its repetitions has one fence, where there is one before and one after the call here"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class OneSided(Exposed, Timing, Buffers):
     """Options of one-sided calls.
 
@@ -31,7 +31,7 @@ class OneSided(Exposed, Timing, Buffers):
     synchronisation: Literal["lock", "flush", "flush_local", "lock_all", "pscw", "fence"] = "flush"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Reaching(Targets, OneSided):
     """Options of one-sided calls that move messages.
 
@@ -43,7 +43,7 @@ class Reaching(Targets, OneSided):
     origins: Literal["first", "both"] = "first"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Streaming(Separate, InFlight, Reaching):
     """Options of windows of one-sided calls.
 
@@ -56,7 +56,7 @@ class Streaming(Separate, InFlight, Reaching):
     buffers: Literal["single", "multiple"] = "multiple"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Combining(Computing, OneSided):
     """Options of one-sided calls that compute at the target.
 
@@ -66,7 +66,7 @@ class Combining(Computing, OneSided):
     """
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Element(OneSided):
     """Options of one-sided calls on one element.
 
@@ -79,7 +79,7 @@ class Element(OneSided):
     memory: Memory = "create"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Atomic(Operation, Element):
     """Options of one-sided calls that compute on one element."""
 

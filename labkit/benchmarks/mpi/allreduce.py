@@ -9,15 +9,14 @@ bandwidth is 2(n-1)/n times size over time (nccl-tests, PERFORMANCE.md). `bindin
 buffers, or mpi4py with pickled objects.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Binding, Reduction, allowed, combined
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
 from labkit.benchmarks.simulated import BYTE, collective
+from labkit.options import frozen
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Binding, Reduction):
     """Options of mpi.allreduce."""
 

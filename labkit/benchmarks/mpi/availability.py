@@ -7,18 +7,18 @@ section 4.3.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import InFlight, allowed, first_half, from_active
+from labkit.options import frozen
 from labkit.options.ranks import Buffers
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(InFlight, Buffers):
     """Options of mpi.availability.
 

@@ -5,14 +5,14 @@ osu_bw (OMB 7.4, mpi/pt2pt/osu_bw.c; window 64, one buffer for all messages). 1 
 """
 
 import dataclasses
-from dataclasses import dataclass
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Binding, Window, allowed, first_half, from_active
 from labkit.benchmarks.simulated import windows
+from labkit.options import frozen
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Binding, Window):
     """Options of mpi.bandwidth."""
 

@@ -8,15 +8,14 @@ as IMB-MPI1 Bcast -sync off does; `synchronised` starts each at an agreed time o
 size over time. `binding` selects the C kernel, mpi4py with buffers, or mpi4py with pickled objects.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Binding, RootedMoving, allowed
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
 from labkit.benchmarks.simulated import BYTE, rooted
+from labkit.options import frozen
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Binding, RootedMoving):
     """Options of mpi.bcast."""
 

@@ -7,7 +7,6 @@ memory, only the caches show.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,13 @@ from numpy.typing import NDArray
 
 from labkit.benchmarks import POISON, KernelBenchmark
 from labkit.benchmarks.mpi import Timed, allowed, first_half
+from labkit.options import frozen
 from labkit.point.spec import Spec
 
 PAGE = 4096  # B; every buffer begins on a page of its own
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Timed):
     """Options of mpi.buffer_reuse.
 

@@ -3,13 +3,12 @@
 The time of the slowest rank. The definition of IMB-IO Open_Close.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import FileBenchmark
+from labkit.options import frozen
 from labkit.options.ranks import Buffers, Folder
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Folder, Buffers):
     """Options of mpi.file_open_close."""
 

@@ -1,16 +1,16 @@
 """Hot spots: one rank receives from all others, or sends to all of them, at the same time."""
 
 import dataclasses
-from dataclasses import dataclass
 
 import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import InFlight, Timed, allowed
+from labkit.options import frozen
 from labkit.options.ranks import Root
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(InFlight, Root, Timed):
     """Options of a hot spot.
 

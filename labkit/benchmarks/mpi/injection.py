@@ -6,15 +6,14 @@ al. (ICPP 2019), equation 2: post, completion, and a rest, which here is the ans
 queue full. Their benchmark leaves the answer out. The receiver's speed limits a stream: where it is slower, posts wait.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import InFlight, allowed, first_half, from_active
+from labkit.options import frozen
 from labkit.options.ranks import Buffers
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(InFlight, Buffers):
     """Options of mpi.injection."""
 

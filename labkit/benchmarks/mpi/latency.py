@@ -5,16 +5,15 @@ Rank 0 sends and waits for an answer of the same size; latency is half the round
 data. `binding` selects the C kernel, mpi4py with buffers, or mpi4py with pickled objects.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Binding, FromAny, TwoRanks, allowed, first_half, from_peer
 from labkit.benchmarks.simulated import Iteration, Rank, Simulation
+from labkit.options import frozen
 from labkit.options.ranks import Forked
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Forked, Binding, FromAny):
     """Options of mpi.latency."""
 

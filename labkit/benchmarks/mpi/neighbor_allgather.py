@@ -7,18 +7,18 @@ With `cadence=isolated` a barrier follows each iteration outside the timed part,
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Moving, Values, allowed
 from labkit.benchmarks.mpi._forms import IN_OSU_NONBLOCKING, counted, forms
+from labkit.options import frozen
 from labkit.options.ranks import Topology
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Topology, Moving):
     """Options of a neighbourhood collective."""
 

@@ -5,15 +5,14 @@ barrier. If puts are truly passive, both take the same time; if not, the first t
 Truly_passive_put measures the same.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import OneSidedBenchmark
 from labkit.benchmarks.mpi import _one_sided, first_half
+from labkit.options import frozen
 from labkit.options.ranks import Buffers, Exposed
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Exposed, Buffers):
     """Options of mpi.passive_put.
 

@@ -7,13 +7,13 @@ osu_put_bibw prints the rate over its whole loop, clock reads included: that is 
 `--format omb` prints; the headline is that of the median epoch.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks.mpi import _one_sided
+from labkit.options import frozen
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(_one_sided.Streaming):
     """Options of mpi.put_bibandwidth.
 

@@ -5,14 +5,13 @@ queue never runs empty. The bandwidth test of Liu et al., "Performance compariso
 InfiniBand, Myrinet and Quadrics" (2003), section 4.1.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import TwoRanks, allowed, first_half, from_active
+from labkit.options import frozen
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(TwoRanks):
     """Options of mpi.queue_depth.
 

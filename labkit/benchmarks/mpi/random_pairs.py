@@ -9,13 +9,13 @@ half of the ranks or all of them send.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Collective, Values, allowed
+from labkit.options import frozen
 from labkit.point.spec import Spec
 
 ROWS = 64  # different pairings
@@ -23,7 +23,7 @@ NOBODY = -1
 _ONE_PAIR = "it draws one pair of ranks after the other, where all ranks are paired at once here"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Collective):
     """Options of mpi.random_pairs.
 

@@ -4,14 +4,13 @@ The time of one call on the slowest rank; the bandwidth counts what a rank sends
 IMB-P2P SendRecv_Replace, whose bandwidth is what all ranks send together.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import InPlace, allowed
+from labkit.options import frozen
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(InPlace):
     """Options of mpi.sendrecv_replace, which is always in place."""
 

@@ -7,16 +7,15 @@ print the time of an exchange divided by the messages a rank sends and receives 
 and the bandwidth of all ranks together; `labkit import` and `--format imb` convert.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Moving, allowed
+from labkit.options import frozen
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Moving):
     """Options of mpi.stencil.
 

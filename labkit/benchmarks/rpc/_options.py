@@ -1,10 +1,10 @@
 """Options that the benchmarks of remote procedure calls share, and their check."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 from labkit.benchmarks import Ends
+from labkit.options import frozen
 from labkit.options.rpc import Call, Payload
 from labkit.point.spec import Spec, has
 from labkit.point.units import MiB, format_size
@@ -29,7 +29,7 @@ _LIMITS: Mapping[str, tuple[int, int]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Tensors(Payload, Call):
     """Options of TF-gRPC-Bench: a payload of several buffers, as a TensorFlow worker sends its tensors.
 

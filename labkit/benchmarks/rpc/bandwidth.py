@@ -6,16 +6,16 @@ number of bytes that came (``method=send``). Point-to-point bandwidth of TF-gRPC
 with labkit's usual window.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options import frozen
 from labkit.options.rpc import Call, InFlight
 from labkit.tools import grpc, thrift
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(InFlight, Call):
     """Options of rpc.bandwidth.
 

@@ -7,15 +7,14 @@ large ones (``send`` of `bulk_size` B, one at a time from each of `bulk_clients`
 same calls alone.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options import frozen
 from labkit.options.rpc import Bulk, Call, Clients
 from labkit.tools import grpc, thrift
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Bulk, Clients, Call):
     """Options of rpc.mixed.
 

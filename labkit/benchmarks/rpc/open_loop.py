@@ -6,17 +6,17 @@ waits counts: no coordinated omission. `round_trip_us` is the same call without 
 rate that the server can serve the waiting grows as long as the run lasts; labkit then warns of an overload.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options import frozen
 from labkit.options.rpc import Call, Clients, Paced
 from labkit.point.spec import Spec
 from labkit.tools import grpc, thrift
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Paced, Clients, Call):
     """Options of rpc.open_loop."""
 

@@ -6,17 +6,17 @@ TF-gRPC-Bench (Biswas, Lu and Panda, 2018). Servers are processes; workers are t
 all servers are on its first host and all workers on its second.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options import frozen
 from labkit.options.rpc import Workers
 from labkit.point.spec import Spec
 from labkit.tools import grpc, thrift
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Workers, _options.Tensors):
     """Options of rpc.parameter_server.
 

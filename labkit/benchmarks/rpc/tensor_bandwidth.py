@@ -4,16 +4,16 @@ A sample is a window of calls (default: one), from the begin of the first to the
 point-to-point bandwidth of TF-gRPC-Bench (Biswas, Lu and Panda, 2018), whose worker sends one payload after the other.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options import frozen
 from labkit.options.rpc import InFlight
 from labkit.tools import grpc, thrift
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(InFlight, _options.Tensors):
     """Options of rpc.tensor_bandwidth.
 

@@ -5,15 +5,14 @@ of the Apache Thrift Benchmarks (ATB; Li, Shi and Lu, SC 2021). A sample is one 
 from the mean time of a call (Little's law); what was counted over the whole run is reported beside it.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options import frozen
 from labkit.options.rpc import Clients, Loop
 from labkit.tools import grpc, grpcio, thrift, thrift_python
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Clients, Loop):
     """Options of rpc.throughput."""
 

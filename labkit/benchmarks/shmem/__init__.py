@@ -6,17 +6,17 @@ where a C program has its global variables.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from labkit.benchmarks import SymmetricBenchmark
 from labkit.benchmarks.mpi import Values, first_half, from_active, from_peer
+from labkit.options import frozen
 from labkit.options.ranks import Binding, Symmetric, Timing
 from labkit.point.spec import Spec, has
 from labkit.point.units import KiB, MiB
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Timed(Timing):
     """Options of every benchmark of OpenSHMEM.
 
@@ -28,12 +28,12 @@ class Timed(Timing):
     timing: Literal["each", "total"] = "each"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Pair(Symmetric, Timed):
     """Options of access to the memory of a peer."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Transfer(Binding, Pair):
     """Options of one transfer at a time.
 
@@ -45,7 +45,7 @@ class Transfer(Binding, Pair):
     binding: Literal["c", "shmem4py"] = "c"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Rate(Pair):
     """Options of windows of messages.
 
@@ -60,7 +60,7 @@ class Rate(Pair):
     caches: Literal["warm", "cold"] = "warm"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Overlapped(Symmetric):
     """Options of a put with computation."""
 

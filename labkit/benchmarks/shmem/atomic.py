@@ -11,19 +11,19 @@ osu_oshm_atomics.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from labkit.benchmarks import POISON, shmem
 from labkit.benchmarks.mpi import Values, first_half
+from labkit.options import frozen
 from labkit.point.spec import Spec
 
 Operation = Literal["fetch_add", "fetch_inc", "add", "inc", "compare_swap", "swap", "set", "fetch"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(shmem.Pair):
     """Options of shmem.atomic.
 

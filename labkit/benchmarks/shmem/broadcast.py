@@ -6,14 +6,13 @@ OSU's mean over PEs is also given, as in osu_oshm_broadcast (OMB 7.4, openshmem/
 0, and which sends from and receives into the same buffer.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import shmem
+from labkit.options import frozen
 from labkit.options.ranks import Root
 from labkit.point.spec import Spec
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Root, shmem.Timed):
     """Options of shmem.broadcast.
 

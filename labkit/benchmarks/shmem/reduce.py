@@ -5,21 +5,20 @@ A barrier (shmem_barrier_all) follows each iteration outside the timed part; the
 OSU's mean over PEs is also given, as in osu_oshm_reduce (OMB 7.4, openshmem/osu_oshm_reduce.c), which adds floats.
 """
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from labkit.benchmarks import shmem
 from labkit.benchmarks.mpi import combined
-from labkit.options import ranks
+from labkit.options import frozen, ranks
 from labkit.point.spec import Spec
 
 Type = Literal["float32", "float64", "int32", "int64"]
 Operation = Literal["sum", "prod", "max", "min"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(ranks.Operation, shmem.Timed):
     """Options of shmem.reduce.
 

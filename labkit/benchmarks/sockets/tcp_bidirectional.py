@@ -5,16 +5,16 @@ connections of its own for each direction and counts what arrived; iperf's ``--f
 connection and counts at the client, and so stands in for it. Each direction is kept with the label ``direction``.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.sockets._streams import stream
+from labkit.options import frozen
 from labkit.options.sockets import TcpStream
 from labkit.tools import iperf, iperf3
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(TcpStream):
     """Options of sockets.tcp_bidirectional.
 

@@ -6,16 +6,16 @@ well; iperf counts what was written, qperf what arrived. None of them tells sing
 tool's own.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.sockets._streams import stream
+from labkit.options import frozen
 from labkit.options.sockets import TcpStream
 from labkit.tools import iperf, iperf3, netperf, qperf
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(TcpStream):
     """Options of sockets.tcp_stream.
 

@@ -5,15 +5,15 @@ converted. A datagram that is lost is not sent again: netperf then waits until t
 next request waits for the answer (coordinated omission).
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.options import frozen
 from labkit.options.sockets import Sockets
 from labkit.tools import netperf, qperf, sockperf
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Sockets):
     """Options of sockets.udp_rr.
 

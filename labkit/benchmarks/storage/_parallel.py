@@ -4,7 +4,7 @@ import errno
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import ParallelFileBenchmark
+from labkit.options import frozen
 from labkit.options.ranks import Buffers, Folder
 from labkit.point.spec import Spec, has
 from labkit.point.units import parse_size
@@ -35,7 +36,7 @@ class Blocks(Protocol):
     def collective(self) -> bool: ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Layout(Folder, Buffers):
     """Options of parallel files.
 
@@ -58,7 +59,7 @@ class Layout(Folder, Buffers):
         object.__setattr__(self, "block_size", parse_size(self.block_size))
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Writing(Layout):
     """Options of writing.
 
@@ -70,7 +71,7 @@ class Writing(Layout):
     sync: Literal["none", "end", "each"] = "none"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Reading(Layout):
     """Options of reading.
 
@@ -87,7 +88,7 @@ class Reading(Layout):
     cache: Literal["any", "drop"] = "any"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Stonewall:
     """Options of transfers until a deadline.
 
@@ -101,12 +102,12 @@ class Stonewall:
     wear_out: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class StonewalledWriting(Stonewall, Writing):
     """Options of writing until a deadline."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class StonewalledReading(Stonewall, Reading):
     """Options of reading until a deadline."""
 

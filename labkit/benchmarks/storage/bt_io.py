@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.benchmarks import ParallelFileBenchmark
+from labkit.options import frozen
 from labkit.options.ranks import Buffers, Folder
 from labkit.point.spec import Spec
 
@@ -52,7 +53,7 @@ _EXACT = np.array(
 _DELTA = np.array([1.0, 2.0, 3.0, 4.0, 5.0]) * 1e-3
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Folder, Buffers):
     """Options of storage.bt_io.
 

@@ -7,13 +7,14 @@ folders are those of mdtest, and so are the definitions (`file_test`, `summarize
 `-D`, and `-u`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from labkit.benchmarks import ParallelFileBenchmark
+from labkit.options import frozen
 from labkit.options.ranks import Buffers, Folder
 from labkit.point.spec import Spec
 
@@ -21,7 +22,7 @@ _STEPS = ("creation", "stat", "read", "removal")  # numbered as in kernels/paral
 _FOLDER = "test-dir.0-0"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Folder, Buffers):
     """Options of storage.metadata.
 

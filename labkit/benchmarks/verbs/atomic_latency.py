@@ -3,14 +3,13 @@
 The definition of perftest's ib_atomic_lat. The processor of the other end does nothing.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks.verbs import latency
+from labkit.options import frozen
 from labkit.options.verbs import Atomic, Verbs
 from labkit.tools import perftest, pyverbs
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Atomic, Verbs):
     """Options of verbs.atomic_latency."""
 

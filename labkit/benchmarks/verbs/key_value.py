@@ -5,15 +5,15 @@ are under way at once. After HERD and RDMA-bench (Kalia et al., SIGCOMM 2014 and
 pyverbs.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks.verbs import program
+from labkit.options import frozen
 from labkit.options.verbs import Served
 from labkit.tools import pyverbs
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Options(Served):
     """Options of verbs.key_value.
 
