@@ -464,6 +464,50 @@ def test_facts_that_cannot_be_read_bound_nothing(benchmark: str, facts: dict[str
         findings(points, Stated(link="slow"))
 
 
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.sampled_from(["1gbit", "5us"]),
+    lambda some: st.lists(some, max_size=3) | st.dictionaries(st.text(max_size=5), some, max_size=3),
+    max_leaves=6,
+)
+HOSTILE = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "name": st.sampled_from(["eth0", "mlx5_0", ""]) | ANYTHING,
+            **dict.fromkeys(
+                ("kind", "speed_Mbps", "mtu", "state", "rate", "link_layer", "pcie_speed", "pcie_width"), ANYTHING
+            ),
+        },
+    )
+    | ANYTHING,
+    max_size=3,
+)
+TESTBEDS = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(("rate_bps", "uplink_bps", "slow_bps", "rate", "delay", "mtu"), ANYTHING)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    HOSTILE | ANYTHING,
+    HOSTILE | ANYTHING,
+    TESTBEDS,
+    st.dictionaries(st.sampled_from(["vc0.eth0.tx_bytes", "leaf0.up.rx_bytes"]), ANYTHING),
+    ANYTHING,
+    st.sampled_from(["mpi.bandwidth", "mpi.latency", "verbs.write_bandwidth", "sockets.tcp_rr", "congestion.incast"]),
+)
+def test_hostile_metadata_raise_nothing_and_bound_nothing_wrongly(
+    nics: Any, ports: Any, testbed: dict[str, Any], evidence: dict[str, Any], facts: Any, benchmark: str
+) -> None:
+    host = {"nics": nics, "rdma_devices": ports, "governor": facts, "smt": facts, "load": facts, "numa_nodes": facts}
+    meta = {"testbed": testbed, "evidence": evidence, "rank_hosts": ["a", "b"], "host_B": {"a": {"eth0": facts}}}
+    fields: dict[str, Any] = {"options": {"senders": 2}} if benchmark == "congestion.incast" else {}
+    one = point(benchmark, 1e-3, meta=meta, host=host, spec=fields)
+    for bound in (*bounds.of_bandwidth(one), *bounds.of_latency(one)):
+        assert 0 < bound.value < float("inf")
+    assert findings([one])
+
+
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 

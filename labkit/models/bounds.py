@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from labkit import benchmarks
 from labkit.errors import SpecError
@@ -20,6 +19,7 @@ from labkit.models.costs import Costs
 from labkit.models.inside import LINK, MACHINE, copied, handed_over, of_host
 from labkit.models.inside import Bound as Bound
 from labkit.models.inside import inside as inside
+from labkit.point.adapters import Links, bytes_of, interfaces, links_of, ports
 from labkit.point.columns import METRICS
 from labkit.point.notes import has
 from labkit.point.units import format_number, format_size
@@ -36,8 +36,6 @@ ENDS = "hosts at both ends"
 _ADAPTERS_S = 1e-6  # of a message through two adapters without the wire: Zambre et al. 2019, the Breaking Band models
 _FAR_S = 1e-3  # of delay in each direction, beside which the work of hosts counts little
 _SEGMENT = 65536.0  # B of a packet before the kernel cuts it (generic segmentation offload)
-# what facts of a path raise that cannot be read: samples may come from anyone, and then have no bounds
-UNREADABLE = (SpecError, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 _CARRIED = 0.5  # part of the busiest link's bytes above which a link is on the path
 _SOLE = 0.95  # likewise, of several senders: only a link that nearly all their bytes cross bounds their sum
 
@@ -157,7 +155,7 @@ def of_bandwidth(
     (stated or Stated()).check()
     try:
         return _of_bandwidth(samples, stated or Stated(), costs)
-    except UNREADABLE:
+    except SpecError:  # a text of the metadata, which may come from anyone
         return ()
 
 
@@ -207,7 +205,7 @@ def of_latency(
     (stated or Stated()).check()
     try:
         return _of_latency(samples, stated or Stated(), costs)
-    except UNREADABLE:
+    except SpecError:  # a text of the metadata, which may come from anyone
         return ()
 
 
@@ -260,7 +258,7 @@ def best_path(samples: Samples, costs: Mapping[str, Costs] | None) -> Bound | No
         return None
     try:
         return next(iter(handed_over(samples, crossings, of_host(samples, costs), "shared-memory")), None)
-    except UNREADABLE:
+    except SpecError:  # a text of the metadata, which may come from anyone
         return None
 
 
@@ -271,7 +269,7 @@ def best_rate(samples: Samples, costs: Mapping[str, Costs] | None) -> Bound | No
         return None
     try:
         return next(iter(copied(samples, directions, of_host(samples, costs), "shared-memory")), None)
-    except UNREADABLE:
+    except SpecError:  # a text of the metadata, which may come from anyone
         return None
 
 
@@ -301,19 +299,22 @@ def path(samples: Samples, stated: Stated) -> Wire | None:
         return _stated(samples, stated)
     if has(badges(samples.meta), "path-unknown"):
         return None
-    delay = _seconds(str(facts.get("delay") or ""))
-    if "rate_bps" in facts:
-        name, rate = _emulated(facts, EVIDENCE.of(samples.meta), several="senders" in samples.spec.values)
+    known = links_of(facts)
+    delay = _seconds(known.delay)
+    if not math.isnan(known.shaped):
+        if not known.shaped:
+            return None
+        name, rate = _emulated(known, EVIDENCE.of(samples.meta), several="senders" in samples.spec.values)
         efficiency = links.ethernet(stated.mtu or 1500, _protocol(samples), frame=links.SHAPED_FRAME)
         burst = max(_FRAMES, rate / 8 * _BURST_S)
         return Wire(
             name=name, rate=rate, efficiency=efficiency, source="testbed", delay=delay, burst=burst, segment=_SEGMENT
         )
-    if facts.get("rate") or delay:
-        rate = _rate(str(facts["rate"])) if facts.get("rate") else math.inf
-        payload = ACTIVE_MTU.of(samples.meta) or next(
-            size for size in _VERBS_MTU if size + 64 <= int(facts.get("mtu") or 1500)
-        )
+    if known.rate or delay:
+        rate = _rate(known.rate) if known.rate else math.inf
+        payload = ACTIVE_MTU.of(samples.meta) or next((size for size in _VERBS_MTU if size + 64 <= known.mtu), 0)
+        if not payload:
+            return None
         efficiency = links.roce(payload, frame=links.SHAPED_FRAME)
         return Wire(name="cable", rate=rate, efficiency=efficiency, source="testbed", delay=delay, burst=_CABLE_BURST)
     return None if facts else _port(samples, stated) or _interface(samples, stated)
@@ -325,8 +326,8 @@ def carrier(samples: Samples) -> str:
     Ranks that talk through an RDMA adapter leave few bytes on the interfaces that the kernel counts.
     """
     hosts = RANK_HOSTS.of(samples.meta)
-    counts = HOST_B.of(samples.meta).get(hosts[0], {}) if hosts else {}
-    carried = {name: max(both) for name, both in counts.items() if name != "lo"}
+    counts = HOST_B.of(samples.meta).get(str(hosts[0])) if hosts else None
+    carried = {name: count for name, count in bytes_of(counts).items() if name != "lo"}
     count = samples.n or sum(CHUNKS.of(samples.meta))  # of samples whose times were not read
     payload = max(benchmarks.moved(samples.spec, count).values(), default=0.0) if carried else 0.0
     if payload <= benchmarks.ENOUGH_PAYLOAD:
@@ -346,52 +347,51 @@ def _stated(samples: Samples, stated: Stated) -> Wire:
     return Wire(name="link", rate=stated.rate, efficiency=efficiency, source="stated", delay=delay)
 
 
-def _emulated(facts: Mapping[str, Any], evidence: Mapping[str, int], *, several: bool) -> tuple[str, float]:
+def _emulated(known: Links, evidence: Mapping[str, int], *, several: bool) -> tuple[str, float]:
     """Name and rate of the slowest shaped link that carried the bytes; a host's link if nothing was counted.
 
     Bytes of several senders cross links of their own, and then that of the receiver.
     """
-    slow: Mapping[str, float] = facts.get("slow_bps") or {}
-    carried = {name: count for name, count in evidence.items() if name.endswith("x_bytes")}
+    carried = {name: count for name, count in bytes_of(evidence).items() if name.endswith("x_bytes")}
     least = (_SOLE if several else _CARRIED) * max(carried.values(), default=0)
-    rates = {"link of the receiver" if several else "link of a host": float(facts["rate_bps"])}
+    rates = {"link of the receiver" if several else "link of a host": known.shaped}
     for name, count in carried.items():
         device = name.partition(".")[0]
-        if count >= least and device in slow:
-            rates[f"link of {device}"] = float(slow[device])
-        if count >= least and device.startswith("leaf") and facts.get("uplink_bps"):
-            rates["uplink"] = float(facts["uplink_bps"])
+        if count >= least and device in known.slow:
+            rates[f"link of {device}"] = known.slow[device]
+        if count >= least and device.startswith("leaf") and known.uplink:
+            rates["uplink"] = known.uplink
     name = min(rates, key=lambda name: rates[name])
     return name, rates[name]
 
 
 def _interface(samples: Samples, stated: Stated) -> Wire | None:
     """The interface that carried the bytes, if its rate is known."""
-    nic = {nic["name"]: nic for nic in samples.host.get("nics") or ()}.get(carrier(samples))
-    if not nic or nic.get("kind") == "loopback" or not nic.get("speed_Mbps"):
+    nic = interfaces(samples.host).get(carrier(samples))
+    if nic is None or nic.kind == "loopback" or not nic.rate:
         return None
-    efficiency = links.ethernet(stated.mtu or nic.get("mtu") or 1500, _protocol(samples))
-    rate, delay = nic["speed_Mbps"] * 1e6, _seconds(stated.delay)
-    return Wire(name=f"interface {nic['name']}", rate=rate, efficiency=efficiency, source="host", delay=delay)
+    efficiency = links.ethernet(stated.mtu or nic.mtu or 1500, _protocol(samples))
+    delay = _seconds(stated.delay)
+    return Wire(name=f"interface {nic.name}", rate=nic.rate, efficiency=efficiency, source="host", delay=delay)
 
 
 def _port(samples: Samples, stated: Stated) -> Wire | None:
     """The RDMA port of a point, if the host's description says its rate."""
-    devices = {one["name"]: one for one in samples.host.get("rdma_devices") or ()}
+    devices = ports(samples.host)
     port = devices.get(DEVICE.of(samples.meta) or samples.spec.device.partition(":")[0])
     rdma = benchmarks.get(samples.spec.benchmark).ends.rdma
     if port is None and rdma and not samples.spec.device and len(devices) == 1:
         port = next(iter(devices.values()))
-    if not port or not port.get("rate"):
+    if port is None or not port.port_rate:
         return None
     try:
-        rate = links.infiniband_rate(str(port["rate"]))
+        rate = links.infiniband_rate(port.port_rate)
     except SpecError:  # a rate that this version does not know
         return None
     size = stated.mtu or ACTIVE_MTU.of(samples.meta) or _VERBS_MTU[0]
-    efficiency = links.infiniband(size) if port.get("link_layer") == "InfiniBand" else links.roce(size)
+    efficiency = links.infiniband(size) if port.kind == "InfiniBand" else links.roce(size)
     delay = _seconds(stated.delay)
-    return Wire(name=f"port of {port['name']}", rate=rate, efficiency=efficiency, source="host", delay=delay)
+    return Wire(name=f"port of {port.name}", rate=rate, efficiency=efficiency, source="host", delay=delay)
 
 
 def _slots(samples: Samples, stated: Stated) -> Iterator[tuple[int, int, str]]:
@@ -402,10 +402,10 @@ def _slots(samples: Samples, stated: Stated) -> Iterator[tuple[int, int, str]]:
     if has(badges(samples.meta), "path-unknown"):
         return
     used = {carrier(samples), DEVICE.of(samples.meta), samples.spec.device.partition(":")[0]}
-    for adapter in (*(samples.host.get("nics") or ()), *(samples.host.get("rdma_devices") or ())):
-        generation = links.pcie_generation(str(adapter.get("pcie_speed") or ""))
-        if adapter["name"] in used and generation:
-            yield generation, int(adapter["pcie_width"]), "host"
+    for adapter in (*interfaces(samples.host).values(), *ports(samples.host).values()):
+        generation = links.pcie_generation(adapter.slot.speed)
+        if adapter.name in used and generation and adapter.slot.width:
+            yield generation, adapter.slot.width, "host"
 
 
 def _protocol(samples: Samples) -> str:

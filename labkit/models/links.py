@@ -202,6 +202,6 @@ def pcie_generation(speed: str) -> int | None:
     >>> pcie_generation("8.0 GT/s PCIe"), pcie_generation("Unknown")
     (3, None)
     """
-    match = re.match(r"([\d.]+) GT/s", speed)
+    match = re.match(r"(\d+(?:\.\d+)?) GT/s", speed, re.ASCII)
     transfers = float(match[1]) * 1e9 if match else 0.0
     return next((generation for generation, (rate, _) in PCIE.items() if rate == transfers), None)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from labkit.models import bounds
+from labkit.point.adapters import Adapter, interfaces, ports
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import DEVICE, RANK_AFFINITY, RANK_HOSTS
 
@@ -52,10 +53,10 @@ def _numbers(text: str) -> list[int]:
 _MOST = 1 << 16  # processors of a range; of more, the text is no list of the kernel
 
 
-def adapters(samples: Samples) -> list[Mapping[str, Any]]:
+def adapters(samples: Samples) -> list[Adapter]:
     """Return the descriptions of the interfaces and RDMA devices that carried the bytes of a point."""
     if bounds.inside(samples):
         return []
     used = {bounds.carrier(samples), DEVICE.of(samples.meta), samples.spec.device.partition(":")[0]} - {""}
-    known = (*(samples.host.get("nics") or ()), *(samples.host.get("rdma_devices") or ()))
-    return [one for one in known if one["name"] in used]
+    known = (*interfaces(samples.host).values(), *ports(samples.host).values())
+    return [one for one in known if one.name in used]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._places import adapters
 from labkit.judge.causes._predicted import MISSED, missed, of_bandwidth
 from labkit.judge.finding import Evidence, Finding
 from labkit.models import bounds, links
+from labkit.point.adapters import Slot
 
 _COMMAND = "sudo lspci -vv | grep -E 'LnkCap|LnkSta'   # then reseat the adapter, or use another slot"
 
@@ -17,11 +15,11 @@ _COMMAND = "sudo lspci -vv | grep -E 'LnkCap|LnkSta'   # then reseat the adapter
 def test(case: Case) -> Finding | None:
     """The adapter that carried the bytes runs with fewer lanes or slower than it can."""
     for adapter in adapters(case.samples):
-        now, best = _link(adapter, ""), _link(adapter, "max_")
+        now, best = _link(adapter.slot), _link(adapter.best_slot)
         if now is None or best is None or now == best:
             continue
         values = {
-            "adapter": str(adapter["name"]), "generation": str(now[0]), "lanes": str(now[1]),
+            "adapter": adapter.name, "generation": str(now[0]), "lanes": str(now[1]),
             "best": str(best[0]), "most": str(best[1]),
         }  # fmt: skip
         clues = [Evidence(code="degraded", values=values)]
@@ -34,11 +32,10 @@ def test(case: Case) -> Finding | None:
     return None
 
 
-def _link(adapter: Mapping[str, Any], end: str) -> tuple[int, int] | None:
+def _link(slot: Slot) -> tuple[int, int] | None:
     """Return generation and lanes of an adapter's link; None where they are not known."""
-    generation = links.pcie_generation(str(adapter.get(f"pcie_{end}speed") or ""))
-    width = adapter.get(f"pcie_{end}width")
-    return (generation, width) if generation and isinstance(width, int) and width > 0 else None
+    generation = links.pcie_generation(slot.speed)
+    return (generation, slot.width) if generation and slot.width else None
 
 
 CAUSE = Cause(

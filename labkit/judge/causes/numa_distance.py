@@ -40,9 +40,9 @@ def _apart(known: dict[int, int]) -> list[Evidence]:
 def _adapter(samples: Samples, known: dict[int, int]) -> list[Evidence]:
     """Return that the adapter which carried the bytes is on another node than rank 0."""
     for one in adapters(samples) if 0 in known else ():
-        node = one.get("numa_node", -1)
+        node = one.node
         if node >= 0 and node != known[0]:
-            values = {"adapter": str(one["name"]), "second": str(node), "node": str(known[0])}
+            values = {"adapter": one.name, "second": str(node), "node": str(known[0])}
             return [Evidence(code="adapter", values=values)]
     return []
 

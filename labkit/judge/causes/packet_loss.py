@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from labkit import benchmarks
+from labkit.errors import SpecError
 from labkit.judge import evidence
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._launches import ends_s
@@ -70,7 +71,7 @@ def _predicted(case: Case, share: float) -> Value | None:
         return None
     try:
         round_trip = 2 * parse_duration(delay)
-    except bounds.UNREADABLE:
+    except SpecError:  # a text of the metadata, which may come from anyone
         return None
     return of_bandwidth(_SEGMENT / round_trip * math.sqrt(1.5 / share)) if round_trip > 0 else None
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._places import adapters
 from labkit.judge.causes._predicted import MISSED, missed
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
 from labkit.models import links
+from labkit.point.adapters import Adapter
 from labkit.store.samples.facts import ACTIVE_MTU
 
 _USUAL, _JUMBO, _LARGEST = 1500, 9000, 4096  # B: Ethernet's, what fast Ethernet should have, and RDMA's
@@ -21,13 +19,13 @@ def test(case: Case) -> Finding | None:
     """The MTU is smaller than stated, or than the rate of the link asks for."""
     if case.about.code != "bandwidth-of-path":
         return None
-    found = (_of_interface(case, one) for one in adapters(case.samples) if one.get("mtu"))
+    found = (_of_interface(case, one) for one in adapters(case.samples) if one.mtu)
     return next(filter(None, found), None) or _of_port(case)
 
 
-def _of_interface(case: Case, nic: Mapping[str, Any]) -> Finding | None:
+def _of_interface(case: Case, nic: Adapter) -> Finding | None:
     """Judge the MTU of an Ethernet interface."""
-    name, mtu, rate = str(nic["name"]), int(nic["mtu"]), float(nic.get("speed_Mbps") or 0) * 1e6
+    name, mtu, rate = nic.name, nic.mtu, nic.rate
     said = case.view.stated.mtu if case.view.stated else 0
     best = max(said, _JUMBO if rate >= _FAST else _USUAL)
     protocol = "udp" if benchmarks.get(case.samples.spec.benchmark).ends.datagrams else "tcp"

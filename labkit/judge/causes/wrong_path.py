@@ -7,6 +7,7 @@ from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._launches import marked
 from labkit.judge.finding import Evidence, Finding, Value
 from labkit.models import bounds
+from labkit.point.adapters import interfaces
 from labkit.point.spec import Spec
 from labkit.point.units import format_number
 from labkit.read.records import rerun
@@ -22,17 +23,17 @@ def test(case: Case) -> Finding | None:
         shared = spec.replace(transport="shm")
         predicted = own if isinstance(own, Value) else None
         return CAUSE.found(case, clues, predicted=predicted, command=rerun.command(shared), measure=[shared])
-    nics = {nic["name"]: nic for nic in case.samples.host.get("nics") or ()}
+    nics = interfaces(case.samples.host)
     used = bounds.carrier(case.samples)
-    rate = nics.get(used, {}).get("speed_Mbps") or 0
-    others = [one for name, one in nics.items() if name not in (used, spec.device) and one.get("state") != "down"]
-    faster = [one for one in others if rate and (one.get("speed_Mbps") or 0) > rate]
+    rate = nics[used].rate if used in nics else 0.0
+    others = [one for name, one in nics.items() if name not in (used, spec.device) and not one.down]
+    faster = [one for one in others if 0 < rate < one.rate]
     mismatch = marked(case, "path-mismatch")
     if not faster:
         return CAUSE.found(case, mismatch, command="labkit doctor")
-    best = max(faster, key=lambda one: one["speed_Mbps"])
-    values = {"used": used, "faster": str(best["name"]), "rate": f"{format_number(best['speed_Mbps'])} Mbit/s"}
-    over = rerun.command(_over(spec, str(best["name"])))
+    best = max(faster, key=lambda one: one.rate)
+    values = {"used": used, "faster": best.name, "rate": f"{format_number(best.rate / 1e6)} Mbit/s"}
+    over = rerun.command(_over(spec, best.name))
     return CAUSE.found(case, [*mismatch, Evidence(code="interface", values=values)], command=over)
 
 

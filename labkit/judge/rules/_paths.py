@@ -74,7 +74,7 @@ class Chosen:
             return _INSIDE[place]
         if self.samples.spec.testbed != "local":
             return "the emulated link"
-        with suppress(*bounds.UNREADABLE):
+        with suppress(SpecError):
             wire = bounds.path(self.samples, Stated())
             return wire.name if wire else ""
         return ""
@@ -185,7 +185,7 @@ def missing(one: Chosen, view: View) -> tuple[str, str]:
         return "many links", ""
     if samples.spec.testbed.startswith("soft-roce"):
         return "emulated adapter", ""
-    with suppress(*bounds.UNREADABLE):
+    with suppress(SpecError):
         if bounds.path(samples, view.stated or Stated()) is not None:
             return "machine", "micro.loopback"
     return "link", ""
