@@ -355,7 +355,7 @@ def growing(*, nics: list[dict[str, Any]], marks: list[str], ratio: float = 2.0,
 def test_causes_come_from_the_point() -> None:
     (one,) = findings(growing(nics=[SLOW_NIC, FAST_NIC], marks=["busy machine"]))
     found = supported(one)
-    assert {"busy-machine", "small-messages", "wrong-path"} == {*found}
+    assert {"busy-machine", "small-messages", "small-packets", "wrong-path"} == {*found}
     assert "the bandwidth still grows by 100 % to the largest size" in sentence(found["small-messages"])
     assert "eth0 carried the bytes, but eth1 has 100,000 Mbit/s" in sentence(found["wrong-path"])
     assert "in 2 of 2 launches" in sentence(found["busy-machine"])
@@ -369,7 +369,7 @@ def test_causes_come_from_the_point() -> None:
 
 def test_a_plateau_excludes_small_messages() -> None:
     (one,) = findings(growing(nics=[SLOW_NIC], marks=[], ratio=1.0))
-    assert {*supported(one)} == {"rate-limit"}
+    assert {*supported(one)} == {"rate-limit", "small-packets"}
     assert [cause.code for cause in one.causes if cause.against] == ["small-messages"]
 
 

@@ -58,7 +58,7 @@ class Links:
     uplink : rate between switches, bit/s; 0 without one.
     slow : host → rate of its link, bit/s.
     rate, delay : of the cable, as they were asked for; empty without any.
-    mtu : of the interface, B.
+    mtu : of the interface, B; 0 if it cannot be read.
     """
 
     shaped: float = math.nan
@@ -95,7 +95,7 @@ def links_of(testbed: Mapping[str, Any]) -> Links:
         slow={str(name): rate for name, value in known if (rate := _rate(value))},
         rate=_text(testbed.get("rate")),
         delay=_text(testbed.get("delay")),
-        mtu=_mtu(testbed.get("mtu")) or 1500,
+        mtu=1500 if testbed.get("mtu") is None else _mtu(testbed["mtu"]),
     )
 
 
