@@ -384,3 +384,66 @@ def test_units_are_named_of_brought_numbers_and_exact_ratios_only() -> None:
     one = cause("units", "mpi.bandwidth", COPY, windowed(64, 500.0), brought(4000.0), agreeing)
     assert one is not None
     assert one.against
+
+
+# ---- storage ---------------------------------------------------------------------------------------------------------
+
+CALL = point("micro.system_call", 0, 200.0, "system_call_ns", ranks=1, meta={"library": "none", "badges": []})
+
+
+def accessed(value: float, cacheable: str, *, size: int = 65536, name: str = "storage.read", **options: Any) -> Any:
+    """Reads or writes of a file on one device."""
+    meta: dict[str, Any] = {
+        "library": "fio 3.33",
+        "engine": "fio",
+        "badges": [],
+        "device": "/dev/sda",
+        "filesystem": "ext4",
+    }
+    meta |= {"cacheable": cacheable, "page_cache": "as set", "o_direct": "direct" in options.values()}
+    return point(name, size, value, "bandwidth_MBps", ranks=1, launcher="none", options=options, meta=meta)
+
+
+DIRECT = accessed(2000.0, "none", cache="direct", depth=16)
+
+
+@pytest.mark.parametrize(("value", "level"), [(9000.0, "good"), (5000.0, "doubtful"), (1000.0, "bad")])
+def test_reads_that_memory_answers_are_judged_by_copy_and_system_call(value: float, level: str) -> None:
+    (one,) = found("storage-of-device", COPY, CALL, accessed(value, "all", cache="warm"))
+    assert one.level == level
+    assert number(one, "limit") == pytest.approx(65536 / (65536 / 20e9 + 200e-9) / 1e6)
+    (one,) = found("storage-of-device", COPY, accessed(value, "all", cache="warm"))
+    assert one.form == "no reference"
+    assert [spec.benchmark for spec in one.measure] == ["micro.memory_copy", "micro.system_call"]
+
+
+def test_the_best_rate_of_a_device_judges_its_other_settings() -> None:
+    first, best = found("storage-of-device", DIRECT, accessed(500.0, "none", cache="direct", depth=1))
+    assert (first.level, best.form) == ("bad", "no reference")
+    assert number(first, "share") == pytest.approx(0.25)
+    (alone,) = found("storage-of-device", accessed(500.0, "all", cache="drop"))
+    assert alone.form == "no reference"
+    assert alone.measure[0].values["cache"] == "direct"
+
+
+def test_a_queue_depth_that_moves_more_explains_a_slow_device() -> None:
+    one = cause("few-outstanding", "storage.read", DIRECT, accessed(500.0, "none", cache="direct", depth=1))
+    assert one is not None
+    assert "depth=16 gives 2,000 MB/s" in sentence(one)
+
+
+def test_reads_faster_than_the_device_came_from_the_page_cache() -> None:
+    one = cause("page-cache", "storage.read", DIRECT, accessed(6000.0, "all", cache="drop"))
+    assert one is not None
+    assert one.supported
+    assert one.measure[0].values["cache"] == "direct"
+    one = cause("page-cache", "storage.read", DIRECT, accessed(6000.0, "none", cache="drop", pattern="random"))
+    assert one is not None
+    assert one.against
+    assert cause("page-cache", "storage.read", DIRECT, accessed(900.0, "all", cache="drop")) is None
+
+
+def test_writes_that_wait_for_the_disk_are_not_compared_with_those_that_do_not() -> None:
+    direct = accessed(2000.0, "none", name="storage.write", sync="direct")
+    synced = accessed(20.0, "none", name="storage.write", sync="fsync")
+    assert [one.level for one in found("storage-of-device", direct, synced)] == ["unknown", "unknown"]

@@ -196,6 +196,8 @@ def _kind(name: str) -> str:
         return "collectives"
     if isinstance(known, FileBenchmark):
         return "files"
+    if known and name.startswith("storage."):
+        return known.title
     metric = next(iter(known.metrics)) if known else ""
     if not metric:
         return name.partition(".")[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 from labkit.judge.cause import Case, Cause
@@ -20,8 +21,10 @@ def test(case: Case) -> Finding | None:
 
     def larger(row: Mapping[str, Any]) -> bool:
         pairs = [(row.get(name), case.row.get(name)) for name in _COLUMNS]
-        known = [(one, own) for one, own in pairs if isinstance(one, int | float) and isinstance(own, int | float)]
-        return any(one > own for one, own in known) and not any(one < own for one, own in known)
+        known = [(one, own) for one, own in pairs if isinstance(one, Real) and isinstance(own, Real)]
+        return any(float(one) > float(own) for one, own in known) and not any(
+            float(one) < float(own) for one, own in known
+        )
 
     other = others(case, lambda column: column in _COLUMNS, larger)
     return CAUSE.found(case, other.evidence, other.against, without=other.without, command=other.command)

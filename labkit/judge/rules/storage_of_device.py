@@ -1,0 +1,149 @@
+"""Whether reads and writes of files are as fast as memory or their device allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Literal
+
+from labkit.judge.finding import SHARE, Finding, Level, Value
+from labkit.judge.rule import Rule
+from labkit.judge.rules import _paths
+from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
+from labkit.judge.view import View
+from labkit.models.bounds import Bound
+from labkit.models.inside import LINK, MACHINE, of_host
+from labkit.point.columns import METRICS
+from labkit.point.spec import Spec
+from labkit.point.storage import MEMORY
+from labkit.point.units import MiB, format_number, format_share, format_size
+from labkit.read.records import rerun
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import DEVICE, FILESYSTEM, O_DIRECT
+
+_NAMES = ("storage.read", "storage.write")
+_METRIC = "bandwidth_MBps"
+_DEEP = {"depth": 16}  # of the requests that find out what a device can do
+_Best = Mapping[tuple[str, ...], tuple[float, str]]  # host, device and benchmark → best rate (B/s) and point
+
+
+def check(view: View) -> Iterator[Finding]:
+    """Yield a verdict for each setting of reads and writes."""
+    chosen = [*_paths.chosen(view, _NAMES.__contains__, (_METRIC,), lambda samples, stated, costs: ())]
+    best: dict[tuple[str, ...], tuple[float, str]] = {}
+    for one in chosen:
+        if O_DIRECT.of(one.samples.meta):
+            rate = one.measured.value / METRICS[_METRIC].factor
+            best[_device(one.samples)] = max(
+                best.get(_device(one.samples), (0.0, "")), (rate, one.measured.fingerprint)
+            )
+    yield from map(partial(_judged, view, best), chosen)
+
+
+def _device(samples: Samples) -> tuple[str, ...]:
+    """Return host, device and direction of a point."""
+    return str(samples.host.get("name") or ""), DEVICE.of(samples.meta), samples.spec.benchmark
+
+
+def _answered_by_memory(samples: Samples) -> bool:
+    return FILESYSTEM.of(samples.meta) in MEMORY or samples.spec.values.get("cache") == "warm"
+
+
+def _judged(view: View, best: _Best, one: Chosen) -> Finding:
+    rate, point = best.get(_device(one.samples), (0.0, ""))
+    if _answered_by_memory(one.samples):
+        bound = _copied(one.samples, view)
+        return _found(one, bound, "") if bound else _no_reference(one, view, "memory")
+    if one.samples.spec.values.get("sync") in ("fsync", "osync"):
+        return _no_reference(one, view, "sync")
+    if not rate:
+        return _no_reference(one, view, "device")
+    if point == one.measured.fingerprint:
+        return _no_reference(one, view, "best")
+    good, bad = (rate / times for times in LINK)
+    name = "best rate of the device in this campaign"
+    bound = Bound(name=name, value=rate, formula="", source="measured", good=good, bad=bad)
+    faster = (
+        not O_DIRECT.of(one.samples.meta) and ends_of(one.measured)[0] > (1 + TOLERANCE) * one.limit(rate, name).value
+    )
+    return _found(one, bound, "faster" if faster else "")
+
+
+def _copied(samples: Samples, view: View) -> Bound | None:
+    """Return the rate at which a core copies requests, with a system call for each; None if that is not known."""
+    costs, size = of_host(samples, view.costs), samples.spec.size
+    near, call = costs.copy(size), costs.system_call
+    if near is None or call is None or not size:
+        return None
+    of_size, copy = near
+    value = size / (size / copy.value + call.value)
+    good, bad = (value / times for times in MACHINE)
+    formula = f"{copy} for copies of {format_size(of_size)} by one core, and {call} for each request"
+    return Bound(name="copy and system call", value=value, formula=formula, source="measured", good=good, bad=bad)
+
+
+def _found(one: Chosen, bound: Bound, form: Literal["", "faster"]) -> Finding:
+    low, high = ends_of(one.measured)
+    limit = one.limit(bound.value, bound.name, bound.source)
+    factor = METRICS[_METRIC].factor
+    level: Level = "good" if low >= bound.good * factor else "bad" if high < bound.bad * factor else "doubtful"
+    share = one.measured.value / limit.value
+    return RULE.found(
+        one.subject,
+        level="doubtful" if form else level,
+        form=form,
+        cost=max(1.0, 1 / share) if share else float("nan"),
+        decided=one.decided,
+        measured=one.measured,
+        limit=limit,
+        share=Value(value=share, unit=SHARE),
+        what=bound.name,
+        how=bound.formula,
+    )
+
+
+def _no_reference(one: Chosen, view: View, reason: Literal["memory", "device", "best", "sync"]) -> Finding:
+    spec = one.samples.spec
+    wanted: list[Spec] = []
+    if reason == "memory":
+        wanted = [Spec(benchmark="micro.memory_copy", size=max(64, spec.size), ranks=1)]
+        wanted.append(Spec(benchmark="micro.system_call", size=0, ranks=1))
+    elif reason == "device":
+        option = {"cache": "direct"} if spec.benchmark == "storage.read" else {"sync": "direct"}
+        directory = {name: spec.values[name] for name in ("directory",) if spec.values.get(name)}
+        wanted = [spec.replace(size=MiB, options={**option, **_DEEP, **directory})]
+    if rerun.imported(spec):
+        wanted = []
+    return RULE.found(
+        one.subject,
+        form="no reference",
+        command=f"labkit explain {view.name} --decide" if wanted else "",
+        measure=tuple(wanted),
+        measured=one.measured,
+        reason=_REASONS[reason],
+    )
+
+
+_REASONS = {
+    "memory": "copies and system calls of this machine were not measured",
+    "device": "the device was not measured past the page cache",
+    "sync": "each write waits for the disk, and nothing else shows how long that must take",
+    "best": "it is the best that this campaign has of the device; compare it with the data sheet",
+}
+RULE = Rule(
+    code="storage-of-device",
+    kind="verdict",
+    level="unknown",
+    about="path",
+    must=f"what memory answers reaches {format_share(1 / MACHINE[0])} of a copy with a system call; anything else "
+    f"{format_share(1 / LINK[0])} of the device's best rate in the campaign, and no more than that. Below "
+    f"{format_share(1 / MACHINE[1])} and {format_share(1 / LINK[1])} it is bad",
+    why=f"the kernel puts its own work on a copy, up to {format_number(MACHINE[0])} times in a good one; a device has "
+    "one rate, and what exceeds it came from memory",
+    says={
+        "": "{measured:interval} is {share} of {limit} ({what})",
+        "faster": "{measured:interval} is {share} of {limit} ({what}): it did not come from the device",
+        "no reference": "{measured:interval}; no reference, because {reason}",
+    },
+    check=check,
+)
