@@ -21,10 +21,11 @@ import pytest
 import labkit
 from labkit import Spec, benchmarks, figures, testbeds, tools
 from labkit.errors import DataError, LaunchError, SpecError
-from labkit.judge import all_pairs
+from labkit.judge import all_pairs, answer
+from labkit.judge.sentences import sentence
 from labkit.point.notes import badge, texts
 from labkit.point.spec import Effort, Reported
-from labkit.read import records
+from labkit.read import columnar, records
 from labkit.run import launch, measuring, paths
 from labkit.run.launch import Placement
 from labkit.store.campaign import Campaign
@@ -432,6 +433,40 @@ def test_a_throttled_link_is_found_by_name(tmp_path: Path) -> None:
             break
     assert set(verdict.table["cause"]) == {"the card or cable of vc2"}, verdict.sentence
     assert len(verdict.table) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.netns
+@pytest.mark.mpi
+def test_a_rate_limit_that_nobody_states_is_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The link is said to run at 200 Mbit/s, but traffic control limits it to 30: nothing else may be blamed."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    testbed = "virtual-cluster:2,rate=200mbit"
+    kept = testbeds.bring_up(testbed, lifetime=600)
+    try:
+        with testbeds.open(testbed) as cluster:
+            for host in cluster.hosts:
+                limit = "class change dev eth0 parent 1: classid 1:1 htb rate 30mbit ceil 30mbit burst 3028 cburst 3028"
+                subprocess.run(
+                    cluster.on(host, [str(shutil.which("tc", path=virtual_cluster._path())), *limit.split()]),
+                    check=True,
+                )
+        sizes = (256 * 1024, 1024 * 1024)
+        ranks = Spec(benchmark="mpi.bandwidth", testbed=testbed, options={"window": 4})
+        stream = Spec(benchmark="sockets.tcp_stream", testbed=testbed, options={"tool": "iperf3"})
+        campaign = Campaign(tmp_path / "limited")
+        specs = [one.replace(size=size) for one in (ranks, stream) for size in sizes]
+        measuring.measure(specs, Effort(launches=3, iterations=4, warmup=1), into=campaign)
+    finally:
+        testbeds.take_down(kept)
+    launches = columnar.read_campaigns(campaign)
+    said = [one for one in answer.of_paths(launches, launches.summary) if one.code == "bandwidth-of-path"]
+    assert {one.subject.benchmark for one in said} == {"mpi.bandwidth", "sockets.tcp_stream"}
+    for one in said:
+        assert one.level == "bad"
+        causes = [cause.code for cause in one.causes if cause.supported]
+        assert causes[0] == "rate-limit", [sentence(cause) for cause in one.causes]
+        assert not {"busy-machine", "small-messages", "virtual-machine", "one-processor"} & set(causes)
 
 
 def received(cluster: testbeds.Testbed, count: int) -> tuple[list[int], float]:
