@@ -446,6 +446,19 @@ def test_settings_of_a_host_are_named_where_times_scatter() -> None:
     assert judged("host-settings", launches(MPI, WIDE)) is None
 
 
+def test_two_benchmarks_with_one_value_are_at_a_limit_of_the_link_however_their_sizes_run() -> None:
+    small, other = launches(MPI.replace(size=1 << 18), [430.0] * 6), launches(STREAM, [501.0] * 6)
+    for code, named in (("rate-limit", False), ("small-messages", True)):
+        assert supported(judged(code, launches(MPI, EVEN), small)) is named
+        assert excluded(judged(code, launches(MPI, EVEN), small)) is not named
+        assert supported(judged(code, launches(MPI, EVEN), small, other)) is not named
+    flat = launches(MPI.replace(size=1 << 18), EVEN)
+    assert supported(judged("rate-limit", launches(MPI, EVEN), flat))
+    assert excluded(judged("small-messages", launches(MPI, EVEN), flat))
+    assert judged("rate-limit", launches(MPI, EVEN)) is None
+    assert judged("small-messages", launches(MPI, EVEN)) is None
+
+
 def test_the_page_on_statistics_lists_every_cause() -> None:
     page = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
     assert causes.described() in page, "docs/statistics.md: paste what labkit.judge.causes.described() returns"

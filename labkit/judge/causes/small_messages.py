@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._agreeing import EVEN, agreeing
 from labkit.judge.causes._sizes import plateau, rising
 from labkit.judge.finding import Finding
 from labkit.point.units import MiB
@@ -12,24 +13,27 @@ _LARGER = (MiB, 4 * MiB, 16 * MiB)
 
 
 def test(case: Case) -> Finding | None:
-    """The bandwidth still grows at the largest size that was measured."""
+    """The bandwidth still grows at the largest size; a value that another benchmark reaches too is another limit."""
     if case.about.code != "bandwidth-of-path":
         return None
     spec = case.samples.spec
     larger = [spec.replace(size=size) for size in _LARGER]
     command = rerun.command(spec, sizes="1Mi:16Mi:*4")
-    return CAUSE.found(case, rising(case), plateau(case), command=command, measure=larger)
+    clues = rising(case)
+    against = [*plateau(case), *(agreeing(case) if clues else [])]
+    return CAUSE.found(case, clues, against, command=command, measure=larger)
 
 
 CAUSE = Cause(
     code="small-messages",
     name="messages are too small",
     seen="the bandwidth still grows with the size at the largest sizes",
-    excluded="the bandwidth stays the same from some size on",
+    excluded="the bandwidth stays the same from some size on, or another benchmark on the path has the same",
     decides="larger messages",
     clues={
         "rising": "the bandwidth still grows by {growth} to the largest size",
         "flat": "{sizes} reach the same within {spread}",
+        "agrees": EVEN["agrees"],
     },
     remedy="Measure larger messages.",
     test=test,
