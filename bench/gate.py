@@ -2,7 +2,7 @@
 
 A gate has 20 points of one transport with 6 launches each, and a chance of a false alarm of 1 %. ``python bench/gate.py
 [HISTORIES]`` prints the tables of docs/gate.md; "old" is the rule before: no common factor, and a night enters the
-reference as soon as it passed. 500 histories take two minutes of processor time.
+reference as soon as it passed. 500 histories take some minutes of processor time.
 """
 
 from __future__ import annotations
