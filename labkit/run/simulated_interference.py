@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks
-from labkit.benchmarks.congestion.interference import Options
 from labkit.errors import LaunchError, SpecError
+from labkit.options.congestion import Interference
 from labkit.point.spec import Reported, Spec
 from labkit.point.units import KiB
 from labkit.run import interference
@@ -52,7 +52,7 @@ def jobs(spec: Spec, network: Network, seed: int = 0) -> Jobs:
     SpecError
         If the jobs cannot be simulated, or the hosts do not hold them.
     """
-    if (value := spec.of(Options).options.aggressor) not in AGGRESSORS:
+    if (value := spec.of(Interference).options.aggressor) not in AGGRESSORS:
         raise SpecError(
             f"aggressor={value}, but simulated jobs have {' or '.join(AGGRESSORS)}. Set aggressor={AGGRESSORS[0]}."
         )
@@ -82,7 +82,7 @@ def _incast(spec: Spec, others: Sequence[str]) -> Spec:
     SpecError
         If its messages are so short that their senders would not wait for them.
     """
-    asked = spec.of(Options).options
+    asked = spec.of(Interference).options
     size = asked.aggressor_size or _CALL
     if size < EAGER:
         raise SpecError(

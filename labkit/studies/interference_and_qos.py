@@ -14,6 +14,7 @@ from labkit.benchmarks.congestion import interference
 from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import congestion, effects
+from labkit.options.congestion import Interference
 from labkit.point import notes
 from labkit.point.notes import note
 from labkit.point.spec import Spec, sweep
@@ -266,5 +267,5 @@ class Study(studies.Study):
         return text
 
 
-def _resolved(samples: Samples) -> Spec[interference.Options]:
-    return benchmarks.resolve(samples.spec).of(interference.Options)
+def _resolved(samples: Samples) -> Spec[Interference]:
+    return benchmarks.resolve(samples.spec).of(Interference)

@@ -13,14 +13,14 @@ an FFT beside the halo exchange of a simulation, which is started 10 s before.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import InterferenceBenchmark
 from labkit.benchmarks.simulated import Simulation
-from labkit.options import frozen
+from labkit.options.congestion import Interference
 from labkit.point.spec import Spec
 from labkit.tools import iperf3
 
@@ -31,39 +31,12 @@ _VICTIMS = {"fft": "apps.fft_subcom3d", "latency": "mpi.latency", "allreduce": "
 _DATAGRAM, _CALL, _VALUE = 1400, 128 * 1024, 8  # B, unless given
 
 
-@frozen
-class Options:
-    """Options of congestion.interference.
-
-    Parameters
-    ----------
-    victim : transposes of an `fft`, ping-pong `latency` or `allreduce`.
-    aggressor : `halo3d26` between ranks, a flood of datagrams (`udp`) between pairs of hosts, or an `incast` of
-        connections into its last host.
-    lead : s that the aggressor is ahead.
-    aggressor_size : B of a datagram, a call, or a value of the halo; 0 for 1400, 128 KiB or 8.
-    aggressor_ranks : of the halo; 0 for one on each of its hosts.
-    cells : of the halo, along each side of a rank, with 8 variables and 216 µs of sleep.
-    offered : MB/s of each flood; 0 for as fast as a host's link goes.
-    streams : of each sender of the incast.
-    """
-
-    victim: Literal["fft", "latency", "allreduce"] = "fft"
-    aggressor: Literal["halo3d26", "udp", "incast"] = "halo3d26"
-    lead: float = 10.0
-    aggressor_size: int = 0
-    aggressor_ranks: int = 0
-    cells: int = 100
-    offered: float = 0.0
-    streams: int = 8
-
-
-def _victim(spec: Spec[Options], hosts: Sequence[str]) -> Spec:
+def _victim(spec: Spec[Interference], hosts: Sequence[str]) -> Spec:
     """The spec of the timed ranks."""
     return spec.replace(benchmark=_VICTIMS[spec.options.victim], hosts=tuple(hosts), options={})
 
 
-def _ranks(spec: Spec[Options], hosts: Sequence[str]) -> Spec | None:
+def _ranks(spec: Spec[Interference], hosts: Sequence[str]) -> Spec | None:
     """The spec of the halo's ranks; None for an aggressor of flows."""
     options = spec.options
     if options.aggressor != "halo3d26":
@@ -78,7 +51,7 @@ def _ranks(spec: Spec[Options], hosts: Sequence[str]) -> Spec | None:
     )
 
 
-def _flows(spec: Spec[Options], hosts: int, seconds: int) -> "list[tuple[Invocation, int, int]]":
+def _flows(spec: Spec[Interference], hosts: int, seconds: int) -> "list[tuple[Invocation, int, int]]":
     """Floods from the first half of the hosts to the second, or connections of all into the last."""
     options, size = spec.options, spec.options.aggressor_size
     if options.aggressor == "udp":
@@ -91,7 +64,7 @@ def _flows(spec: Spec[Options], hosts: int, seconds: int) -> "list[tuple[Invocat
     return []
 
 
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[Interference]) -> str:
     values = spec.values
     limits = {
         "lead": (0, 300),
@@ -109,7 +82,7 @@ def _check(spec: Spec[Options]) -> str:
     return ""
 
 
-def waits(spec: Spec[Options]) -> float:
+def waits(spec: Spec[Interference]) -> float:
     """Number of messages of an iteration that wait for one another."""
     return 2.0 if spec.options.victim == "latency" else 1.0
 
@@ -122,7 +95,7 @@ def _ratio(phases: Mapping[str, NDArray[np.int64]], statistic: Callable[[NDArray
 
 BENCHMARK = InterferenceBenchmark(
     title="interference of two jobs",
-    options=Options,
+    options=Interference,
     check=_check,
     ranks=(2, None),
     sizes="10000",
