@@ -346,7 +346,7 @@ def test_numbers_of_figures_tables_equations_and_chapters(built: report.Built) -
         ("20-bandwidth.html", "fig-bandwidth", "Figure 2.1: Bandwidth against size."),
         ("20-bandwidth.html", "fig-broken", "Figure 2.3: Never drawn."),
         ("20-bandwidth.html", "tbl-after", "Table 2.1: Never computed."),
-        ("index.html", "tbl-key", "Table 2: Key numbers"),
+        ("index.html", "tbl-key", "Table 3: Key numbers"),
         ("artifact.html", "tbl-versions", "Table A.1: Campaign and software."),
         ("methods.html", "eq-rank", "(3.2)"),
     ]:
