@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from labkit import benchmarks
 from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.judge import causes
 from labkit.judge.cause import Case
@@ -457,6 +458,20 @@ def test_two_benchmarks_with_one_value_are_at_a_limit_of_the_link_however_their_
     assert excluded(judged("small-messages", launches(MPI, EVEN), flat))
     assert judged("rate-limit", launches(MPI, EVEN)) is None
     assert judged("small-messages", launches(MPI, EVEN)) is None
+
+
+@pytest.mark.parametrize("code", ["small-packets", "degraded-slot", "numa-distance", "wrong-path"])
+def test_interfaces_of_this_machine_say_nothing_of_hosts_in_a_testbed(code: str) -> None:
+    """Both may have an eth0, so counters of one could be taken for those of the other."""
+    slow = {"name": "eth0", "speed_Mbps": 10_000, "mtu": 1500, "state": "up", "numa_node": 1, **SLOT}
+    host = {"nics": [slow, {"name": "eth1", "speed_Mbps": 100_000, "mtu": 9000, "state": "up"}]}
+    meta: dict[str, Any] = {"rank_affinity": [[0], [0]], "chunks": [10]}
+    meta["host_B"] = {"a": {"eth0": [2_000_000_000, 2_000_000_000]}}
+    spec = benchmarks.resolve(MPI)
+    here = launches(spec, [6000.0] * 6, host, **meta)
+    there = launches(spec.replace(testbed="virtual-cluster:2"), [6000.0] * 6, host, **meta)
+    assert supported(judged(code, here, limit=9000))
+    assert judged(code, there, limit=9000) is None
 
 
 def test_the_page_on_statistics_lists_every_cause() -> None:

@@ -54,8 +54,11 @@ _MOST = 1 << 16  # processors of a range; of more, the text is no list of the ke
 
 
 def adapters(samples: Samples) -> list[Adapter]:
-    """Return the descriptions of the interfaces and RDMA devices that carried the bytes of a point."""
-    if bounds.inside(samples):
+    """Return the descriptions of the interfaces and RDMA devices that carried the bytes of a point.
+
+    Hosts of a testbed have interfaces of their own, which may have the names of those that the samples describe.
+    """
+    if bounds.inside(samples) or samples.spec.testbed != "local":
         return []
     used = {bounds.carrier(samples), DEVICE.of(samples.meta), samples.spec.device.partition(":")[0]} - {""}
     known = (*interfaces(samples.host).values(), *ports(samples.host).values())
