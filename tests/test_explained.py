@@ -22,6 +22,7 @@ from labkit.store.samples import Samples
 from . import made
 
 SCATTER = (0.999, 1.0, 1.001)  # launches, as parts of the value
+VERDICTS = ("bandwidth-of-path", "latency-of-path", "collective-of-messages", "storage-of-device")
 HOST = {"name": "a", "cpu_threads": 4, "cpu_cores": 4}
 
 
@@ -147,7 +148,7 @@ def cause(code: str, benchmark: str, *points: list[Samples], last: bool = False)
     view = View("c", launches.records, records.summary(launches.records), launches)
     asking = [
         one
-        for one in answer(view).findings
+        for one in answer(view, VERDICTS).findings
         if one.subject.benchmark == benchmark and one.level in ("bad", "doubtful") and one.kind == "verdict"
     ]
     assert asking, "nothing to explain"
@@ -305,15 +306,25 @@ def test_another_eager_limit_that_was_measured_decides() -> None:
     assert one.against
 
 
-def timed(first: float, rest: float, count: int = 1000) -> list[Samples]:
-    """An allreduce whose first 50 iterations take another time, µs."""
+def timed(first: float, rest: float, spread: float = 0.0, count: int = 1000) -> list[Samples]:
+    """A latency whose first 50 iterations take another time, µs; the others are spread evenly around theirs."""
     spec = Spec(benchmark="mpi.latency", size=8, launcher="openmpi")
-    times = np.full(count, rest * 2000) + np.arange(count) % 7
+    parts = np.random.default_rng(1).permutation(np.linspace(-spread, spread, count))
+    times = (rest + parts) * 2000 + np.arange(count) % 7
     times[:50] = first * 2000
     about = {"library": "Open MPI 4.1.4", "engine": "c", "badges": ["shared memory"], "timing": "each"}
     return [
         made.samples(spec, times, launch=launch, host=HOST, meta=about | {"fingerprint": "x"}) for launch in range(3)
     ]
+
+
+def test_slow_first_iterations_that_change_the_median_are_a_short_warm_up() -> None:
+    one = cause("short-warm-up", "mpi.latency", LINE, timed(9.0, 3.0, spread=2.0))
+    assert one is not None
+    assert one.supported
+    assert number(one, "without") == pytest.approx(3.0, rel=0.02)
+    assert "the first 50 iterations take 3.03 times the rest" in sentence(one)
+    assert one.command.endswith("-x 500")
 
 
 def test_slow_first_iterations_are_excluded_if_the_median_is_the_same_without_them() -> None:

@@ -31,7 +31,7 @@ CAUSE = Cause(
     excluded="the page cache was bypassed or emptied",
     decides="the same point with O_DIRECT",
     clues={
-        "could": "memory could answer {much} of the file (page cache: {how})",
+        "could": "memory could answer {much} of the file; page cache: {how}",
         "without": "page cache: {how}",
     },
     remedy="Bypass the page cache (cache=direct, sync=direct), or use a file larger than memory.",
