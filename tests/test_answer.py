@@ -198,3 +198,26 @@ def test_the_time_of_a_larger_message_is_no_floor() -> None:
     large = point("micro.loopback", "latency_us", *[50.0] * 6, size=65536, meta={})
     (topic,) = asked(OVER_TCP, large).topics
     assert topic.verdict == "no reference"
+
+
+def test_load_explains_nothing_where_another_setting_is_good_under_it() -> None:
+    busy = SHARED | noted([badge("shared memory"), badge("busy machine")], [])
+    slow = point("mpi.latency", "latency_us", *[0.9] * 6, size=8, transport="shm", bind="none", meta=busy)
+    fast = point("mpi.latency", "latency_us", *[0.1] * 6, size=8, transport="shm", meta=busy)
+    (cause,) = [one for one in asked(slow, LINE).topics[0].lead.causes if one.code == "busy-machine"]
+    assert cause.supported
+    (cause,) = [one for one in asked(slow, fast, LINE).topics[0].lead.causes if one.code == "busy-machine"]
+    assert not cause.supported
+    assert "is good under the same load" in sentence(cause)
+
+
+def test_a_loop_in_python_leads_where_the_loop_in_c_is_faster() -> None:
+    busy = SHARED | noted([badge("shared memory"), badge("busy machine")], [])
+    slow = point(
+        "mpi.latency", "latency_us", *[9.0] * 6, size=8, transport="shm", options={"binding": "pickle"}, meta=busy
+    )
+    fast = point("mpi.latency", "latency_us", *[0.1] * 6, size=8, transport="shm", options={"binding": "c"})
+    lead = asked(slow, fast, LINE).topics[0].lead
+    assert lead.level == "bad"
+    assert lead.causes[0].code == "python-binding"
+    assert "binding=c gives 0.1 µs" in sentence(lead.causes[0])

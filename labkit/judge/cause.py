@@ -140,14 +140,15 @@ def ranked(causes: Iterable[Finding], about: Finding) -> tuple[Finding, ...]:
     """Return causes of a verdict with the likeliest first, and those that the data exclude last.
 
     The likeliest leaves the smallest factor unexplained: between the value that it predicts and the measured one, or
-    between the value without it and what the verdict compares with. A cause that gives neither value leaves a factor
-    of 2.
+    between the value without it and what the verdict compares with. A cause that gives neither value explains no part
+    of the factor between the measured value and what it is compared with.
     """
     measured, limit = about.values.get("measured"), about.values.get("limit")
+    whole = _factor(measured, limit)
 
     def key(one: Finding) -> tuple[bool, float]:
         left = [_factor(one.values.get("predicted"), measured), _factor(one.values.get("without"), limit)]
-        return not one.supported, min((value for value in left if value is not None), default=math.log(2))
+        return not one.supported, min((value for value in left if value is not None), default=math.inf if whole is None else whole)
 
     return tuple(sorted(causes, key=key))
 
