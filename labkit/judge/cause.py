@@ -145,10 +145,11 @@ def ranked(causes: Iterable[Finding], about: Finding) -> tuple[Finding, ...]:
     """
     measured, limit = about.values.get("measured"), about.values.get("limit")
     whole = _factor(measured, limit)
+    nothing = math.inf if whole is None else whole
 
     def key(one: Finding) -> tuple[bool, float]:
         left = [_factor(one.values.get("predicted"), measured), _factor(one.values.get("without"), limit)]
-        return not one.supported, min((value for value in left if value is not None), default=math.inf if whole is None else whole)
+        return not one.supported, min((value for value in left if value is not None), default=nothing)
 
     return tuple(sorted(causes, key=key))
 
