@@ -23,7 +23,10 @@ from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
 from labkit.read import records
 from labkit.read.columnar import of_samples
+from labkit.report import answered as report_answer
 from labkit.report import sources
+from labkit.report.content import Content
+from labkit.report.markdown import escape
 from labkit.run import measuring
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
@@ -221,3 +224,16 @@ def test_a_loop_in_python_leads_where_the_loop_in_c_is_faster() -> None:
     assert lead.level == "bad"
     assert lead.causes[0].code == "python-binding"
     assert "binding=c gives 0.1 µs" in sentence(lead.causes[0])
+
+
+def test_page_one_and_explain_say_the_same_in_the_same_order() -> None:
+    source = sources.read(EXAMPLES / "two-cores-limits")
+    content = Content([source], {})
+    page, topics = report_answer.answers(content), answer.answer(source.view).topics
+    assert topics
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "**" in line]
+    assert [row.split("|")[1].strip() for row in rows] == [one.name for one in topics]
+    for row, one in zip(rows, topics, strict=True):
+        assert f"**{one.verdict}**" in row
+        assert escape(sentence(one.lead)) in row
+        assert ("Cause: " in row) is (one.verdict in ("bad", "doubtful"))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SHIFT = 2.0  # relative change of the difference between smallest and largest size from which it depends on the size
 RATE = "message_rate_per_s"
 _APART = ("origin", "campaign", "host", "cpu_model")  # never compared with one another unless someone asks for it
+_METHOD = ("cadence", "timing", "option_cadence", "option_timing")  # how it was measured is no setting that matters
 _HELD = ("transport", "testbed", "library", "launcher")  # a statement on two levels names these
 
 
@@ -146,7 +147,7 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
     kept = (f"{metric}_", f"{RATE}_")
     rows = rows.loc[:, [some or str(name).startswith(kept) for name, some in zip(rows, filled, strict=True)]]
     varied = [name for name in differing(rows) if name != "fingerprint"] if len(rows) else []
-    never = (*_APART, *quantities(rows))
+    never = (*_APART, *_METHOD, *quantities(rows))
     for factor in factors or [name for name in varied if name not in never]:
         if stated.by_definition(factor, metric):
             continue
