@@ -294,8 +294,12 @@ def test_the_command_line_prints_records_as_json(capsys: pytest.CaptureFixture[s
     )
     printed = json.loads(capsys.readouterr().out)
     assert code == 0
-    assert set(printed) == {"records", "warnings"}
+    assert set(printed) == {"records", "points", "warnings"}
     assert [row["message_size_B"] for row in printed["records"]] == [1024, 2048]
+    assert [(one["message_size_B"], one["basis"]) for one in printed["points"]] == [
+        (1024, "1 launch"),
+        (2048, "1 launch"),
+    ]
     for row in printed["records"]:
         assert row["bandwidth_MBps_p50"] > 0
         assert (row["n"], row["verified"], row["origin"], row["option_window"]) == (5, True, "measured", 8)
