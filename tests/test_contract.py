@@ -10,9 +10,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from labkit.apps import cli, contract_plan
-from labkit.apps.show import contracted
+from labkit.apps.show import contracted, findings
 from labkit.errors import DataError, SpecError
-from labkit.judge import contract, retests
+from labkit.judge import contract, retests, sentences
+from labkit.judge.finding import Finding
 from labkit.point.spec import Spec
 from labkit.read import records
 from tests import made
@@ -31,7 +32,7 @@ POINTS = [
 SUMMARY = records.summary(records.table(POINTS))
 
 
-def verdict(**changes: Any) -> contract.Verdict:
+def verdict(**changes: Any) -> Finding:
     """The verdict on a clause about all points of mpi.latency."""
     fields: dict[str, Any] = {
         "name": "fast", "benchmark": "mpi.latency", "statistic": "latency_us_p50", "relation": "<=", "bound": 3.0,
@@ -62,14 +63,23 @@ def verdict(**changes: Any) -> contract.Verdict:
 )
 def test_clauses_select_and_compare(changes: dict[str, Any], points: int, fulfilled: int, passed: bool) -> None:
     result = verdict(**changes)
-    assert (result.points, result.fulfilled, result.passed) == (points, fulfilled, passed)
-    assert result.sentence
+    assert (result.count("points"), len(result.subject.points), result.count("fulfilled")) == (
+        points,
+        points,
+        fulfilled,
+    )
+    assert result.level == ("good" if passed else "bad" if points else "unknown")
+    shown = json.loads(json.dumps(findings.as_dict(result), allow_nan=False))
+    assert shown["sentence"] == sentences.sentence(result)
+    assert "nan" not in shown["sentence"]
+    assert "–" not in shown["sentence"]
 
 
 def test_evidence_names_the_worst_point_first() -> None:
-    assert verdict().evidence[0].startswith("mpi.latency 8 B [")
-    assert "4.0" in verdict().evidence[0]
-    assert "no point has 'colour'" in verdict(where={"colour": "shm"}).sentence
+    worst = sentences.evidence(verdict())[0]
+    assert worst.startswith("mpi.latency 8 B [")
+    assert "4.0" in worst
+    assert "no point has 'colour'" in sentences.sentence(verdict(where={"colour": "shm"}))
 
 
 @pytest.mark.parametrize(

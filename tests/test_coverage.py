@@ -15,6 +15,8 @@ from labkit.apps.show import contracted
 from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.errors import LabkitError
 from labkit.judge import contract
+from labkit.judge.finding import Finding
+from labkit.judge.sentences import sentence
 from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.store.samples import Samples
@@ -41,7 +43,7 @@ def round_robin(hosts: list[str], rounds: int, launch: int = 0) -> Samples:
     return on(Spec(benchmark="mpi.all_pairs", size=8, ranks=len(hosts)), hosts, rounds, launch)
 
 
-def verdict(samples: Iterable[Samples], **fields: Any) -> contract.Verdict:
+def verdict(samples: Iterable[Samples], **fields: Any) -> Finding:
     """The verdict on a clause about samples."""
     found = list(samples)
     [result] = contract.judge(
@@ -62,10 +64,10 @@ def all_but(*absent: tuple[int, int]) -> list[Samples]:
 
 def test_pairs_that_were_not_measured_are_named() -> None:
     result = verdict(all_but((1, 5), (2, 5), (4, 6)), **LATENCY)
-    assert not result.passed
-    assert result.sentence == "not fulfilled: 3 of 15 pairs were not measured (n1–n5, n2–n5, n4–n6)"
-    assert verdict(all_but(), **LATENCY).passed
-    assert verdict(all_but(), **LATENCY).sentence == "15 of 15 pairs were measured"
+    assert result.level == "bad"
+    assert sentence(result) == "not fulfilled: 3 of 15 pairs were not measured (n1–n5, n2–n5, n4–n6)"
+    assert verdict(all_but(), **LATENCY).level == "good"
+    assert sentence(verdict(all_but(), **LATENCY)) == "15 of 15 pairs were measured"
     [shown] = json.loads(contracted.as_json([result]))["clauses"]
     assert (shown["verdict"], shown["not_measured"][0]) == ("fail", ["n1", "n5"])
 
@@ -73,50 +75,50 @@ def test_pairs_that_were_not_measured_are_named() -> None:
 def test_a_fast_system_of_which_pairs_lack_does_not_pass() -> None:
     bound = {"statistic": "latency_us_p50", "relation": "<=", "bound": 9.0}
     result = verdict(all_but((1, 5)), **LATENCY, **bound)
-    assert (result.fulfilled, result.points, result.passed) == (14, 14, False)
-    assert "1 of 15 pairs was not measured (n1–n5); fulfilled at 14 of 14 points" in result.sentence
+    assert (result.count("fulfilled"), result.count("points"), result.level) == (14, 14, "bad")
+    assert "1 of 15 pairs was not measured (n1–n5); fulfilled at 14 of 14 points" in sentence(result)
     slow = verdict(all_but(), **LATENCY, **(bound | {"bound": 0.001}))
-    assert not slow.passed
+    assert slow.level == "bad"
 
 
 def test_a_host_without_any_pair_is_named_once() -> None:
     result = verdict([one for one in all_but() if HOSTS[4] not in one.spec.hosts], **LATENCY)
-    assert result.sentence == "not fulfilled: 5 of 15 pairs were not measured (every pair of n5)"
+    assert sentence(result) == "not fulfilled: 5 of 15 pairs were not measured (every pair of n5)"
 
 
 @pytest.mark.parametrize("sizes", ["8,1Ki", ["8", "1Ki"], "8:1Ki"])
 def test_each_pair_is_measured_at_each_size(sizes: Any) -> None:
     some = [*all_but(), pair(HOSTS[0], HOSTS[1], 1024)]
     result = verdict(some, **LATENCY, where={"size": sizes})
-    assert result.sentence.startswith("not fulfilled: 14 of 15 pairs were not measured at each size and level")
-    assert verdict(some, **LATENCY, where={"size": 8}).passed
+    assert sentence(result).startswith("not fulfilled: 14 of 15 pairs were not measured at each size and level")
+    assert verdict(some, **LATENCY, where={"size": 8}).level == "good"
     if sizes != "8:1Ki":
-        assert not verdict(all_but(), **LATENCY, where={"size": sizes}).passed, "no point has 1 KiB"
+        assert verdict(all_but(), **LATENCY, where={"size": sizes}).level == "bad", "no point has 1 KiB"
 
 
 def test_each_pair_has_enough_launches() -> None:
     twice = [*all_but(), *(pair(one, other, launch=1) for one, other in itertools.combinations(HOSTS[:5], 2))]
-    assert "5 of 15 pairs were not measured" in verdict(twice, **LATENCY, launches=2).sentence
-    assert not verdict(twice, **LATENCY, launches=2, share=1).passed
+    assert "5 of 15 pairs were not measured" in sentence(verdict(twice, **LATENCY, launches=2))
+    assert verdict(twice, **LATENCY, launches=2, share=1).level == "bad"
 
 
 def test_a_round_robin_that_ended_early_lacks_the_pairs_that_never_met() -> None:
     whole = verdict([round_robin(HOSTS, len(partners(6)))], benchmark="mpi.all_pairs", pairs="all", hosts=6)
-    assert whole.passed
+    assert whole.level == "good"
     early = verdict([round_robin(HOSTS, 4)], benchmark="mpi.all_pairs", pairs="all", hosts=6)
-    assert early.sentence.startswith("not fulfilled: 3 of 15 pairs were not measured (")
+    assert sentence(early).startswith("not fulfilled: 3 of 15 pairs were not measured (")
 
 
 def test_hosts_that_no_point_knows_still_lack() -> None:
     four = [round_robin(HOSTS[:4], 3)]
-    assert verdict(four, benchmark="mpi.all_pairs", pairs="all").passed
-    assert "9 of 15 pairs were not measured" in verdict(four, benchmark="mpi.all_pairs", pairs="all", hosts=6).sentence
-    assert verdict(four, benchmark="mpi.all_pairs", hosts=4).passed
-    assert "2 of 6 hosts were not measured" in verdict(four, benchmark="mpi.all_pairs", hosts=6).sentence
-    named = verdict(four, benchmark="mpi.all_pairs", hosts=["n2", "n9"]).sentence
+    assert verdict(four, benchmark="mpi.all_pairs", pairs="all").level == "good"
+    assert "9 of 15 pairs were not measured" in sentence(verdict(four, benchmark="mpi.all_pairs", pairs="all", hosts=6))
+    assert verdict(four, benchmark="mpi.all_pairs", hosts=4).level == "good"
+    assert "2 of 6 hosts were not measured" in sentence(verdict(four, benchmark="mpi.all_pairs", hosts=6))
+    named = sentence(verdict(four, benchmark="mpi.all_pairs", hosts=["n2", "n9"]))
     assert named == "not fulfilled: 1 of 2 hosts was not measured (n9)"
     one = [on(Spec(benchmark="mpi.latency", size=8), ["n1", "n1"])]
-    assert "no pair was measured" in verdict(one, benchmark="mpi.latency", pairs="all").sentence
+    assert "no pair was measured" in sentence(verdict(one, benchmark="mpi.latency", pairs="all"))
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from labkit import benchmarks, figures
 from labkit.apps.show import comparison as shown
 from labkit.apps.show import contracted, gated
 from labkit.apps.show.results import result_table
-from labkit.judge import answer, comparison, contract, contrast, effects, gate
+from labkit.judge import answer, comparison, contract, contrast, effects, gate, sentences
 from labkit.kernels import native
 from labkit.point.notes import has
 from labkit.point.spec import Spec
@@ -254,8 +254,9 @@ def test_a_contract_takes_a_bound_for_one(spec: Spec, statistic: str, relation: 
     limit = (1.0 if spec is LATENCY else 500.0) * (1.01 if relation == "<=" else 0.99)
     clause = contract.Clause(name="c", benchmark="mpi.*", statistic=statistic, relation=relation, bound=limit)
     (verdict,) = contract.judge([clause], records.summary(_table(spec, 2)))
-    assert verdict.passed is passed
-    assert re.search(r"≤ 1(\.0*)? µs" if spec is LATENCY else "≥ 500 MB/s", verdict.sentence), verdict.sentence
+    assert (verdict.level == "good") is passed
+    text = sentences.sentence(verdict)
+    assert re.search(r"≤ 1(\.0*)? µs" if spec is LATENCY else "≥ 500 MB/s", text), text
     assert "clock resolution" in contracted.text([verdict])
 
 

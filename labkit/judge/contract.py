@@ -21,12 +21,13 @@ from labkit.errors import DataError, SpecError
 from labkit.io import safe_read
 from labkit.judge import coverage
 from labkit.judge.coverage import Coverage
+from labkit.judge.finding import Count, Evidence, Finding, Level, Subject, Value, Values
+from labkit.judge.rules.contract_clause import RULE
 from labkit.point import host_list
 from labkit.point.columns import METRICS, end_column, split
-from labkit.point.notes import joined
 from labkit.point.spec import validated
 from labkit.point.units import format_number, format_size, parse_size, plural
-from labkit.read.records import GIVEN, value_of
+from labkit.read.records import GIVEN
 from labkit.read.records.factors import level
 from labkit.read.records.resolution import coarse, sign
 from labkit.store.samples import Samples
@@ -164,45 +165,6 @@ class Clause:
             yield f"{plural(self.hosts, 'host')} or more measured"
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What the data say about a clause.
-
-    Parameters
-    ----------
-    clause : which.
-    points : points that it selects.
-    fulfilled : how many of them fulfil it.
-    evidence : the worst points, with their numbers; without points, what no point of the campaign has.
-    coverage : what was measured of the hosts or pairs that the clause demands.
-    """
-
-    clause: Clause
-    points: int
-    fulfilled: int
-    evidence: tuple[str, ...]
-    coverage: Coverage | None = None
-
-    @property
-    def passed(self) -> bool:
-        """Whether enough points fulfil the clause. Without any point, nothing shows that it is fulfilled."""
-        enough = bool(self.points) and self.fulfilled * 100 >= self.clause.share * self.points
-        return enough and (self.coverage is None or self.coverage.whole)
-
-    @property
-    def sentence(self) -> str:
-        """The verdict with its evidence."""
-        if not self.points:
-            why = joined(self.evidence) or "it selects no point of the campaign"
-            return f"{why}, so nothing shows that the clause is fulfilled"
-        measured = [self.coverage.sentence] if self.coverage else []
-        if self.clause.bound is not None or self.fulfilled < self.points:
-            measured.append(
-                f"fulfilled at {self.fulfilled} of {plural(self.points, 'point')}; worst: {joined(self.evidence)}"
-            )
-        return joined(measured)
-
-
 def load(path: Path) -> list[Clause]:
     """Read a contract: tables ``[[clause]]`` with the fields of `Clause`.
 
@@ -257,7 +219,7 @@ def _no_samples(benchmark: str) -> Iterable[Samples]:
 
 def judge(
     clauses: Sequence[Clause], summary: pd.DataFrame, samples: Callable[[str], Iterable[Samples]] = _no_samples
-) -> list[Verdict]:
+) -> list[Finding]:
     """Judge the points of a campaign by clauses.
 
     Parameters
@@ -265,18 +227,51 @@ def judge(
     summary : from `labkit.read.records.summary`.
     samples : the samples of a benchmark, as `labkit.store.campaign.Campaign.samples`; they show which hosts were
         measured.
+
+    Returns
+    -------
+    A verdict on each clause, whose name is the setting of its subject: *good* if enough points fulfil it, *unknown*
+    without any point, which shows nothing.
     """
     rows = [{str(k): v for k, v in row.items()} for row in summary.to_dict("records")]
     where: dict[str, coverage.Points] = {}
     verdicts = []
     for clause in clauses:
-        lacking = tuple(f"no point has {key!r}" for key in clause.where if not any(_column(key, row) for row in rows))
         selected = [row for row in rows if _selects(clause, row)]
         if clause.pairs or clause.hosts is not None:
             for name in {str(row["benchmark"]) for row in selected} - set(where):
                 where[name] = coverage.points(samples(name))
-        verdicts.append(_verdict(clause, selected, where) if selected else Verdict(clause, 0, 0, lacking))
+        verdicts.append(_verdict(clause, selected, where) if selected else _unknown(clause, rows))
     return verdicts
+
+
+def _unknown(clause: Clause, rows: Sequence[Mapping[str, Any]]) -> Finding:
+    """Return the verdict on a clause that selects no point of a campaign."""
+    lacking = [key for key in clause.where if not any(_column(key, row) for row in rows)]
+    evidence = [Evidence(code="no-column", values={"key": repr(key)}) for key in lacking]
+    return _found(clause, "no-point", "unknown", (), 0, evidence or [Evidence(code="no-point")])
+
+
+def _found(
+    clause: Clause,
+    form: str,
+    level: Level,
+    points: Sequence[str],
+    fulfilled: int,
+    evidence: Sequence[Evidence],
+    **covered: Coverage,
+) -> Finding:
+    return RULE.found(
+        Subject(benchmark=clause.benchmark, setting=clause.name, points=tuple(points)),
+        level,
+        form=form,
+        evidence=tuple(evidence),
+        requires=clause.text,
+        share=Value(value=clause.share, unit="%"),
+        points=Count(len(points), "point"),
+        fulfilled=Count(fulfilled, "point"),
+        **covered,
+    )
 
 
 def _coverage(
@@ -338,7 +333,7 @@ def _within(size: int, text: str) -> bool:
     return parse_size(low) <= size <= parse_size(high if colon else low)
 
 
-def _verdict(clause: Clause, rows: Sequence[Mapping[str, Any]], where: Mapping[str, coverage.Points]) -> Verdict:
+def _verdict(clause: Clause, rows: Sequence[Mapping[str, Any]], where: Mapping[str, coverage.Points]) -> Finding:
     """Judge the selected points by one clause."""
     points = [(_number(clause, row), row) for row in rows]
     good = [
@@ -348,8 +343,13 @@ def _verdict(clause: Clause, rows: Sequence[Mapping[str, Any]], where: Mapping[s
     order = sorted(
         range(len(points)), key=lambda i: (good[i], -math.inf if math.isnan(points[i][0]) else -worst * points[i][0])
     )
-    evidence = tuple(_evidence(clause, *points[i]) for i in order[:_SHOWN])
-    return Verdict(clause, len(points), sum(good), evidence, _coverage(clause, rows, where))
+    evidence = [_evidence(clause, *points[i]) for i in order[:_SHOWN]]
+    covered = _coverage(clause, rows, where)
+    passed = sum(good) * 100 >= clause.share * len(points) and (covered is None or covered.whole)
+    form = "points" if covered is None else "both" if clause.bound is not None or not all(good) else "hosts"
+    demanded = {} if covered is None else {"coverage": covered}
+    prints = [str(row["fingerprint"]) for row in rows]
+    return _found(clause, form, "good" if passed else "bad", prints, sum(good), evidence, **demanded)
 
 
 def _bound(clause: Clause, row: Mapping[str, Any]) -> str:
@@ -381,19 +381,24 @@ def _number(clause: Clause, row: Mapping[str, Any]) -> float:
     return float(row.get(end_column(metric, statistic, end), math.nan))
 
 
-def _evidence(clause: Clause, number: float, row: Mapping[str, Any]) -> str:
+def _evidence(clause: Clause, number: float, row: Mapping[str, Any]) -> Evidence:
     """Return a point and its number."""
-    where = " ".join(_place(row))
-    fewer = f" of {clause.launches}" if row["launches"] < clause.launches else ""
-    launches = f"launches: {row['launches']}{fewer}"
+    code, value = "interval" if clause.basis == "interval" else "value", Value(value=number, unit=clause.unit)
     if clause.bound is None:
-        return f"{where}, {launches}"
-    text = f"no {clause.statistic}" if math.isnan(number) else format_number(number, clause.unit)
-    basis = "" if clause.basis == "value" else " (end of the interval)"
-    if _bound(clause, row):  # an interval of bounds encloses nothing
-        basis = " (clock resolution)"
-        text = f"{value_of(row, *(split(clause.statistic) or ('', ''))).text} {clause.unit}"
-    return f"{where}: {text}{basis}, {launches}"
+        code = "launches"
+    elif mark := _bound(clause, row):  # an interval of bounds encloses nothing
+        code, value = "clock", Value(value=float(row[clause.statistic]), unit=clause.unit, sign=mark)
+    elif math.isnan(number):
+        code = "no-value"
+    fewer = f" of {clause.launches}" if row["launches"] < clause.launches else ""
+    launches = f"{row['launches']}{fewer}"
+    values: Values = {
+        "point": " ".join(_place(row)),
+        "value": value,
+        "statistic": clause.statistic,
+        "launches": launches,
+    }
+    return Evidence(code=code, values=values)
 
 
 def _place(row: Mapping[str, Any]) -> Iterator[str]:

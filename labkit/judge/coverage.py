@@ -69,27 +69,22 @@ class Coverage:
         """Whether everything was measured. Fewer than two hosts have no pair, so nothing was."""
         return bool(self.demanded) and not self.left
 
-    @property
-    def count(self) -> str:
-        """How much was measured."""
-        return f"{self.demanded - self.left:,} of {plural(self.demanded, self.what)}"
+    def __format__(self, how: str) -> str:
+        """Return how much was measured, and what was not, by name; ``brief`` leaves names out, ``count`` is a cell."""
+        if how == "count":
+            return f"{self.demanded - self.left:,} of {plural(self.demanded, self.what)}"
+        named = f" ({self._named()})" if self.left and self.lacking else ""
+        return self._brief if how == "brief" else f"{'' if self.whole else 'not fulfilled: '}{self._brief}{named}"
 
     @property
-    def brief(self) -> str:
-        """How much was measured, or what was not, in a sentence without names."""
+    def _brief(self) -> str:
         if not self.demanded:
             return "no pair was measured, because the points have fewer than two hosts"
         each = " at each size and level" if self.settings > 1 else ""
         if self.whole:
-            return f"{self.count} {'was' if self.demanded == 1 else 'were'} measured{each}"
+            return f"{self:count} {'was' if self.demanded == 1 else 'were'} measured{each}"
         were = "was" if self.left == 1 else "were"
         return f"{self.left:,} of {plural(self.demanded, self.what)} {were} not measured{each}"
-
-    @property
-    def sentence(self) -> str:
-        """How much was measured; what was not, by name."""
-        named = f" ({self._named()})" if self.left and self.lacking else ""
-        return f"{'' if self.whole else 'not fulfilled: '}{self.brief}{named}"
 
     def _named(self) -> str:
         """Name what lacks; a host of which every pair lacks is named once, in the place of its pairs."""

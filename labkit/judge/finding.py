@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.point.spec import Spec
 from labkit.point.units import format_number, format_range, format_share, format_size, plural
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Kind = Literal["verdict", "cause", "violation", "change", "observation"]
 Level = Literal["bad", "doubtful", "unknown", "good", "note"]
@@ -40,6 +43,7 @@ class Value:
     origin : ``measured``, ``simulated``, … of a measurement; ``stated`` or ``computed`` of others.
     of : what it is of, in words: ``launch 2``, ``the link``.
     fingerprint : of its point; empty for a value of none.
+    sign : ``≤ `` or ``≥ `` where it is only a bound, because the clock is too coarse for it.
 
     Examples
     --------
@@ -57,6 +61,7 @@ class Value:
     origin: str = ""
     of: str = ""
     fingerprint: str = ""
+    sign: str = ""
 
     def __format__(self, how: str) -> str:
         """Return the number with its unit; ``interval`` adds its ends, ``+`` a sign, a number says how many digits."""
@@ -65,7 +70,7 @@ class Value:
         if self.unit == SIZE:
             return format_size(int(self.value))
         digits = int(how) if how.isdigit() else 4
-        text = format_number(self.value, self.unit, digits=digits)
+        text = self.sign + format_number(self.value, self.unit, digits=digits)
         return f"{text} [{format_range(self.low, self.high)}]" if how == "interval" and self.bounded else text
 
     @property
@@ -88,8 +93,8 @@ class Count:
     noun: str
 
     def __format__(self, how: str) -> str:
-        """Return the number with its noun."""
-        return plural(self.value, self.noun)
+        """Return the number with its noun; ``number`` leaves the noun out."""
+        return f"{self.value:,}" if how == "number" else plural(self.value, self.noun)
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ class Several:
         return f"{(how or ', ').join(map(format, self.first))}{rest}"
 
 
-Values = Mapping[str, Value | Count | Several | str]
+Values = Mapping[str, "Value | Count | Several | str | DataclassInstance"]  # other dataclasses format themselves too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,6 +232,12 @@ class Finding:
         """Whether the data speak for one of its causes."""
         return any(one.supported for one in self.causes)
 
+    def count(self, name: str) -> int:
+        """Return how many things one of its values counts."""
+        found = self.values[name]
+        assert isinstance(found, Count), name
+        return found.value
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON; numbers that are not known become None."""
         return {
@@ -252,7 +263,7 @@ def _plain(values: Values) -> dict[str, Any]:
     return {name: _plain_value(one) for name, one in values.items()}
 
 
-def _plain_value(one: Value | Count | Several | str) -> Any:
+def _plain_value(one: Value | Count | Several | str | DataclassInstance) -> Any:
     if isinstance(one, str):
         return one
     if isinstance(one, Several):
@@ -271,7 +282,7 @@ def sound(one: Finding) -> bool:
     )
 
 
-def _possible(one: Value | Count | Several | str) -> bool:
+def _possible(one: Value | Count | Several | str | DataclassInstance) -> bool:
     if isinstance(one, Several):
         return all(map(_possible, one.first))
     return not isinstance(one, Value) or (math.isfinite(one.value) and not (one.unit == TIMES and one.value < 0))

@@ -13,7 +13,7 @@ from typing import Any
 
 from labkit.errors import DataError
 from labkit.io import atomic, safe_read
-from labkit.judge.contract import Verdict
+from labkit.judge.finding import Finding
 from labkit.point.spec import validated
 from labkit.point.units import plural
 
@@ -46,7 +46,7 @@ class Test:
         return f"fail ({', '.join(self.failed)})" if self.failed else "pass"
 
 
-def test(path: Path, verdicts: Sequence[Verdict], *, campaign: str, identity: str, when: str) -> Test:
+def test(path: Path, verdicts: Sequence[Finding], *, campaign: str, identity: str, when: str) -> Test:
     """Return the record of a test.
 
     Parameters
@@ -58,9 +58,9 @@ def test(path: Path, verdicts: Sequence[Verdict], *, campaign: str, identity: st
         campaign=campaign,
         identity=identity,
         contract=safe_read.sha256(path),
-        failed=[one.clause.name for one in verdicts if not one.passed],
+        failed=[one.subject.setting for one in verdicts if one.level != "good"],
         clauses=len(verdicts),
-        points=sum(one.points for one in verdicts),
+        points=sum(len(one.subject.points) for one in verdicts),
     )
 
 

@@ -25,12 +25,12 @@ class Rule:
     about : ``method``, or what else it judges, in a word: rules about the same stand together.
     must : what must hold, as a part of a sentence.
     why : reason or reference.
-    says : template of the sentence about a finding, with the names of its values in braces; of a rule with several
-        forms, a template for each.
+    says : template of the sentence about a finding, with the names of its values in braces, and ``{evidence}`` for what
+        its evidence says; of a rule with several forms, a template for each.
     remedy : what to do; empty where a finding has a command, or nothing is to be done.
     imported : what to do about imported points, if `remedy` needs another measurement.
     clues : code → template of the sentence about a piece of evidence.
-    check : yields the findings in a campaign.
+    check : yields the findings in a campaign; none of a rule that needs more than one campaign, such as a contract.
     source : number of the rule of Hoefler and Belli; 0 for others.
     """
 
@@ -40,7 +40,7 @@ class Rule:
     must: str
     why: str
     says: str | Mapping[str, str]
-    check: Callable[[View], Iterator[Finding]]
+    check: Callable[[View], Iterator[Finding]] = lambda view: iter(())
     about: str = METHOD
     remedy: str = ""
     imported: str = ""

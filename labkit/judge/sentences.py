@@ -15,7 +15,13 @@ def sentence(one: Finding) -> str:
     if one.kind == "cause":
         clues = joined(clue(one, each) for each in (one.against or one.evidence))
         return f"{causes.every()[one.code].name} ({clues})"
-    return rules.every()[one.code].template(one.form).format_map(one.values)
+    template = rules.every()[one.code].template(one.form)
+    return template.format_map({**one.values, "evidence": joined(evidence(one))})
+
+
+def evidence(one: Finding) -> list[str]:
+    """Return what the evidence of a finding says; a template shows it as ``{evidence}``."""
+    return [clue(one, each) for each in one.evidence]
 
 
 def clue(one: Finding, evidence: Evidence) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labkit.judge.answer import Answer
-    from labkit.judge.contract import Verdict
+    from labkit.judge.finding import Finding
     from labkit.store.campaign import Campaign
 
 
@@ -257,10 +257,10 @@ def _by_contract(campaign: Campaign, options: argparse.Namespace) -> int:
     print(contracted.FORMATS[options.format](verdicts))
     if logged:
         say(f"tests of the contract in {options.log}:\n{logged}")
-    return OK if all(one.passed for one in verdicts) else FAILED
+    return OK if all(one.level == "good" for one in verdicts) else FAILED
 
 
-def _logged(campaign: Campaign, options: argparse.Namespace, verdicts: list[Verdict]) -> str:
+def _logged(campaign: Campaign, options: argparse.Namespace, verdicts: list[Finding]) -> str:
     """Append a test to the log of the contract; return all tests as lines."""
     from labkit.judge import retests
 

@@ -9,34 +9,36 @@ from typing import TYPE_CHECKING
 from labkit.apps.show.gated import annotation, cases, in_code, line
 from labkit.apps.show.texttable import text_table
 from labkit.io import markdown
+from labkit.judge import sentences
 from labkit.point.units import format_duration, plural
 
 if TYPE_CHECKING:
     from labkit.apps.contract_plan import Part
-    from labkit.judge.contract import Verdict
+    from labkit.judge.finding import Finding
 
 _HEAD = ("verdict", "clause", "requires", "points", "fulfil it", "covered")  # the last one where a clause demands it
 
 
-def _outcome(one: Verdict) -> str:
-    return "pass" if one.passed else "fail"
+def _outcome(one: Finding) -> str:
+    return "pass" if one.level == "good" else "fail"
 
 
-def _rows(verdicts: Sequence[Verdict]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _rows(verdicts: Sequence[Finding]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return heads and cells of a table."""
-    count = len(_HEAD) if any(one.coverage for one in verdicts) else len(_HEAD) - 1
+    count = len(_HEAD) if any("coverage" in one.values for one in verdicts) else len(_HEAD) - 1
     return _HEAD[:count], [_cells(one)[:count] for one in verdicts]
 
 
-def _cells(one: Verdict) -> tuple[str, ...]:
+def _cells(one: Finding) -> tuple[str, ...]:
     """Return a verdict as the cells of a row."""
-    covered = one.coverage.count if one.coverage else ""
-    return _outcome(one), line(one.clause.name), line(one.clause.text), str(one.points), str(one.fulfilled), covered
+    covered = f"{one.values['coverage']:count}" if "coverage" in one.values else ""
+    counts = [str(one.count(name)) for name in ("points", "fulfilled")]
+    return _outcome(one), line(one.subject.setting), line(one.values["requires"]), *counts, covered
 
 
-def sentence(verdicts: Sequence[Verdict]) -> str:
+def sentence(verdicts: Sequence[Finding]) -> str:
     """Return how many clauses are fulfilled."""
-    return f"Fulfilled: {sum(one.passed for one in verdicts)} of {plural(len(verdicts), 'clause')}."
+    return f"Fulfilled: {sum(one.level == 'good' for one in verdicts)} of {plural(len(verdicts), 'clause')}."
 
 
 def script(parts: Sequence[Part]) -> str:
@@ -71,55 +73,62 @@ def script(parts: Sequence[Part]) -> str:
     )
 
 
-def text(verdicts: Sequence[Verdict]) -> str:
+def text(verdicts: Sequence[Finding]) -> str:
     """Return a table, then the evidence of each clause."""
     table = text_table(*_rows(verdicts), right=(3, 4, 5))
-    lines = [f"{_outcome(one)} {line(one.clause.name)}: {line(one.sentence)}" for one in verdicts]
+    lines = [f"{_outcome(one)} {line(one.subject.setting)}: {line(sentences.sentence(one))}" for one in verdicts]
     return "\n\n".join([table, "\n".join(lines), sentence(verdicts)])
 
 
-def as_json(verdicts: Sequence[Verdict]) -> str:
+def as_json(verdicts: Sequence[Finding]) -> str:
     """Return ``{"failed", "clauses", "warnings"}``."""
     clauses = [
         {
-            "name": one.clause.name,
-            "requires": one.clause.text,
+            "name": one.subject.setting,
+            "requires": plain["requires"],
             "verdict": _outcome(one),
-            "points": one.points,
-            "fulfilled": one.fulfilled,
-            "share": one.clause.share,
-            "evidence": list(one.evidence),
-            "sentence": one.sentence,
-            "not_measured": [*one.coverage.lacking] if one.coverage else [],
+            "level": one.level,
+            "points": one.count("points"),
+            "fulfilled": one.count("fulfilled"),
+            "share": plain["share"]["value"],
+            "evidence": sentences.evidence(one),
+            "sentence": sentences.sentence(one),
+            "not_measured": plain["coverage"]["lacking"] if "coverage" in plain else [],
         }
-        for one in verdicts
+        for one, plain in ((one, one.as_dict()["values"]) for one in verdicts)
     ]
-    failed = not all(one.passed for one in verdicts)
+    failed = not all(one.level == "good" for one in verdicts)
     return json.dumps({"failed": failed, "clauses": clauses, "warnings": []}, indent=1, allow_nan=False)
 
 
-def junit(verdicts: Sequence[Verdict]) -> str:
+def junit(verdicts: Sequence[Finding]) -> str:
     """Return JUnit's XML with a test case for each clause."""
-    rows = [("contract", one.clause.name, _outcome(one), one.sentence, one.clause.text) for one in verdicts]
+    rows = [
+        ("contract", one.subject.setting, _outcome(one), sentences.sentence(one), f"{one.values['requires']}")
+        for one in verdicts
+    ]
     return cases("labkit gate --contract", rows)
 
 
-def as_markdown(verdicts: Sequence[Verdict]) -> str:
+def as_markdown(verdicts: Sequence[Finding]) -> str:
     """Return a pipe table with the evidence; names are code."""
     head, cells = _rows(verdicts)
     rows = [[cell if place in (0, 3, 4, 5) else in_code(cell) for place, cell in enumerate(row)] for row in cells]
     table = markdown.table(head, rows, align="lllrrr"[: len(head)])
-    lines = [f"- {_outcome(one)} {in_code(one.clause.name)}: {in_code(one.sentence)}" for one in verdicts]
+    lines = [
+        f"- {_outcome(one)} {in_code(one.subject.setting)}: {in_code(sentences.sentence(one))}" for one in verdicts
+    ]
     return "\n\n".join([f"**{sentence(verdicts)}**", table, "\n".join(lines)])
 
 
-def github(verdicts: Sequence[Verdict]) -> str:
+def github(verdicts: Sequence[Finding]) -> str:
     """Return an annotation of GitHub's workflows for each clause that is not fulfilled, and a notice."""
-    lines = [annotation("error", one.clause.name, one.sentence) for one in verdicts if not one.passed]
+    unmet = [one for one in verdicts if one.level != "good"]
+    lines = [annotation("error", one.subject.setting, sentences.sentence(one)) for one in unmet]
     return "\n".join([*lines, annotation("notice", "labkit gate", sentence(verdicts))])
 
 
-FORMATS: Mapping[str, Callable[[Sequence[Verdict]], str]] = {
+FORMATS: Mapping[str, Callable[[Sequence[Finding]], str]] = {
     "table": text,
     "json": as_json,
     "junit": junit,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 
 from labkit import __version__
 from labkit.io import safe_read
-from labkit.judge import contract
+from labkit.judge import contract, sentences
 from labkit.judge import retests as log
-from labkit.judge.contract import Verdict
+from labkit.judge.coverage import Coverage
+from labkit.judge.finding import Finding
 from labkit.point.units import format_share, plural
 from labkit.report import markdown
 from labkit.report.artifact import checksums
@@ -26,13 +26,12 @@ _PARTIES = ("supplier", "customer", "measured by")
 _REASON = 200  # characters
 
 
-def judged(content: Content, source: Source) -> list[Verdict]:
+def judged(content: Content, source: Source) -> list[Finding]:
     """Return the verdicts of the contract on a campaign."""
     name = f"verdicts on {source.path}"
     if name not in content.made:
         clauses = contract.load(content.contract) if content.contract else []
-        judge = partial(contract.judge, clauses, source.summary, Campaign(source.path).samples)
-        content.made[name] = judge() if len(source.summary) else [Verdict(c, 0, 0, ()) for c in clauses]
+        content.made[name] = contract.judge(clauses, source.summary, Campaign(source.path).samples)
     return list(content.made[name])
 
 
@@ -47,18 +46,19 @@ def verdict(content: Content) -> str:
     parts = []
     for source in content.sources:
         verdicts = judged(content, source)
-        failed = [one for one in verdicts if not one.passed]
+        failed = [one for one in verdicts if one.level != "good"]
         word = "accepted" if not failed else "not accepted"
         text = f"{escape(title(content))}: campaign **{escape(source.name)}** is **{word}**. "
         text += f"Fulfilled: {len(verdicts) - len(failed)} of {plural(len(verdicts), 'clause')}"
-        names = ", ".join(escape(one.clause.name) + _missing(one) for one in failed)
+        names = ", ".join(escape(one.subject.setting) + _missing(one) for one in failed)
         parts.append(f"{text}; not fulfilled: {names}." if failed else f"{text}.")
     return "\n\n".join(parts)
 
 
-def _missing(one: Verdict) -> str:
+def _missing(one: Finding) -> str:
     """Return how many of the demanded hosts or pairs were not measured, in parentheses; empty if all were."""
-    return "" if one.coverage is None or one.coverage.whole else f" ({one.coverage.brief})"
+    covered = one.values.get("coverage")
+    return f" ({covered:brief})" if isinstance(covered, Coverage) and not covered.whole else ""
 
 
 def clauses(content: Content) -> str:
@@ -67,19 +67,19 @@ def clauses(content: Content) -> str:
         (
             source,
             [
-                "**pass**" if one.passed else "**fail**",
-                escape(one.clause.name),
-                escape(one.clause.text),
-                f"{one.fulfilled} of {one.points}",
-                format_share(one.fulfilled / one.points) if one.points else "–",
-                one.coverage.count if one.coverage else "–",
+                "**pass**" if one.level == "good" else "**fail**",
+                escape(one.subject.setting),
+                escape(one.values["requires"]),
+                f"{one.count('fulfilled')} of {one.count('points')}",
+                format_share(one.count("fulfilled") / one.count("points")) if one.count("points") else "–",
+                f"{one.values['coverage']:count}" if "coverage" in one.values else "–",
             ],
         )
         for source in content.sources
         for one in judged(content, source)
     ]
     head = ["verdict", "clause", "requires", "points that fulfil it", "share", "measured"]
-    if not any(one.coverage for source in content.sources for one in judged(content, source)):
+    if not any("coverage" in one.values for source in content.sources for one in judged(content, source)):
         head, rows = head[:-1], [(source, cells[:-1]) for source, cells in rows]
     return content.table(
         head, rows, align="lllrrr"[: len(head)], caption="Clauses of the contract. {#tbl-clauses}", empty=""
@@ -92,8 +92,8 @@ def evidence(content: Content) -> str:
     for source in content.sources:
         name = f"{escape(source.name)}, " if content.several else ""
         for one in judged(content, source):
-            word = "pass" if one.passed else "**fail**"
-            items.append(f"{name}{escape(one.clause.name)}: {word}. {escape(one.sentence)}.")
+            word = "pass" if one.level == "good" else "**fail**"
+            items.append(f"{name}{escape(one.subject.setting)}: {word}. {escape(sentences.sentence(one))}.")
     return markdown.bullets(items)
 
 
@@ -128,12 +128,12 @@ def sign_off(content: Content) -> str:
     rows = []
     for source in content.sources:
         verdicts = judged(content, source)
-        passed = all(one.passed for one in verdicts)
+        passed = sum(one.level == "good" for one in verdicts)
         digest = hashlib.sha256(checksums(source).encode()).hexdigest()
         rows += [
             ("campaign", escape(source.name)),
-            ("verdict", "accepted" if passed else "not accepted"),
-            ("clauses fulfilled", f"{sum(one.passed for one in verdicts)} of {len(verdicts)}"),
+            ("verdict", "accepted" if passed == len(verdicts) else "not accepted"),
+            ("clauses fulfilled", f"{passed} of {len(verdicts)}"),
             ("SHA-256 of the list of its samples files", code(digest)),
         ]
     file = content.contract
