@@ -12,9 +12,9 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.judge.plausibility import orders
-from labkit.judge.plausibility.deciding import Point, slowest
-from labkit.judge.plausibility.view import Series
+from labkit.judge.rules._deciding import slowest
+from labkit.judge.rules._orders import worst
+from labkit.judge.view.points import Point, Series
 from labkit.stats.lists import Lists
 from labkit.stats.modes import two_modes
 
@@ -29,10 +29,10 @@ def noise(random: np.random.Generator, scatter: float, heavy: bool, size: tuple[
 
 
 def verdict(values: NDArray[np.float64]) -> str:
-    """Return the confidence with which a series of (sizes, launches) is in a wrong order; empty if it is not."""
+    """Return how it was decided that a series of (sizes, launches) is in a wrong order; empty if it is not."""
     points = [Point({}, row, "latency_us", "p50", "", float(place)) for place, row in enumerate(values)]
-    surest = orders.worst(Series.of(points), rises=True)
-    return surest[2].confidence if surest else ""
+    surest = worst(Series.of(points), rises=True)
+    return surest[2].decided.how if surest else ""
 
 
 def main() -> None:
@@ -43,7 +43,9 @@ def main() -> None:
     )
     trials = parser.parse_args().trials
     random = np.random.default_rng(20261122)
-    print(f"{trials} series of {SIZES} equal sizes; false alarms by confidence, then falls that are shown")
+    print(
+        f"{trials} series of {SIZES} equal sizes; false alarms by how they were decided, then falls that a test shows"
+    )
     for heavy in (False, True):
         for scatter in SCATTER:
             for launches in LAUNCHES:
@@ -56,8 +58,8 @@ def main() -> None:
                     for place, fall in enumerate(FALLS):
                         falling = values.copy()
                         falling[: SIZES // 2] *= fall
-                        power[place] += verdict(falling) == "shown"
-                shares = "  ".join(f"{alarms[name] / trials:6.1%}" for name in ("shown", "undecided"))
+                        power[place] += verdict(falling) == "tested"
+                shares = "  ".join(f"{alarms[name] / trials:6.1%}" for name in ("tested", "few launches"))
                 found = "  ".join(f"{count / trials:5.0%}" for count in power)
                 kind = "heavy tail" if heavy else "lognormal"
                 print(

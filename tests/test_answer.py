@@ -172,9 +172,9 @@ def test_explain_prints_at_most_forty_lines(
     assert main(["explain", f"examples/{name}", "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     shown = [one["topic"] for one in document["topics"]]
-    assert [text.split(" ", 1)[0] for text in shown] == [
-        word for line in lines for word in [line[13:].split(" ", 1)[0]] if line[:12].strip() in answer.VERDICTS
-    ][: len(shown)]
+    words = [line[13:].split(" ", 1)[0] for line in lines if line[:12].strip() in answer.VERDICTS]
+    assert words
+    assert [text.split(" ", 1)[0] for text in shown][: len(words)] == words, "the worst topics are shown"
 
 
 def test_a_campaign_of_another_machine_is_not_measured(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from labkit.io.sanitize import plainly
 from labkit.judge import causes, checking, finding, rules, sentences
 from labkit.judge.cause import Cause
 from labkit.judge.finding import SHARE, Decided, Evidence, Finding, Subject, Value
-from labkit.judge.rule import METHOD, Rule
+from labkit.judge.rule import LINTED, METHOD, Rule
 from labkit.judge.view import View
 from labkit.point.spec import Effort, Spec
 from labkit.read import columnar
@@ -78,7 +78,7 @@ def check(points: Sequence[Samples], failed: Sequence[tuple[str, str]] = ()) -> 
     """What the rules find at points; no finding is lost because a number in it is not known."""
     view = made.view(points, failed)
     found = checking.check(view)
-    assert len(found) == sum(len([*rule.check(view)]) for rule in rules.about(METHOD))
+    assert len(found) == sum(len([*rule.check(view)]) for rule in rules.about(*LINTED))
     return found
 
 
@@ -94,12 +94,12 @@ def sound(found: Sequence[Finding]) -> bool:
 
 def broken(found: Sequence[Finding]) -> str:
     """How many rules are broken at one point, in a sentence."""
-    return sentences.broken(found, 1, len(rules.about(METHOD)))
+    return sentences.broken(found, 1, len(rules.about(*LINTED)))
 
 
 def test_a_sound_campaign_breaks_no_rule() -> None:
     assert check(six()) == ()
-    assert broken(()) == f"The data of 1 point break none of the {len(rules.about(METHOD))} rules that data can show."
+    assert broken(()) == f"The data of 1 point break none of the {len(rules.about(*LINTED))} rules that data can show."
 
 
 @pytest.mark.parametrize(
@@ -145,14 +145,14 @@ def breaches(code: str, points: Sequence[Samples]) -> list[tuple[str, str]]:
 def test_every_rule_is_a_file_that_says_what_must_hold_why_and_what_to_do() -> None:
     names = {path.stem for path in Path(rules.__path__[0]).glob("[!_]*.py")}
     assert names == {code.replace("-", "_") for code in rules.every()}
-    for rule in rules.about(METHOD):
+    for rule in rules.about(*LINTED):
         assert all(text and not text.endswith(".") for text in (rule.must, rule.why)), rule.code
         assert all(text.endswith(".") for text in (rule.remedy, rule.imported or ".")), rule.code
         assert rule.level in ("bad", "doubtful", "note"), rule.code
 
 
 # rules whose sentences repeat what a tool, a badge, a warning or another judge wrote
-QUOTES = {"failed": "reason", "disturbed": "note", "doubted": "note", "odd-result": "reason"}
+QUOTES = {"failed": "reason", "disturbed": "note", "doubted": "note"}
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ QUOTES = {"failed": "reason", "disturbed": "note", "doubted": "note", "odd-resul
 def test_numbers_of_recorded_campaigns_are_typed_and_known(name: str) -> None:
     launches = columnar.read_campaigns(Campaign(EXAMPLES / name))
     view = View(name, launches.records, launches.summary, launches)
-    found = [one for rule in rules.about(METHOD) for one in rule.check(view)]
+    found = [one for rule in rules.about(*LINTED) for one in rule.check(view)]
     assert all(map(finding.sound, found))
     texts = {
         value
@@ -290,7 +290,7 @@ def test_imports_are_not_told_to_measure(tmp_path: Path) -> None:
 
 def test_a_sentence_counts_broken_rules_by_their_worst_level() -> None:
     found = check(six()[:3], [("mpi.latency", "no reason was recorded"), ("mpi.bcast", "")])
-    count = len(rules.about(METHOD))
+    count = len(rules.about(*LINTED))
     text = f"The data of 1 point break 2 of {count} rules that data can show: 1 of level bad, 1 of level doubtful."
     assert broken(found) == text
     better = replace(found[0], level="note")

@@ -7,7 +7,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,12 @@ from labkit import benchmarks
 from labkit.apps import cli
 from labkit.apps.show import findings
 from labkit.apps.show.odd import hint
-from labkit.judge import checking, plausibility, sentences
-from labkit.judge.plausibility import Oddity, orders
-from labkit.judge.plausibility.deciding import DOUBTFUL, Decision, Point, beyond
-from labkit.judge.plausibility.view import Series
+from labkit.judge import checking, rules, sentences
+from labkit.judge.finding import Finding, Value
+from labkit.judge.rule import PLAUSIBILITY
+from labkit.judge.rules import _orders
+from labkit.judge.rules._deciding import DOUBTFUL, OPEN, SHOWN, Decision, beyond
+from labkit.judge.view.points import Point, Series
 from labkit.point.notes import badge, note
 from labkit.point.spec import Spec
 from labkit.read import records
@@ -70,17 +71,34 @@ def rate(mbps: float, launches: int = 6, *, mean: float | None = None, **spec: A
     return found
 
 
-def odd(*points: Sequence[Samples], rule: str = "", modes: dict[tuple[str, int], Modes] | None = None) -> list[Oddity]:
+def odd(*points: Sequence[Samples], rule: str = "", modes: dict[tuple[str, int], Modes] | None = None) -> list[Finding]:
     """Odd results of points; of one rule if it is named."""
     every = [one for launches in points for one in launches]
-    return [one for one in made.view(every, (), modes or {}).odd if not rule or one.rule == rule]
+    found = checking.check(made.view(every, (), modes or {}), rules.about(PLAUSIBILITY))
+    for one in found:
+        assert sentences.sentence(one)
+        assert all(sentences.sentence(cause) for cause in one.causes)
+        assert (one.level == "note") == (one.decided.how == "few launches")
+    return [one for one in found if not rule or one.code == rule]
+
+
+def value(one: Finding, name: str = "measured") -> Value:
+    """A value of a finding."""
+    found = one.values[name]
+    assert isinstance(found, Value)
+    return found
+
+
+def reasons(one: Finding) -> str:
+    """The causes of a finding that the data speak for, in words."""
+    return "; ".join(sentences.sentence(cause) for cause in one.causes if cause.supported)
 
 
 def test_results_mention_the_surest_odd_one_and_the_command_that_shows_all() -> None:
     table = records.table([*point(21.0), *point(20.0, size=64), *point(3.0, size=4096)])
     lines = hint(table, "my campaign").splitlines()
     assert lines == [
-        "odd: 1 result contradicts what must be expected, mpi.latency: the latency falls although messages are larger",
+        "odd: 1 result contradicts what must be expected, mpi.latency: the latency falls although messages are larger (4 KiB: 3.…",
         "all odd results with values and possible reasons: labkit lint 'my campaign'",
     ]
     assert hint(records.table([*point(1.0), *point(1.2, size=64)]), "c") == ""
@@ -89,7 +107,7 @@ def test_results_mention_the_surest_odd_one_and_the_command_that_shows_all() -> 
 
 def test_a_plausible_campaign_has_no_odd_result() -> None:
     assert odd(*(point(us, size=size) for size, us in ((8, 1.0), (64, 1.05), (1024, 1.5), (65536, 12.0)))) == []
-    assert plausibility.counts([]) == ""
+    assert sentences.odd([]) == ""
 
 
 # ---- order -----------------------------------------------------------------------------------------------------------
@@ -116,11 +134,11 @@ def of_all_pairs(points: Sequence[Point], rises: bool) -> tuple[str, str, Decisi
         for first, last in pairs
         if (decision := beyond(*((first, last) if rises else (last, first)), len(pairs)))
     ]
-    sure = list(plausibility.CONFIDENCES)
+    sure = [SHOWN, OPEN]
     if not wrong:
         return None
-    first, last, decision = min(wrong, key=lambda one: (sure.index(one[2].confidence), -one[2].times))
-    return first.where, last.where, decision, sum(one[2].confidence == decision.confidence for one in wrong)
+    first, last, decision = min(wrong, key=lambda one: (sure.index(one[2].decided), -one[2].times))
+    return first.where, last.where, decision, sum(one[2].decided == decision.decided for one in wrong)
 
 
 def test_the_surest_pair_of_a_series_is_that_of_all_pairs() -> None:
@@ -128,11 +146,11 @@ def test_the_surest_pair_of_a_series_is_that_of_all_pairs() -> None:
     for _ in range(60):
         points = some_points(chance)
         for rises in (True, False):
-            found = orders.worst(Series.of(points), rises)
+            found = _orders.worst(Series.of(points), rises)
             expected = of_all_pairs(points, rises)
             assert (found and (found[0].where, found[1].where, *found[2:])) == expected
-            seen[expected[2].confidence if expected else ""] += 1
-    assert min(seen[name] for name in ("", "shown", "undecided")) > 2, seen
+            seen[expected[2].decided.how if expected else ""] += 1
+    assert min(seen[name] for name in ("", "tested", "few launches")) > 2, seen
 
 
 @pytest.mark.parametrize("launches", [1, 6])
@@ -140,28 +158,35 @@ def test_a_long_series_is_not_compared_pair_by_pair(launches: int) -> None:
     """There are 12 million pairs."""
     levels = np.linspace(9.0, 1.0, 5000)
     points = [Point({}, np.full(launches, one), "latency_us", "p50", str(one), one) for one in levels.tolist()]
-    found = orders.worst(Series.of(points), rises=True)
+    found = _orders.worst(Series.of(points), rises=True)
     assert found is not None
     first, last, decision, count = found
-    assert (first.at, last.at, decision.confidence) == (9.0, 1.0, "undecided")
+    assert (first.at, last.at, decision.decided) == (9.0, 1.0, OPEN)
     assert count == sum(np.searchsorted(levels[::-1], levels / DOUBTFUL, side="right").tolist())
 
 
 def test_a_latency_that_falls_with_the_size_is_odd() -> None:
     (one,) = odd(point(1.0, size=8), point(2.0, size=64), point(1.4, size=1024))
-    assert (one.rule, one.confidence, round(one.times, 1)) == ("size-order", "shown", 1.4)
-    assert [reading.where for reading in one.readings] == ["1 KiB", "64 B"]
+    assert (one.code, one.decided.how, round(one.cost, 1)) == ("size-order", "tested", 1.4)
+    assert [value(one).of, value(one, "other").of] == ["1 KiB", "64 B"]
     assert not one.explained
-    assert one.again == "labkit measure mpi.latency -m 64,1024 --transport shm --launches 6"
+    assert one.command == "labkit measure mpi.latency -m 64,1024 --transport shm --launches 6"
 
 
 @pytest.mark.parametrize(
     ("launches", "fall", "confidence"),
-    [(6, 1.10, "shown"), (6, 1.01, ""), (3, 1.6, "undecided"), (3, 1.10, ""), (1, 2.0, "undecided"), (1, 1.3, "")],
+    [
+        (6, 1.10, "tested"),
+        (6, 1.01, ""),
+        (3, 1.6, "few launches"),
+        (3, 1.10, ""),
+        (1, 2.0, "few launches"),
+        (1, 1.3, ""),
+    ],
 )
 def test_launches_decide_and_not_a_single_value(launches: int, fall: float, confidence: str) -> None:
     found = odd(point(2.0, launches, size=8, noise=0.002), point(2.0 / fall, launches, size=64, noise=0.002))
-    assert [one.confidence for one in found] == [confidence] * bool(confidence)
+    assert [one.decided.how for one in found] == [confidence] * bool(confidence)
 
 
 def test_a_noisy_launch_makes_no_wrong_order() -> None:
@@ -172,7 +197,7 @@ def test_a_noisy_launch_makes_no_wrong_order() -> None:
 
 def test_a_message_rate_may_fall_with_the_size_and_a_bandwidth_may_not() -> None:
     falling = [rate(mbps, size=size) for size, mbps in ((4096, 20.0), (65536, 10.0))]
-    assert [one.rule for one in odd(*falling)] == ["size-order"]
+    assert [one.code for one in odd(*falling)] == ["size-order"]
     assert odd(*(rate(mbps, size=size) for size, mbps in ((4096, 10.0), (65536, 20.0)))) == []
 
 
@@ -186,25 +211,25 @@ def test_a_collective_that_is_faster_with_more_ranks_is_odd() -> None:
 
     assert odd(bcast(2.0, 2), bcast(3.0, 4), rule="rank-order") == []
     (one,) = odd(bcast(3.0, 2), bcast(2.0, 4), rule="rank-order")
-    assert [reading.where for reading in one.readings] == ["4 ranks", "2 ranks"]
+    assert [value(one).of, value(one, "other").of] == ["4 ranks", "2 ranks"]
 
 
 def test_more_loss_must_not_raise_a_bandwidth_and_the_mean_explains_it() -> None:
     assert odd(rate(6.0), rate(5.0, testbed="soft-roce,loss=1")) == []
     (one,) = odd(rate(6.0, mean=6.0), rate(13.0, testbed="soft-roce,loss=1", mean=1.8), rule="loss-order")
-    assert one.confidence == "shown"
-    assert "means are in order: 6 MB/s and 1.8 MB/s" in one.explanations[0].evidence
+    assert one.decided.how == "tested"
+    assert "means are in order: 6 MB/s and 1.8 MB/s" in reasons(one)
     (one,) = odd(rate(6.0, mean=6.0), rate(13.0, testbed="soft-roce,loss=1", mean=13.0), rule="loss-order")
     assert not one.explained
     (one,) = odd(rate(6.0, 1), rate(13.0, 1, testbed="soft-roce,loss=1"), rule="loss-order")
-    assert one.confidence == "undecided"
-    assert one.again.count("--launches 6") == 2
+    assert one.decided.how == "few launches"
+    assert one.command.count("--launches 6") == 2
 
 
 def test_delay_and_rate_of_a_link_have_their_order() -> None:
-    assert [one.rule for one in odd(rate(6.0), rate(9.0, testbed="soft-roce,delay=4ms"))] == ["delay-order"]
+    assert [one.code for one in odd(rate(6.0), rate(9.0, testbed="soft-roce,delay=4ms"))] == ["delay-order"]
     slow, fast = rate(0.9, testbed="soft-roce,rate=8mbit"), rate(0.5, testbed="soft-roce,rate=24mbit")
-    assert [one.rule for one in odd(slow, fast)] == ["rate-order"]
+    assert [one.code for one in odd(slow, fast)] == ["rate-order"]
     assert odd(slow, rate(2.5, testbed="soft-roce,rate=24mbit")) == []
 
 
@@ -218,8 +243,8 @@ def test_levels_of_two_options_of_a_testbed_are_not_mixed() -> None:
 def test_a_time_that_jumps_is_odd_and_a_step_of_a_protocol_is_not() -> None:
     jump = [point(us, 3, size=size, transport="tcp") for size, us in ((8, 21.0), (4096, 3908.0), (65536, 4100.0))]
     (one,) = odd(*jump, rule="size-jump")
-    assert (one.readings[0].where, one.confidence) == ("4 KiB", "undecided")
-    assert "tick of the scheduler" in one.explanations[0].cause
+    assert (value(one).of, one.decided.how) == ("4 KiB", "few launches")
+    assert "tick of the scheduler" in reasons(one)
     step = [point(us, 3, size=size, transport="tcp") for size, us in ((8, 21.0), (4096, 60.0), (65536, 300.0))]
     assert odd(*step, rule="size-jump") == []
 
@@ -227,13 +252,13 @@ def test_a_time_that_jumps_is_odd_and_a_step_of_a_protocol_is_not() -> None:
 def test_a_flow_faster_than_its_link_is_odd() -> None:
     assert odd(rate(0.99, testbed="soft-roce,rate=8mbit")) == []
     (one,) = odd(rate(2.0, testbed="soft-roce,rate=8mbit"))
-    assert (one.rule, one.confidence) == ("above-link", "shown")
-    assert one.readings[1].value == 1.0
+    assert (one.code, one.decided.how) == ("above-link", "tested")
+    assert value(one, "limit").value == 1.0
     early = point(300.0, size=16384, transport="auto", testbed="virtual-cluster:4,rate=200mbit")
     (one,) = odd(early)
     assert not one.explained, "a round trip of 600 µs is too short for one direction"
     (one,) = odd(point(345.0, size=16384, transport="auto", testbed="virtual-cluster:4,rate=200mbit"))
-    assert "token bucket" in one.explanations[0].cause
+    assert "token bucket" in reasons(one)
     assert odd(point(700.0, size=16384, transport="auto", testbed="virtual-cluster:4,rate=200mbit")) == []
 
 
@@ -246,8 +271,8 @@ def test_a_tail_below_its_median_is_odd() -> None:
 
     assert odd(told(p50=20.0, p95=30.0, p99=40.0)) == []
     (one,) = odd(told(p50=20.0, p95=30.0, p99=25.0))
-    assert (one.rule, one.confidence) == ("tail-order", "observed")
-    assert one.explanations[0].evidence == "labkit ignores this value everywhere"
+    assert (one.code, one.decided.how) == ("tail-order", "counted")
+    assert reasons(one).endswith("(labkit ignores this value everywhere)")
 
 
 def test_retransmissions_need_a_link_that_loses() -> None:
@@ -259,14 +284,14 @@ def test_retransmissions_need_a_link_that_loses() -> None:
     assert odd(counted("soft-roce", 0), rule="lossless") == []
     assert odd(counted("soft-roce,loss=1", 9), rule="lossless") == []
     (one,) = odd(counted("soft-roce,rate=24mbit", 9), rule="lossless")
-    assert one.evidence[0] == "0.9 % of 1,000 packets"
-    assert "queue" in one.explanations[0].cause
+    assert sentences.sentence(one).endswith("9 events, 0.9 % of 1,000 packets")
+    assert "queue" in reasons(one)
 
 
 def test_one_slow_launch_is_odd_and_two_are_not() -> None:
     slow = [*point(2.0, 5), *point(3.0, 6)[5:]]
     (one,) = odd(slow)
-    assert (one.rule, one.readings[0].where, one.confidence) == ("slow-launch", "launch 5", "observed")
+    assert (one.code, value(one).of, one.decided.how) == ("slow-launch", "launch 5", "counted")
     assert odd([*point(2.0, 4), *point(3.0, 6)[4:]]) == []
     assert odd([*point(2.0, 1), *point(3.0, 2)[1:]]) == [], "of two launches, none is the slow one"
 
@@ -276,11 +301,11 @@ def test_a_slow_launch_names_its_own_notes_and_its_company() -> None:
     busy = noted([badge("busy machine")], [note("few-iterations", "5 iterations", have=5)])
     slow = [*point(2.0, 5), *point(3.0, 6, meta=busy)[5:]]
     other = [*point(2.0, 5, size=64), *point(3.0, 6, size=64)[5:]]
-    one, _ = sorted(odd(slow, other, rule="slow-launch"), key=lambda each: each.setting)[::-1]
-    causes = [reason.cause for each in odd(slow, other) for reason in each.explanations]
-    assert "a disturbance of the whole machine" in causes
-    assert "other tasks took processor time" in causes
-    assert any("busy machine" in each.evidence for each in odd(slow, other, rule="slow-launch")), one
+    one, _ = sorted(odd(slow, other, rule="slow-launch"), key=lambda each: each.subject.setting)[::-1]
+    causes = "; ".join(map(reasons, odd(slow, other)))
+    assert "a disturbance of the whole machine (1 more point slow in launch 5 within 15 s)" in causes
+    assert "other programs used the processors in 1 of 6 launches" in causes
+    assert "busy machine" in [sentences.clue(one, each) for each in one.evidence]
 
 
 def test_two_modes_must_be_in_more_than_half_of_the_launches() -> None:
@@ -288,7 +313,7 @@ def test_two_modes_must_be_in_more_than_half_of_the_launches() -> None:
     name = str(launches[0].meta["fingerprint"])
     two = {(name, launch): Modes(1e-6, 3e-6, 0.4) for launch in range(4)}
     (one,) = odd(launches, modes=two)
-    assert (one.rule, one.readings[0].value, round(one.times)) == ("two-modes", 3.0, 3)
+    assert (one.code, value(one).value, round(one.cost)) == ("two-modes", 3.0, 3)
     assert odd(launches, modes=dict(list(two.items())[:3])) == []
 
 
@@ -314,8 +339,7 @@ def test_two_modes_of_a_mix_are_explained_by_its_shares(
     launches = point(2.0, **{name: getattr(spec, name) for name in fields})
     name = str(launches[0].meta["fingerprint"])
     (one,) = odd(launches, rule="two-modes", modes={(name, n): Modes(1e-6, 3e-6, share) for n in range(6)})
-    causes = [each.cause for each in one.explanations]
-    assert (f"the iterations are a mix of {kinds}" in causes) == bool(kinds)
+    assert (f"the iterations are a mix (of {kinds}: " in reasons(one)) == bool(kinds)
 
 
 # ---- modes -----------------------------------------------------------------------------------------------------------
@@ -358,61 +382,61 @@ def test_lint_asks_for_a_comment_on_each_odd_result() -> None:
     points = [*point(1.0, size=8), *point(2.0, size=64), *point(1.4, size=1024)]
     view = made.view(points)
     found = checking.check(view)
-    (finding,) = [one for one in found if one.code == "odd-result"]
-    assert sentences.sentence(finding).endswith("(size-order, shown); unexplained")
-    assert "run: labkit measure mpi.latency -m 64,1024" in findings.linted(view, found)
-    (one,) = json.loads(findings.linted_json(view, found))["odd_results"]
-    assert (one["rule"], one["explained"], len(one["readings"])) == ("size-order", False, 2)
+    (one,) = [one for one in found if one.code == "size-order"]
+    assert (one.level, one.explained) == ("doubtful", False)
+    printed = findings.linted(view, found)
+    assert "the latency falls although messages are larger (1 KiB: 1.4" in printed
+    assert f"run: {one.command}" in printed
+    (plain,) = [one for one in json.loads(findings.linted_json(view, found))["findings"] if one["code"] == "size-order"]
+    assert (plain["values"]["measured"]["of"], plain["causes"]) == ("1 KiB", [])
 
 
 def test_the_rules_are_documented() -> None:
     page = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
-    assert plausibility.described() in page, (
-        "docs/statistics.md: paste what labkit.judge.plausibility.described() returns"
-    )
+    assert checking.expected() in page, "docs/statistics.md: paste what labkit.judge.checking.expected() returns"
 
 
 # Every finding of the examples: rule, benchmark, odd value in its unit, confidence, whether a reason is named. All were
 # read beside the records, and about half checked against the raw samples, counters and starts.
 CHECKED = {
     "two-cores": [
-        ("two-modes", "storage.read", 0.761, "observed", False),
-        ("slow-launch", "mpi.latency", 0.195, "observed", False),
-        ("slow-launch", "mpi.file_iwrite", 2110.0, "observed", True),
-        ("slow-launch", "mpi.file_iwrite", 187.0, "observed", True),
-        ("two-modes", "mpi.reduce", 0.21, "observed", True),
-        ("slow-launch", "mpi.ialltoall", 9.36, "observed", True),
-        ("slow-launch", "mpi.allreduce", 0.381, "observed", True),
-        ("slow-launch", "mpi.allreduce", 21.8, "observed", True),
-        ("lossless", "verbs.read_latency", 24.0, "observed", True),
-        ("lossless", "verbs.send_bandwidth", 6.0, "observed", True),
-        ("lossless", "verbs.send_bandwidth", 18.0, "observed", True),
-        ("lossless", "verbs.send_bandwidth", 8.0, "observed", True),
-        ("lossless", "verbs.write_bandwidth", 167.0, "observed", True),
-        ("slow-launch", "mpi.allreduce", 584.0, "observed", True),
-        ("size-order", "sockets.tcp_rr", 17.0, "undecided", True),
-        ("size-order", "sockets.udp_rr", 13.0, "undecided", False),
-        ("size-order", "mpi.get_bandwidth", 21000.0, "undecided", True),
-        ("two-modes", "verbs.send_latency", 4000.0, "undecided", True),
-        ("two-modes", "verbs.echo", 8110.0, "undecided", True),
-        ("two-modes", "verbs.key_value", 17700.0, "undecided", True),
-        ("loss-order", "verbs.write_bandwidth", 13.5, "undecided", True),
-        ("delay-order", "verbs.write_bandwidth", 13.0, "undecided", True),
-        ("two-modes", "verbs.atomic_latency", 76.5, "undecided", True),
+        ("two-modes", "storage.read", 0.761, "counted", False),
+        ("slow-launch", "mpi.latency", 0.195, "counted", False),
+        ("slow-launch", "mpi.file_iwrite", 2110.0, "counted", True),
+        ("slow-launch", "mpi.file_iwrite", 187.0, "counted", True),
+        ("two-modes", "mpi.reduce", 0.21, "counted", True),
+        ("slow-launch", "mpi.ialltoall", 9.36, "counted", True),
+        ("slow-launch", "mpi.allreduce", 0.381, "counted", True),
+        ("slow-launch", "mpi.allreduce", 21.8, "counted", True),
+        ("lossless", "verbs.read_latency", 24.0, "counted", True),
+        ("lossless", "verbs.send_bandwidth", 6.0, "counted", True),
+        ("lossless", "verbs.send_bandwidth", 18.0, "counted", True),
+        ("lossless", "verbs.send_bandwidth", 8.0, "counted", True),
+        ("lossless", "verbs.write_bandwidth", 167.0, "counted", True),
+        ("slow-launch", "mpi.allreduce", 584.0, "counted", True),
+        ("size-order", "sockets.tcp_rr", 17.0, "few launches", True),
+        ("size-order", "sockets.udp_rr", 13.0, "few launches", False),
+        ("size-order", "mpi.get_bandwidth", 21000.0, "few launches", True),
+        ("two-modes", "verbs.send_latency", 4000.0, "few launches", True),
+        ("two-modes", "verbs.echo", 8110.0, "few launches", True),
+        ("two-modes", "verbs.key_value", 17700.0, "few launches", True),
+        ("loss-order", "verbs.write_bandwidth", 13.5, "few launches", True),
+        ("delay-order", "verbs.write_bandwidth", 13.0, "few launches", True),
+        ("two-modes", "verbs.atomic_latency", 76.5, "few launches", True),
     ],
     "virtual-cluster": [
-        ("two-modes", "mpi.all_pairs", 39800.0, "observed", True),
-        ("slow-launch", "congestion.gpcnet_loaded", 3280.0, "observed", True),
-        ("slow-launch", "congestion.gpcnet_loaded", 817.0, "observed", True),
-        ("slow-launch", "congestion.gpcnet_loaded", 236.0, "observed", True),
-        ("two-modes", "apps.fft_subcom3d", 31.9, "observed", True),
-        ("slow-launch", "congestion.gpcnet_loaded", 582.0, "observed", True),
-        ("two-modes", "apps.halo3d26", 67.2, "observed", True),
-        ("two-modes", "apps.halo3d26", 67.3, "observed", True),
-        ("slow-launch", "congestion.gpcnet_loaded", 164000.0, "observed", True),
-        ("above-link", "mpi.latency", 345.0, "undecided", True),
-        ("above-link", "mpi.latency", 21.6, "undecided", True),
-        ("slow-launch", "congestion.interference", 5540.0, "observed", True),
+        ("two-modes", "mpi.all_pairs", 39800.0, "counted", True),
+        ("slow-launch", "congestion.gpcnet_loaded", 3280.0, "counted", True),
+        ("slow-launch", "congestion.gpcnet_loaded", 817.0, "counted", True),
+        ("slow-launch", "congestion.gpcnet_loaded", 236.0, "counted", True),
+        ("two-modes", "apps.fft_subcom3d", 31.9, "counted", True),
+        ("slow-launch", "congestion.gpcnet_loaded", 582.0, "counted", True),
+        ("two-modes", "apps.halo3d26", 67.2, "counted", True),
+        ("two-modes", "apps.halo3d26", 67.3, "counted", True),
+        ("slow-launch", "congestion.gpcnet_loaded", 164000.0, "counted", True),
+        ("above-link", "mpi.latency", 345.0, "few launches", True),
+        ("above-link", "mpi.latency", 21.6, "few launches", True),
+        ("slow-launch", "congestion.interference", 5540.0, "counted", True),
     ],
 }
 
@@ -427,18 +451,18 @@ def example(request: pytest.FixtureRequest) -> tuple[str, sources.Source]:
 def test_every_odd_result_of_the_examples_was_checked_by_hand(example: tuple[str, sources.Source]) -> None:
     name, source = example
     found = [
-        (one.rule, one.benchmark, float(f"{one.readings[0].value:.3g}"), one.confidence, one.explained)
-        for one in source.view.odd
+        (one.code, one.subject.benchmark, float(f"{value(one).value:.3g}"), one.decided.how, one.explained)
+        for one in source.odd
     ]
     assert sorted(found) == sorted(CHECKED[name])
 
 
 def test_the_command_of_each_odd_result_is_one_that_labkit_accepts(example: tuple[str, sources.Source]) -> None:
     parser = cli.parser()
-    for one in example[1].view.odd:
-        for command in one.again.split("; "):
+    for one in example[1].odd:
+        for command in one.command.split("; "):
             options = parser.parse_args(shlex.split(command)[1:])
-            assert options.benchmark == one.benchmark
+            assert options.benchmark == one.subject.benchmark
             assert int(options.launches) >= 6
 
 
@@ -448,14 +472,7 @@ def test_the_report_counts_and_lists_them(example: tuple[str, sources.Source]) -
     assert oddities.count(content).startswith("**Odd results:** ")
     assert "unexplained" in oddities.count(content)
     listed = oddities.listed(content)
-    rows = [line for line in listed.splitlines() if line.startswith("|")][2:]
-    left = re.search(r"also the (\d+) results? that the table leaves out", listed)
-    shared = [int(match[1]) for row in rows if (match := re.match(r"\| (\d+) more like those above", row))]
-    told = len(rows) - len(shared) + sum(shared) + (int(left[1]) if left else 0)
-    assert told == len(source.view.odd), "each is in a row, or is counted as left out"
-    assert oddities.as_csv(content).count("\n") == len(source.view.odd) + 1
-    many = oddities._groups([replace(source.view.odd[0], times=float(n)) for n in range(9, 1, -1)])
-    assert [len(group) for group in many] == [1, 1, 6]
-    row = oddities._row(many[-1])
-    assert row[0].startswith("6 more like those above: ")
-    assert "2.0 to 7.0 times" in row[1]
+    shown = sum(int(match) for match in re.findall(r"(\d+)\xa0places?", listed))
+    assert shown == len(source.odd), "each is in a row, or among those of less weight"
+    assert oddities.as_csv(content).count("\n") == len(source.odd) + 1
+    assert oddities.listed(Content([], {})) == "No result contradicts what must be expected."

@@ -465,9 +465,9 @@ def test_caveats_do_not_hide_results_that_the_report_calls_odd(tmp_path: Path) -
         for n in range(3)
     ]
     one = source(points, tmp_path)
-    assert one.view.odd
+    assert one.odd
     text = caveats.caveats(Content((one,), {}))
-    assert f"Results that contradict what must be expected: {len(one.view.odd)}." in text
+    assert f"Results that contradict what must be expected: {len(one.odd)}." in text
 
 
 def source(points: list[Samples], folder: Path) -> sources.Source:

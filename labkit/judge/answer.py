@@ -6,17 +6,16 @@ Everything that shows an answer, from the terminal to the report, shows this one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from labkit import benchmarks
 from labkit.benchmarks import CollectiveBenchmark, FileBenchmark
 from labkit.judge import causes, rules
-from labkit.judge.cause import Case, ranked
 from labkit.judge.checking import check
-from labkit.judge.finding import LEVELS, Finding, Level, ordered, sound
+from labkit.judge.finding import LEVELS, Finding
 from labkit.judge.rule import METHOD
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
@@ -34,7 +33,6 @@ VERDICTS: tuple[Verdict, ...] = ("bad", "doubtful", "unknown", "no reference", "
 PATHS = ("bandwidth-of-path", "latency-of-path")  # rules that judge paths
 STEPS = 3  # things to do next that are named
 NO_REFERENCE = "no reference"  # form of a verdict that has nothing to compare with
-_ASKING: tuple[Level, ...] = ("bad", "doubtful")  # verdicts that ask for a cause
 _FAMILIES = {
     "mpi": "MPI",
     "sockets": "sockets",
@@ -196,8 +194,6 @@ def _kind(name: str) -> str:
         return "collectives"
     if isinstance(known, FileBenchmark):
         return "files"
-    if known and name.startswith("storage."):
-        return known.title
     metric = next(iter(known.metrics)) if known else ""
     if not metric:
         return name.partition(".")[2]
@@ -213,7 +209,7 @@ def answer(view: View, only: Collection[str] = ()) -> Answer:
     only : codes of the rules to apply; all if left out.
     """
     chosen = [one for code, one in rules.every().items() if not only or code in only]
-    return Answer(view.name, ordered(_explained(view, check(view, chosen))))
+    return Answer(view.name, check(view, chosen))
 
 
 def of_paths(
@@ -238,29 +234,3 @@ def of_paths(
         return ()
     seen = View("", launches.records, summary, launches, stated=stated, machine=machine)
     return answer(seen, PATHS).findings
-
-
-def _explained(view: View, found: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield findings with the causes that the data speak for or against."""
-    verdicts: dict[str, list[Finding]] = {}
-    for one in found:
-        if one.kind == "verdict":
-            verdicts.setdefault(one.code, []).append(one)
-    asking = [one for some in verdicts.values() for one in some if _asks(one)]
-    samples = view.first_launches([one.subject.points[0] for one in asking])
-    for one in found:
-        if _asks(one) and (launch := samples.get(one.subject.points[0])) is not None:
-            others = tuple(other for other in verdicts[one.code] if other is not one)
-            one = replace(one, causes=_causes(Case(about=one, view=view, samples=launch, others=others)))
-        yield one
-
-
-def _asks(one: Finding) -> bool:
-    """Whether a finding asks for a cause: a verdict that is not good, or of an emulated device, but no defect."""
-    poor = one.level in _ASKING and one.form != "defect"
-    return one.kind == "verdict" and (poor or one.form == "functional") and bool(one.subject.points)
-
-
-def _causes(case: Case) -> tuple[Finding, ...]:
-    tested = [one.test(case) for one in causes.every().values()]
-    return ranked([one for one in tested if one is not None and sound(one)], case.about)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +20,19 @@ from labkit.store.samples import Samples
 
 if TYPE_CHECKING:
     from labkit.judge.view import View
+    from labkit.judge.view.points import Row
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A verdict that asks for a cause, with what the data show of its point.
+    """A verdict or violation that asks for a cause, with what the data show of its points.
 
     Parameters
     ----------
-    about : the verdict.
+    about : the finding.
     view : of the campaign.
-    samples : a launch of the point; its metadata stand for the point.
-    others : verdicts of the same kind on other settings and benchmarks.
+    samples : a launch of its first point; its metadata stand for the point.
+    others : findings of the same rule; the finding itself may be among them.
     """
 
     about: Finding
@@ -41,13 +42,21 @@ class Case:
 
     @property
     def fingerprint(self) -> str:
-        """Of the point."""
+        """Of its first point."""
         return self.about.subject.points[0]
 
     @property
     def measured(self) -> Value:
         """The value that is not good."""
-        value = self.about.values["measured"]
+        return self._value("measured")
+
+    @property
+    def other(self) -> Value:
+        """The value that it contradicts, of a violation with two."""
+        return self._value("other")
+
+    def _value(self, name: str) -> Value:
+        value = self.about.values[name]
         assert isinstance(value, Value)
         return value
 
@@ -71,6 +80,12 @@ class Case:
         """Whether more is better."""
         return METRICS[self.metric].better == "higher"
 
+    @property
+    def rows(self) -> list[Row]:
+        """Rows of the summary of its points."""
+        found = map(self.view.row, self.about.subject.points)
+        return [row for row in found if row is not None]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
@@ -86,6 +101,7 @@ class Cause:
     clues : code → template of the sentence about a piece of evidence.
     remedy : what to do about it, as a sentence.
     test : returns a finding with what speaks for it and against it; None where the data say nothing of it.
+    explains : what it may be behind: findings of a kind, or of a rule, by its code.
     """
 
     code: str
@@ -96,7 +112,11 @@ class Cause:
     clues: Mapping[str, str]
     remedy: str
     test: Callable[[Case], Finding | None]
-    source: str = field(default="")
+    explains: tuple[str, ...] = ("verdict",)
+
+    def may_explain(self, one: Finding) -> bool:
+        """Whether it may be behind a finding."""
+        return one.kind in self.explains or one.code in self.explains
 
     def found(
         self,

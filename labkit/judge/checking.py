@@ -3,27 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from labkit.io.collector import uncollected
 from labkit.io.markdown import table
-from labkit.judge import rules
-from labkit.judge.finding import Finding, ordered, sound
-from labkit.judge.rule import METHOD, Rule
+from labkit.judge import causes, rules
+from labkit.judge.cause import Case, Cause, ranked
+from labkit.judge.finding import HOW, Finding, Level, ordered, sound
+from labkit.judge.rule import LINTED, METHOD, PLAUSIBILITY, Rule
 from labkit.judge.twelve import JUDGEMENT
 from labkit.judge.view import View
 
+_ASKING: tuple[Level, ...] = ("bad", "doubtful")  # verdicts that ask for a cause
+
 
 def check(view: View, which: Sequence[Rule] | None = None) -> tuple[Finding, ...]:
-    """Return what rules find in a campaign, in the order in which findings are shown.
+    """Return what rules find in a campaign, with causes that the data show, in the order in which findings are shown.
 
     Parameters
     ----------
     view : what rules see of the campaign.
-    which : rules (default: those about the method of measuring).
+    which : rules (default: those of `labkit lint`, about the method of measuring and the plausibility of results).
     """
-    chosen = rules.about(METHOD) if which is None else which
+    chosen = rules.about(*LINTED) if which is None else which
     with uncollected():  # a rule may find something at each of very many points
-        return ordered(one for rule in chosen for one in rule.check(view) if sound(one))
+        found = [one for rule in chosen for one in rule.check(view) if sound(one)]
+        return ordered(_explained(view, found))
+
+
+def _explained(view: View, found: Sequence[Finding]) -> list[Finding]:
+    """Return findings with the causes that the data speak for or against."""
+    alike = _by_code(found)
+    possible = {
+        code: [cause for cause in causes.every().values() if cause.may_explain(some[0])] for code, some in alike.items()
+    }
+    asking = [bool(possible[one.code]) and _asks(one) for one in found]
+    points = [one.subject.points[0] for one, asks in zip(found, asking, strict=True) if asks]
+    samples = view.first_launches(points)
+    done = []
+    for one, asks in zip(found, asking, strict=True):
+        if asks and (launch := samples.get(one.subject.points[0])):
+            case = Case(about=one, view=view, samples=launch, others=alike[one.code])
+            one = replace(one, causes=_tested(possible[one.code], case))
+        done.append(one)
+    return done
+
+
+def _asks(one: Finding) -> bool:
+    """Whether a cause is looked for: of a verdict that is not good, or of an emulated device, and of any violation."""
+    poor = one.level in _ASKING and one.form != "defect"
+    return (one.kind != "verdict" or poor or one.form == "functional") and bool(one.subject.points)
+
+
+def _by_code(found: Sequence[Finding]) -> dict[str, tuple[Finding, ...]]:
+    """Return findings by the codes of their rules."""
+    some: dict[str, list[Finding]] = {}
+    for one in found:
+        some.setdefault(one.code, []).append(one)
+    return {code: tuple(alike) for code, alike in some.items()}
+
+
+def _tested(possible: Sequence[Cause], case: Case) -> tuple[Finding, ...]:
+    """Return the causes of which the data say something."""
+    tested = [cause.test(case) for cause in possible]
+    return ranked([one for one in tested if one is not None and sound(one)], case.about)
 
 
 def described() -> str:
@@ -37,6 +80,15 @@ def described() -> str:
             table(["", "rule of Hoefler and Belli", "checked as", "what the author must do"], twelve, align="rlll"),
             table(["check", "level", "rule", "what must hold", "because", "remedy"], rows, align="llrlll"),
         ]
+    )
+
+
+def expected() -> str:
+    """Return the rules on what must be expected, and how sure findings are, as the tables of `docs/statistics.md`."""
+    rows = [(f"`{one.code}`", one.level, one.must, one.why) for one in rules.about(PLAUSIBILITY)]
+    decided = [(how, meaning) for how, meaning in HOW.items() if how]
+    return "\n\n".join(
+        [table(["rule", "level", "what is expected", "because"], rows), table(["decided", "means"], decided)]
     )
 
 

@@ -20,12 +20,13 @@ Kind = Literal["verdict", "cause", "violation", "change", "observation"]
 Level = Literal["bad", "doubtful", "unknown", "good", "note"]
 LEVELS: tuple[Level, ...] = ("bad", "doubtful", "unknown", "good", "note")  # in the order in which findings are shown
 SHARE, TIMES, SIZE = "share", "times", "B"  # units that are written in their own way
-How = Literal["counted", "tested", "ranges", "one launch", ""]
+How = Literal["counted", "tested", "ranges", "one launch", "few launches", ""]
 HOW: dict[How, str] = {  # surest first
     "counted": "a count, or an order that needs no statistics",
     "tested": "a test over launches, corrected for the number of comparisons",
     "ranges": "ranges over launches are far apart, but launches are too few for a test",
     "one launch": "one launch on a side: it may be chance",
+    "few launches": "launches are too few to decide: it may be chance",
     "": "no comparison",
 }
 
@@ -64,11 +65,16 @@ class Value:
     sign: str = ""
 
     def __format__(self, how: str) -> str:
-        """Return the number with its unit; ``interval`` adds its ends, ``+`` a sign, a number says how many digits."""
+        """Return the number with its unit; ``interval`` adds its ends, ``named`` also what it is of, ``+`` a sign.
+
+        A number says how many digits.
+        """
         if self.unit == SHARE:
             return format_share(self.value, sign=how == "+")
         if self.unit == SIZE:
             return format_size(int(self.value))
+        if how == "named":
+            return f"{self.of}: {self:interval}"
         digits = int(how) if how.isdigit() else 4
         text = self.sign + format_number(self.value, self.unit, digits=digits)
         return f"{text} [{format_range(self.low, self.high)}]" if how == "interval" and self.bounded else text
@@ -219,8 +225,8 @@ class Finding:
 
     @property
     def certain(self) -> bool:
-        """Whether a single launch did not decide it."""
-        return self.decided.how != "one launch"
+        """Whether it does not stand on launches that are too few."""
+        return self.decided.how not in ("one launch", "few launches")
 
     @property
     def supported(self) -> bool:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from labkit.judge.view import View
 
 METHOD = "method"  # of measuring: what must hold before anybody interprets a number
+PLAUSIBILITY = "plausibility"  # of results: what must be expected of a network
+LINTED = (METHOD, PLAUSIBILITY)  # what `labkit lint` judges
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,6 +42,29 @@ def first(findings: Sequence[Finding]) -> str:
     return f"{one.subject.benchmark or 'campaign'}: {claim}" + (f" (and {more} more)" if more else "")
 
 
+def odd(findings: Sequence[Finding]) -> str:
+    """Return how many results are odd, unexplained and undecided, in a sentence; empty for none.
+
+    Parameters
+    ----------
+    findings : about the plausibility of results.
+    """
+    sure = [one for one in findings if one.certain]
+    undecided, unexplained = len(findings) - len(sure), sum(not one.explained for one in sure)
+    parts = []
+    if sure:
+        verb = "result contradicts" if len(sure) == 1 else "results contradict"
+        word = (
+            ["explained", "unexplained"][unexplained]
+            if len(sure) == 1
+            else f"{unexplained or 'none'} of them unexplained"
+        )
+        parts.append(f"{len(sure)} {verb} what must be expected, {word}")
+    if undecided:
+        parts.append(f"{undecided} may do so, but launches are too few to decide it")
+    return joined(parts) + "." if parts else ""
+
+
 def broken(findings: Sequence[Finding], points: int, checked: int) -> str:
     """Return how many rules of each level the data of points break, in a sentence.
 

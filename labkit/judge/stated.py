@@ -7,9 +7,8 @@ from typing import Any
 
 from labkit.errors import SpecError
 from labkit.judge import effects
-from labkit.judge.plausibility.orders import amount
 from labkit.point.columns import METRICS
-from labkit.point.testbed import parse
+from labkit.point.testbed import amount, parse
 from labkit.point.units import format_number
 from labkit.read.records import Value
 

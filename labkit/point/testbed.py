@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 from labkit.errors import SpecError
+
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)")
+_PREFIX = {"": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def parse(text: str) -> tuple[str, str, dict[str, str]]:
@@ -22,3 +28,15 @@ def parse(text: str) -> tuple[str, str, dict[str, str]]:
     if twice := next((key for key in names if names.count(key) > 1), ""):
         raise SpecError(f"testbed={text!r} sets {twice} twice. Set it once.")
     return name, argument, dict(zip(names, (value for _, _, value in pairs), strict=True))
+
+
+def amount(text: str) -> float:
+    """Return a rate, bit/s, a delay, s, or a plain number; NaN for any other text.
+
+    Examples
+    --------
+    >>> amount("8mbit"), amount("4ms"), amount("1"), amount("fast")
+    (8000000.0, 0.004, 1.0, nan)
+    """
+    match = _NUMBER.fullmatch(text)
+    return float(match[1]) * _PREFIX.get(match[2], math.nan) if match else math.nan

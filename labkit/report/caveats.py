@@ -121,7 +121,7 @@ _OF_CODE = {code: one for one in GROUPS for code in one.codes}
 
 def caveats(content: Content) -> str:
     """Return a table of what may be doubtful, or a sentence if there is nothing; and count odd results."""
-    odd = sum(len(source.view.odd) for source in content.sources)
+    odd = sum(len(source.odd) for source in content.sources)
     listed = f"Results that contradict what must be expected: {odd}. `labkit explain` lists them with possible reasons."
     text = _table(content) or "No point has a badge or a warning."
     return f"{text}\n\n{listed}" if odd else text

@@ -13,7 +13,7 @@ from labkit.report.markdown import escape
 
 def broken(content: Content) -> str:
     """Return a table of the rules that the data break, with remedies, and what only the author can judge."""
-    found = [(source, checking.check(source.view)) for source in content.sources]
+    found = [(source, checking.check(source.view, rules.about(METHOD))) for source in content.sources]
     counts = []
     for source, findings in found:
         prefix = f"{escape(source.name)}: " if content.several else ""

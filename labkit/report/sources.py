@@ -12,6 +12,9 @@ import numpy as np
 
 from labkit import benchmarks
 from labkit.errors import DataError
+from labkit.judge import checking, rules
+from labkit.judge.finding import Finding
+from labkit.judge.rule import PLAUSIBILITY
 from labkit.judge.view import View
 from labkit.point.units import plural
 from labkit.read.columnar import Launches
@@ -102,9 +105,14 @@ class Source:
         return View(self.name, self.records, self.summary, self.launches, self.failed, self.times.modes)
 
     @cached_property
+    def odd(self) -> tuple[Finding, ...]:
+        """Results that contradict what must be expected."""
+        return checking.check(self.view, rules.about(PLAUSIBILITY))
+
+    @cached_property
     def doubted(self) -> frozenset[str]:
         """Fingerprints of the points that contradict what must be expected: no headline is taken from them."""
-        return frozenset(one.readings[0].fingerprint for one in self.view.odd if one.readings)
+        return frozenset(one.subject.points[0] for one in self.odd)
 
     @property
     def name(self) -> str:

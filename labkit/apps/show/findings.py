@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit.apps.show.texttable import text_table
-from labkit.judge import plausibility, rules, sentences
+from labkit.judge import rules, sentences
 from labkit.judge.finding import by_rule, grouped
-from labkit.judge.rule import METHOD
+from labkit.judge.rule import LINTED
 from labkit.judge.twelve import DUTIES
 
 if TYPE_CHECKING:
@@ -21,27 +21,25 @@ _MARGIN = 5 * " "  # before what belongs to a place
 
 
 def linted(view: View, findings: Sequence[Finding]) -> str:
-    """Return what `labkit lint` prints: the broken rules, where and what to do, odd results, duties of the author."""
+    """Return what `labkit lint` prints: the broken rules, where and what to do, duties of the author."""
     duties = [f"  {one.number}. {one.text} {one.author}" for one in DUTIES]
     parts = [
         *([table(findings)] if findings else []),
-        sentences.broken(findings, len(view.summary), len(rules.about(METHOD))),
+        sentences.broken(findings, len(view.summary), len(rules.about(*LINTED))),
         *places(findings),
-        *_odd(view),
         "\n".join(["not checkable here, for the author (rules of Hoefler and Belli):", *duties]),
     ]
     return "\n\n".join(parts)
 
 
 def linted_json(view: View, findings: Sequence[Finding]) -> str:
-    """Return ``{"campaign", "sound", "points", "findings", "rules", "odd_results", "not_checkable", …}``."""
+    """Return ``{"campaign", "sound", "points", "findings", "rules", "not_checkable", …}``."""
     whole = {
         "campaign": view.name,
         "sound": not any(one.level == "bad" for one in findings),
         "points": len(view.summary),
         "findings": [as_dict(one) for one in findings],
-        "rules": [rule.code for rule in rules.about(METHOD)],
-        "odd_results": [one.as_dict() for one in view.odd],
+        "rules": [rule.code for rule in rules.about(*LINTED)],
         "not_checkable": [{"rule": one.number, "text": one.text, "author": one.author} for one in DUTIES],
         "warnings": [],
     }
@@ -95,13 +93,3 @@ def reasons(one: Finding) -> Iterator[str]:
 def _line(text: str) -> str:
     """Return a text on one line; its indentation stays."""
     return text[: len(text) - len(text.lstrip(" "))] + " ".join(text.split())
-
-
-def _odd(view: View) -> Iterator[str]:
-    """Yield the odd results, each with the command that decides it."""
-    if not view.odd:
-        return
-    yield f"odd results: {plausibility.counts(view.odd)}"
-    for number, one in enumerate(view.odd, start=1):
-        again = f"\n     run: {one.again}" if one.again else ""
-        yield f"{number:3}. {one.rule}: {' '.join(plausibility.sentence(one).split())}{again}"

@@ -6,6 +6,8 @@ import shlex
 
 import pandas as pd
 
+from labkit.judge import checking, rules, sentences
+from labkit.judge.rule import PLAUSIBILITY
 from labkit.judge.view import View
 from labkit.read import records
 
@@ -28,12 +30,12 @@ def hint(frame: pd.DataFrame, place: str) -> str:
     """
     if frame.empty:
         return ""
-    odd = [one for one in View(place, frame, records.summary(frame)).odd if one.confidence != "undecided"]
+    view = View(place, frame, records.summary(frame))
+    odd = [one for one in checking.check(view, rules.about(PLAUSIBILITY)) if one.certain]
     if not odd:
         return ""
-    first = odd[0]
     verb = "result contradicts" if len(odd) == 1 else "results contradict"
     such = "" if len(odd) == 1 else " such as"
-    text = f"odd: {len(odd)} {verb} what must be expected,{such} {first.benchmark}: {first.what}"
+    text = f"odd: {len(odd)} {verb} what must be expected,{such} {sentences.first(odd[:1])}"
     text = text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
     return f"{text}\nall odd results with values and possible reasons: labkit lint {shlex.quote(place)}"

@@ -15,7 +15,9 @@ EVEN = {
 
 
 def agreeing(case: Case) -> list[Evidence]:
-    """Return the verdicts of other benchmarks on the same path with the same value."""
+    """Return the verdicts of other benchmarks on the same path with the same value; none of a violation."""
+    if case.about.kind != "verdict":
+        return []
     mine, path = case.measured, case.about.values.get("path")
     found = []
     for one in case.others:

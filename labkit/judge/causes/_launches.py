@@ -19,8 +19,9 @@ SCATTER = {
 
 
 def marked(case: Case, *codes: str) -> list[Evidence]:
-    """Return in how many launches of the point a badge or a warning has one of some codes."""
-    rows, records = case.view.rows_of(case.fingerprint), case.view.records
+    """Return in how many launches of the points a badge or a warning has one of some codes."""
+    records = case.view.records
+    rows = np.concatenate([case.view.rows_of(name) for name in case.about.subject.points])
     cells = [[*badges, *warnings] for badges, warnings in zip(
         records["badges"].to_numpy()[rows], records["warnings"].to_numpy()[rows], strict=True
     )]  # fmt: skip
@@ -31,7 +32,12 @@ def marked(case: Case, *codes: str) -> list[Evidence]:
 
 
 def scattered(case: Case) -> list[Evidence]:
-    """Return that launches differ widely, or that iterations have a tail; a clue has a key of `SCATTER`."""
+    """Return that launches differ widely, or that iterations have a tail; a clue has a key of `SCATTER`.
+
+    Of a violation it returns nothing: that values scatter is what a cause is looked for.
+    """
+    if case.about.kind != "verdict":
+        return []
     value = case.measured
     if value.bounded and value.launches > 1 and value.low > 0 and value.high / value.low - 1 > WIDE:
         spread = Value(value=value.high / value.low - 1, unit=SHARE)

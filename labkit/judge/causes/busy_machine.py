@@ -12,7 +12,7 @@ _CODE = "busy-machine"
 
 
 def test(case: Case) -> Finding | None:
-    """Badges of the point's launches say so; a number that others reproduce, and that does not scatter, denies it."""
+    """Badges of the launches say so; a number that others reproduce, and that does not scatter, denies it."""
     clues = marked(case, _CODE)
     return CAUSE.found(case, clues, [*even(case), *_good_too(case)], command="labkit doctor") if clues else None
 
@@ -42,4 +42,5 @@ CAUSE = Cause(
     },
     remedy="See with labkit doctor what else runs, end it, and measure again.",
     test=test,
+    explains=("verdict", "size-jump", "slow-launch", "two-modes"),
 )

@@ -21,4 +21,5 @@ CAUSE = Cause(
     clues={"marked": "{marked} of {launches} used a device that shows function, not performance"},
     remedy="Measure with an adapter, or a GPU: an emulated device shows function, not performance.",
     test=test,
+    explains=("verdict", "lossless"),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from labkit import benchmarks
+from labkit.errors import SpecError
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
 from labkit.judge.causes._launches import SCATTER, marked, scattered
@@ -40,7 +42,14 @@ def _fewer(samples: Samples) -> str:
     cores, spec = samples.host.get("cpus_usable"), samples.spec
     if len(spec.hosts) > 1 or not isinstance(cores, int) or not 2 <= cores < spec.ranks:
         return ""
-    return "" if in_effect.enough_cores(samples) else rerun.command(spec.replace(ranks=cores))
+    if in_effect.enough_cores(samples):
+        return ""
+    fewer = spec.replace(ranks=cores)
+    try:
+        benchmarks.resolve(fewer)
+    except SpecError:  # the benchmark needs more ranks
+        return ""
+    return rerun.command(fewer)
 
 
 CAUSE = Cause(
@@ -58,4 +67,5 @@ CAUSE = Cause(
     },
     remedy="Measure with at most one rank for each core: fewer ranks, or more hosts.",
     test=test,
+    explains=("verdict", "size-jump", "slow-launch", "two-modes"),
 )

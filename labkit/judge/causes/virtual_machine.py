@@ -32,4 +32,5 @@ CAUSE = Cause(
     },
     remedy="Measure on a physical machine, or state in your text that it was virtual.",
     test=test,
+    explains=("verdict", "size-jump", "slow-launch", "two-modes"),
 )

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from labkit.judge.plausibility.view import Columns, Row, in_files
 from labkit.judge.view import View
+from labkit.judge.view.points import Columns, Row, in_files
 from labkit.store.samples import Samples
 
 T = TypeVar("T")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.judge.plausibility.view import Row
 from labkit.judge.view import View
+from labkit.judge.view.points import Row
 from labkit.point.columns import Metric
 from labkit.read.records import statistics_of
 

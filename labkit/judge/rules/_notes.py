@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from labkit.judge.plausibility.view import Row, holding
 from labkit.judge.view import View
+from labkit.judge.view.points import Row, holding
 from labkit.point.notes import Note
 
 

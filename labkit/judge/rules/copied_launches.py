@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from labkit.judge.finding import Count, Finding
-from labkit.judge.plausibility.view import Columns, Row
 from labkit.judge.rule import Rule
 from labkit.judge.view import View
+from labkit.judge.view.points import Columns, Row
 from labkit.store.samples import Samples
 
 _DISTINCT = 6  # different times that a launch needs before equal ones are no coincidence

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from labkit import stats
 from labkit.judge.finding import Count, Finding
-from labkit.judge.plausibility.view import holding
 from labkit.judge.rule import Rule
 from labkit.judge.rules._metrics import have
 from labkit.judge.view import View
+from labkit.judge.view.points import holding
 
 
 def check(view: View) -> Iterator[Finding]:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.judge.finding import SHARE, Count, Decided, Finding, Subject, Value
-from labkit.judge.plausibility.view import Row
 from labkit.judge.rule import Rule
 from labkit.judge.view import View
+from labkit.judge.view.points import Row
 from labkit.stats import shift
 from labkit.stats.decision import RELEVANT
 

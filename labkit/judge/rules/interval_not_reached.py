@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 
 from labkit.judge.finding import SHARE, Finding, Value
-from labkit.judge.plausibility.view import holding
 from labkit.judge.rule import Rule
 from labkit.judge.view import View
+from labkit.judge.view.points import holding
 
 
 def check(view: View) -> Iterator[Finding]:

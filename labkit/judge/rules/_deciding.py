@@ -1,18 +1,16 @@
-"""Decide whether one point is beyond another: by `labkit.stats.decision`, never by a single launch."""
+"""Whether one point is beyond another, for rules on what to expect: never by a single launch."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit import stats
-from labkit.judge.plausibility.oddity import Confidence, Reading
-from labkit.point.columns import METRICS
+from labkit.judge.finding import Decided, Level
+from labkit.judge.view.points import Point
 from labkit.stats.decision import RELEVANT, above, beyond_limit, enough
 
 END = math.log1p(RELEVANT)  # up to which a difference does not matter, as a logarithm
@@ -22,48 +20,11 @@ APART = 3.0  # times the range of the other launches that a slow launch is away 
 LEAST = 3  # launches of which one can be called slow
 
 
-@dataclass(frozen=True)
-class Point:
-    """A point with the values of its launches.
-
-    Parameters
-    ----------
-    row : of the summary.
-    values : (launches,), the statistic of each launch, in the metric's unit.
-    metric, statistic : which.
-    where : the point among those that it is compared with, in words.
-    at : its place on the axis of the comparison, such as the size in B.
-    """
-
-    row: Mapping[str, Any]
-    values: NDArray[np.float64]
-    metric: str
-    statistic: str
-    where: str
-    at: float
-
-    @property
-    def centre(self) -> float:
-        """Median over launches."""
-        return float(np.median(self.values))
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Interval or range over launches; the value itself for one launch."""
-        one = stats.headline(self.values)
-        return (one.low, one.high) if one.launches > 1 else (one.centre, one.centre)
-
-    @property
-    def reading(self) -> Reading:
-        """Its value for a record."""
-        low, high = self.ends if len(self.values) > 1 else (math.nan, math.nan)
-        fingerprint = str(self.row.get("fingerprint", ""))
-        return Reading(self.where, self.centre, low, high, METRICS[self.metric].unit, len(self.values), fingerprint)
-
-    @property
-    def cost(self) -> float:
-        """Time of an operation in any unit: the value of a cost, the inverse of a rate."""
-        return self.centre if METRICS[self.metric].better == "lower" else 1 / self.centre
+REMEDY = "Measure again with the command that is named; if it stays, explain it in your text, or call it unexplained."
+IMPORTED = "Explain it in your text, or call it unexplained."
+SHOWN = Decided(how="tested", test="Mann and Whitney", correction="Holm", error=1 - stats.LEVEL)
+ABOVE = Decided(how="tested", test="sign", error=1 - stats.LEVEL)
+OPEN = Decided(how="few launches")
 
 
 @dataclass(frozen=True)
@@ -71,7 +32,12 @@ class Decision:
     """How far and how surely a point is beyond another."""
 
     times: float
-    confidence: Confidence
+    decided: Decided
+
+
+def level_of(decided: Decided) -> Level | None:
+    """Return the level of a finding that launches do not decide; None for that of its rule."""
+    return "note" if decided == OPEN else None
 
 
 def beyond(large: Point, small: Point, tests: int = 1) -> Decision | None:
@@ -86,10 +52,10 @@ def beyond(large: Point, small: Point, tests: int = 1) -> Decision | None:
         return None
     times = large.centre / small.centre
     if above(np.log(small.values)[None], np.log(large.values)[None], END, tests)[0]:
-        return Decision(times, "shown")
+        return Decision(times, SHOWN)
     if all(enough(len(one.values), len(one.values), tests, larger=True) for one in (small, large)):
         return None
-    return Decision(times, "undecided") if times >= DOUBTFUL else None
+    return Decision(times, OPEN) if times >= DOUBTFUL else None
 
 
 def over(point: Point, limit: float) -> Decision | None:
@@ -98,7 +64,7 @@ def over(point: Point, limit: float) -> Decision | None:
     if not (limit > 0 and float(point.values.min()) > far):
         return None
     [side] = beyond_limit([point.values], [far])
-    return Decision(point.centre / limit, "shown" if side == "above" else "undecided")
+    return Decision(point.centre / limit, ABOVE if side == "above" else OPEN)
 
 
 def slowest(values: NDArray[np.float64], sign: int) -> tuple[int, float] | None:

@@ -1,0 +1,41 @@
+"""The messages in flight no longer fit in a core's cache."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from labkit import benchmarks
+from labkit.judge.cause import Case, Cause
+from labkit.judge.finding import SIZE, Evidence, Finding, Value
+from labkit.judge.view.points import PER_BYTE, headline
+
+_CACHE = 256 * 1024  # B in flight from which a core's own cache is too small on any processor of this decade
+
+
+def test(case: Case) -> Finding | None:
+    """Messages through memory of one host: the larger ones do not fit."""
+    row, *others = case.rows
+    here = row["testbed"] == "local" and not row["hosts"] and row["transport"] in ("shm", "auto")
+    if headline(row) not in PER_BYTE or not here or str(row["benchmark"]).startswith("sockets."):
+        return None
+    window = row.get("option_window")
+    apart = getattr(benchmarks.get(str(row["benchmark"])), "apart", False)  # else one buffer serves all messages
+    count = int(window) if apart and isinstance(window, int | float) and pd.notna(window) else 1
+    size = int(row["message_size_B"])
+    if count * size < _CACHE or any(int(other["message_size_B"]) >= size for other in others):
+        return None
+    total, each = (Value(value=value, unit=SIZE) for value in (count * size, size))
+    return CAUSE.found(case, [Evidence(code="flight", values={"count": str(count), "size": each, "total": total})])
+
+
+CAUSE = Cause(
+    code="cache-size",
+    name="the data no longer fit in a cache near the core",
+    seen="the messages in flight are larger than a core's own cache",
+    excluded="they are smaller, or go over a network",
+    decides="the same sizes with a smaller window",
+    clues={"flight": "{count} × {size} = {total} in flight"},
+    remedy="State that the larger messages come from a farther cache or from memory.",
+    test=test,
+    explains=("size-order",),
+)

@@ -1,0 +1,414 @@
+"""A campaign as rules see it: columns of its records, its points, and what its metadata hold."""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit import benchmarks, stats
+from labkit.judge import all_pairs
+from labkit.judge.finding import Subject, Value
+from labkit.judge.pair_causes import Part
+from labkit.judge.view.points import HEADLINE_METRICS, Columns, Floats, Places, Point, Row, Series, Table
+from labkit.models.bounds import Stated, quantity
+from labkit.models.costs import Costs, measured_costs
+from labkit.point.columns import METRICS, Metric, split, statistic_column
+from labkit.point.notes import joined
+from labkit.point.units import format_size
+from labkit.read.records import HEADLINES, aggregate, rerun
+from labkit.read.records.factors import NONE, differing, level, named, text
+from labkit.stats.modes import Modes
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import BROUGHT, INVOLUNTARY_SWITCHES, RANK_HOSTS
+
+if TYPE_CHECKING:
+    from labkit.read.columnar import Launches
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A campaign as rules see it. It is data: nothing of it is executed.
+
+    Parameters
+    ----------
+    name : of the campaign.
+    records : a row per point and launch, from `labkit.read.records.table`.
+    summary : a row per point, from `labkit.read.records.summary`.
+    launches : what metadata hold; None where only records are known.
+    failed : what was skipped or failed, with the reason.
+    modes : fingerprint and launch → the two modes of its iterations, where there are two.
+    stated : what a user says of the path; None for nothing.
+    machine : host → what it costs without a network, if that is not of these points; None: from these points.
+    """
+
+    name: str
+    records: pd.DataFrame
+    summary: pd.DataFrame
+    launches: Launches | None = None
+    failed: Sequence[tuple[str, str]] = ()
+    modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
+    stated: Stated | None = None
+    machine: Mapping[str, Costs] | None = None
+
+    @cached_property
+    def costs(self) -> Mapping[str, Costs]:
+        """Host → what it costs without a network."""
+        return measured_costs(self.summary) if self.machine is None else self.machine
+
+    @cached_property
+    def _of_points(self) -> tuple[dict[str, int], Places, Places, Places]:
+        """Fingerprint → place; rows of the records in the order of these, where those of each begin, and how many."""
+        codes, names = pd.factorize(self.records["fingerprint"])
+        counts = np.bincount(codes, minlength=len(names))
+        return (
+            dict(zip(names.tolist(), range(len(names)), strict=True)),
+            np.argsort(codes, kind="stable"),
+            np.cumsum(counts) - counts,
+            counts,
+        )
+
+    def rows_of(self, fingerprint: str) -> Places:
+        """Return the rows of the records of a point's launches."""
+        places, order, begins, counts = self._of_points
+        place = places.get(fingerprint)
+        return order[:0] if place is None else order[begins[place] : begins[place] + counts[place]]
+
+    def first_launches(self, fingerprints: Sequence[str]) -> dict[str, Samples]:
+        """Return for each point one launch, the first in the order of the records; its metadata stand for the point."""
+        if self.launches is None:
+            return {}
+        names = self.records["fingerprint"]
+        rows = np.flatnonzero(names.isin(fingerprints))[::-1].tolist()
+        first = dict(zip(names.iloc[rows], rows, strict=True))
+        samples = self.launches.samples([*first.values()])
+        return {name: samples[row] for name, row in first.items() if row in samples}
+
+    @cached_property
+    def slow_pairs(self) -> tuple[list[str], list[Part], NDArray[np.bool_]] | None:
+        """Host of each rank, slow parts, and slow pairs of ranks in a launch of mpi.all_pairs; None without one."""
+        rows = np.flatnonzero(self.records["benchmark"] == all_pairs.BENCHMARK)[:1].tolist()
+        for one in self.launches.samples(rows).values() if self.launches is not None else ():
+            if one.n and len(one.time_ns) == one.spec.ranks and RANK_HOSTS.of(one.meta):
+                return all_pairs.hosts_of(one), *all_pairs.judged_once(one)
+        return None
+
+    @cached_property
+    def factors(self) -> dict[str, list[str]]:
+        """Benchmark → columns beside the size in which its points differ."""
+        return {name: differing(rows, skip=("fingerprint", "campaign")) for name, rows in self.by_benchmark()}
+
+    @cached_property
+    def last(self) -> NDArray[np.intp]:
+        """Row of the records of each point's last launch, (points,); its metadata stand for the point."""
+        rows = dict(zip(self.records["fingerprint"].tolist(), range(len(self.records)), strict=True))
+        return np.array([rows[name] for name in self.column("fingerprint").tolist()], np.intp)
+
+    @cached_property
+    def repeats(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Points with equally many launches, (points,), and their rows of the records by start, (points, launches)."""
+        if self.records.empty:
+            return []
+        place = np.array([self._last[name] for name in self.records["fingerprint"].tolist()], np.intp)
+        order = np.lexsort((self.records["start"].to_numpy(str), place))
+        counts = np.bincount(place, minlength=len(self.summary))
+        begins = np.cumsum(counts) - counts
+        groups = [(count, np.flatnonzero(counts == count)) for count in np.unique(counts).tolist()]
+        return [(points, order[begins[points][:, None] + np.arange(count)]) for count, points in groups]
+
+    def of_kinds(self, function: Callable[[Samples], Any], unknown: Any = False) -> NDArray[Any]:
+        """Return for each point what a function makes of its metadata; where no metadata are known, another value."""
+        if self.launches is None or self.summary.empty:
+            return np.full(len(self.summary), unknown)
+        return np.array([*map(function, self.launches.kinds)])[self.launches.kind[self.last]]
+
+    def by_benchmark(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield the name and the rows of each benchmark, with the columns it has."""
+        yield from aggregate.by_benchmark(self.summary).items()
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column of the summary, (points,); NaN where it is not there."""
+        return self.columns[name] if name in self.columns else np.full(len(self.summary), np.nan)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Columns of the summary."""
+        return Columns(self.summary)
+
+    @cached_property
+    def numbers(self) -> list[tuple[Metric, str, NDArray[np.float64]]]:
+        """Metric, statistic and column of every number of a point, in their order."""
+        parts = [(name, split(str(name))) for name in self.summary]
+        return [(METRICS[part[0]], part[1], self.summary[name].to_numpy(np.float64)) for name, part in parts if part]
+
+    @cached_property
+    def random(self) -> NDArray[np.bool_]:
+        """Points whose times vary by chance, (points,); those of a simulation do not."""
+        return ~np.isin(self.column("origin").astype(str), ("simulated", "modelled"))
+
+    def rows(self, which: NDArray[np.bool_]) -> Iterator[Row]:
+        """Yield the rows of some points."""
+        return (Row(self.columns, place) for place in np.flatnonzero(which).tolist())
+
+    def pairs(self, columns: Sequence[NDArray[np.bool_]]) -> Iterator[tuple[Row, int]]:
+        """Yield the row of each point and the place of each column that holds for it, point after point."""
+        if columns:
+            for place, column in np.argwhere(np.stack(columns, axis=1)).tolist():
+                yield Row(self.columns, place), column
+
+    @cached_property
+    def _last(self) -> dict[str, int]:
+        """Fingerprint → its row."""
+        return dict(zip(self.column("fingerprint").tolist(), range(len(self.summary)), strict=True))
+
+    @cached_property
+    def _labels(self) -> dict[str, str]:
+        return {}
+
+    def label(self, fingerprint: str) -> str:
+        """Return the size and settings that tell a point from the others of its benchmark; empty if it is not there."""
+        if fingerprint not in self._labels:
+            text_of = ""
+            if (place := self._last.get(fingerprint)) is not None:
+                row = Row(self.columns, place)
+                size = [format_size(int(row["message_size_B"]))] if row["message_size_B"] else []
+                factors = self.factors[str(row["benchmark"])]
+                text_of = ", ".join([*size, *(f"{named(c)}={text(row, c)}" for c in factors)])
+            self._labels[fingerprint] = text_of
+        return self._labels[fingerprint]
+
+    def subject(self, row: Mapping[str, Any], *, launch: bool = False) -> Subject:
+        """Return the point of a row, or the launch of a row of the records, as the subject of a finding."""
+        name = row["fingerprint"]
+        if name not in self._subjects:
+            self._subjects[name] = self.points(row, setting=self.label(name))
+        one = self._subjects[name]
+        return self.points(row, setting=f"{one.setting} launch {row['launch']}".strip()) if launch else one
+
+    @cached_property
+    def _subjects(self) -> dict[str, Subject]:
+        return {}  # many rules may find something at one point
+
+    @staticmethod
+    def points(*rows: Mapping[str, Any], setting: str) -> Subject:
+        """Return the points of some rows, which are of one benchmark, as the subject of a finding."""
+        return Subject(
+            benchmark=rows[0]["benchmark"],
+            setting=setting,
+            points=tuple(dict.fromkeys(row["fingerprint"] for row in rows)),
+            imported=all(row["origin"] in BROUGHT for row in rows),
+        )
+
+    @staticmethod
+    def value(row: Mapping[str, Any], metric: str, statistic: str) -> Value:
+        """Return the value of a metric in a row of the summary."""
+        return Value(
+            value=float(row[statistic_column(metric, statistic)]),
+            unit=METRICS[metric].unit,
+            low=float(row[f"{metric}_low"]),
+            high=float(row[f"{metric}_high"]),
+            n=int(row["n"]),
+            launches=int(row["launches"]),
+            origin=str(row["origin"]),
+            of=quantity(str(row["benchmark"]), metric),
+            fingerprint=str(row["fingerprint"]),
+        )
+
+    @staticmethod
+    def of_rows(rows: pd.DataFrame, setting: str = "") -> Subject:
+        """Return points of one benchmark together as the subject of a finding."""
+        return Subject(
+            benchmark=str(rows["benchmark"].iloc[0]),
+            setting=setting,
+            points=tuple(dict.fromkeys(rows["fingerprint"].tolist())),
+            imported=set(rows["origin"]) <= {*BROUGHT},
+        )
+
+    @cached_property
+    def record_columns(self) -> Columns:
+        """Columns of the records."""
+        return Columns(self.records)
+
+    @cached_property
+    def tables(self) -> dict[str, Table]:
+        """The points of each benchmark that this labkit knows."""
+        places, order, begins, counts = self._of_points
+        tables = {}
+        for name, rows in self.by_benchmark():
+            if benchmarks.runnable(name):
+                mine = np.array([places.get(one, -1) for one in rows["fingerprint"].tolist()], np.intp)
+                count = np.where(mine < 0, 0, counts[mine])
+                by_count = [
+                    (points, order[begins[mine[points]][:, None] + np.arange(each)])
+                    for each in np.unique(count[count > 0]).tolist()
+                    for points in [np.flatnonzero(count == each)]
+                ]
+                tables[name] = Table(name, rows, self.record_columns, by_count)
+        return tables
+
+    @cached_property
+    def places(self) -> dict[str, tuple[Table, dict[str, int]]]:
+        """Benchmark → its table, and fingerprint → row there."""
+        names = {name: table.columns["fingerprint"].tolist() for name, table in self.tables.items()}
+        return {
+            name: (table, dict(zip(names[name], range(len(table)), strict=True))) for name, table in self.tables.items()
+        }
+
+    def switches(self, benchmark: str) -> list[int]:
+        """Return how often rank 0 of each launch of a benchmark lost its processor; 0 for the launches of others."""
+        if benchmark not in self._switches:
+            counts = self.launches.fact(INVOLUNTARY_SWITCHES, benchmark) if self.launches else [0] * len(self.records)
+            self._switches[benchmark] = counts
+        return self._switches[benchmark]
+
+    @cached_property
+    def _switches(self) -> dict[str, list[int]]:
+        return {}
+
+    @cached_property
+    def shares(self) -> Mapping[str, list[float]]:
+        """Fingerprint → the share of the upper mode in each launch with two modes."""
+        shares: dict[str, list[float]] = defaultdict(list)
+        for (name, _), two in self.modes.items():
+            shares[name].append(two.share)
+        return shares
+
+    def row(self, fingerprint: str) -> Row | None:
+        """Return the row of the summary of a point; None where it is not there."""
+        for table, places in reversed(self.places.values()):
+            if (place := places.get(fingerprint)) is not None:
+                return table.row(place)
+        return None
+
+    @cached_property
+    def sized(self) -> tuple[Series, ...]:
+        """Points that differ in their size."""
+        return tuple(
+            self.series("message_size_B", lambda size: float(size) or None, lambda size: format_size(int(size)))
+        )
+
+    def series(
+        self,
+        along: str,
+        at: Callable[[Any], float | None],
+        said: Callable[[float], str],
+        *,
+        metrics: Sequence[str] = HEADLINE_METRICS,
+        replace: Mapping[str, Callable[[str], str]] | None = None,
+        free: Sequence[str] = (),
+    ) -> Iterator[Series]:
+        """Yield the points of each benchmark that are equal in all but one factor.
+
+        Parameters
+        ----------
+        along : column of the factor.
+        at : value of the column → its level as a number; None leaves the point out.
+        said : level → words.
+        metrics : the first of the benchmark's that is one of these is taken.
+        replace : column → function that takes the factor out of its text.
+        free : further columns that may differ.
+        """
+        out = {along, *free} - set(replace or {})
+        for table in self.tables.values():
+            if along in table.levels:
+                yield from self._along(table, along, at, said, metrics, replace or {}, out)
+
+    def _along(
+        self,
+        table: Table,
+        along: str,
+        at: Callable[[Any], float | None],
+        said: Callable[[float], str],
+        metrics: Sequence[str],
+        replace: Mapping[str, Callable[[str], str]],
+        out: set[str],
+    ) -> Iterator[Series]:
+        """Yield the series of a benchmark: points with a metric and a statistic in common, and each level once."""
+        codes, levels = table.levels[along]
+        level_at = np.array([np.nan if (number := at(one)) is None else number for one in levels])[codes]
+        here = np.flatnonzero(~np.isnan(level_at))
+        group = np.zeros(len(here), np.intp)
+        for name, (codes, levels) in table.levels.items():
+            if name not in out:
+                if name in replace:
+                    codes = pd.factorize(np.array([replace[name](str(one)) for one in levels], object))[0][codes]
+                group = pd.factorize(group * (codes.max() + 1) + codes[here])[0]  # numbered as they occur
+        order = np.lexsort((level_at[here], group))
+        here, group = here[order], group[order]
+        twice = group[1:][(group[1:] == group[:-1]) & (level_at[here][1:] == level_at[here][:-1])]
+        counts = np.bincount(group)
+        counts[twice] = 0
+        ends = np.cumsum(np.bincount(group))
+        chosen, names = table.headlines(tuple(metrics))
+        for number in np.flatnonzero(counts > 1).tolist():
+            points = here[ends[number] - counts[number] : ends[number]]
+            metric = int(chosen[points[0]])
+            if metric >= 0:
+                yield from self._one(table, points, level_at[points], names[metric], said, out)
+
+    def _one(
+        self, table: Table, points: Places, at: Floats, metric: str, said: Callable[[float], str], out: set[str]
+    ) -> Iterator[Series]:
+        """Yield a series if its points have a statistic in common."""
+        values, first = table.values(metric), int(points[0])
+        there = values.statistic[points] >= 0
+        points, at = points[there], at[there]
+        statistics = set(values.statistic[points].tolist())
+        if len(points) < 2 or len(statistics) > 1:
+            return
+        statistic = HEADLINES[statistics.pop()]
+
+        def point(place: int) -> Point:
+            level = float(at[place])
+            made = table.point(int(points[place]), metric, said(level), level)
+            assert made is not None  # those without a value are left out
+            return made
+
+        yield Series(
+            benchmark=table.benchmark,
+            metric=metric,
+            statistic=statistic,
+            at=at,
+            launches=table.launches[points],
+            centre=values.centre[points],
+            low=values.low[points],
+            high=values.high[points],
+            values=lambda places: table.of_launches(points[places], metric, statistic),
+            point=point,
+            describe=lambda: self.setting(table.row(first), out | {"fingerprint"}),
+        )
+
+    def setting(self, row: Mapping[str, Any], out: set[str] | frozenset[str] = frozenset()) -> str:
+        """Return what tells a point from others of its benchmark, without some columns."""
+        wanted = [c for c in self.factors.get(str(row["benchmark"]), ()) if c not in out and c in row]
+        size = [] if "message_size_B" in out or not row["message_size_B"] else [format_size(int(row["message_size_B"]))]
+        return ", ".join([*size, *(f"{named(c)}={text(row, c)}" for c in wanted if level(row[c]) != NONE)])
+
+    def again(self, *rows: Mapping[str, Any], launches: int = stats.LAUNCHES) -> str:
+        """Return the command that measures points again, with enough launches to decide; empty where it is not known.
+
+        The points may differ in their sizes and testbeds; there is a command for each testbed.
+        """
+        if not self.launches:
+            return ""
+        found = [self.rows_of(str(row["fingerprint"])) for row in rows]
+        specs = [self.launches.spec(int(its[-1])) for its in found if len(its)]
+        if any(rerun.imported(spec) for spec in specs):
+            return rerun.IMPORT
+        commands: dict[tuple[str, ...], list[int]] = {}
+        for spec in specs:
+            sizes = commands.setdefault(tuple(rerun.words(spec)), [])
+            sizes += [spec.size] if spec.size not in sizes else []
+        texts = []
+        for words, sizes in commands.items():
+            sized = benchmarks.get(words[2]).sized
+            chosen = ["-m", ",".join(map(str, sorted(sizes)))] if sized else []
+            texts.append(shlex.join([*words[:3], *chosen, *words[3:], "--launches", str(launches)]))
+        return joined(texts)

@@ -1,0 +1,319 @@
+"""Points of a campaign with their launches, and series of points that differ in one factor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit import benchmarks, stats
+from labkit.judge.finding import Value
+from labkit.point.columns import METRICS, statistic_column
+from labkit.read.records import GIVEN, HEADLINES
+from labkit.read.records.factors import SETTING, coded
+
+# a metric of one operation, for which sizes, ranks and links give expectations
+TIMED = ("latency_us", "round_trip_us")
+PER_BYTE = ("bandwidth_MBps", "algbw_GBps", "busbw_GBps")
+PER_MESSAGE = ("message_rate_per_s", "transaction_rate_per_s", "iops_per_s")
+HEADLINE_METRICS = (*TIMED, *PER_BYTE, *PER_MESSAGE)
+_WHERE = ("host", "cpu_model", "campaign", "allocation")
+_LEADS = ("p50", "mean", "value")  # statistics of which one says that a point has a metric
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+class Columns:
+    """The columns of a table as arrays, each made when it is first asked for.
+
+    Parameters
+    ----------
+    frame : the table, which stays as it is.
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame, self._arrays = frame, dict[str, NDArray[Any]]()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.frame
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column, (rows,)."""
+        if name not in self._arrays:
+            self._arrays[name] = self.frame[name].to_numpy()
+        return self._arrays[name]
+
+
+class Row(Mapping[str, Any]):
+    """One row of a table as a mapping, of which only the columns that are asked for become objects.
+
+    Parameters
+    ----------
+    columns : of the table.
+    place : of the row, from 0.
+    """
+
+    def __init__(self, columns: Columns, place: int) -> None:
+        self.columns, self.place = columns, place
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.columns[name][self.place]
+        return value.item() if isinstance(value, np.generic) else value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns.frame)
+
+    def __len__(self) -> int:
+        return len(self.columns.frame.columns)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point with the values of its launches.
+
+    Parameters
+    ----------
+    row : of the summary.
+    values : (launches,), the statistic of each launch, in the metric's unit.
+    metric, statistic : which.
+    where : the point among those that it is compared with, in words.
+    at : its place on the axis of the comparison, such as the size in B.
+    """
+
+    row: Mapping[str, Any]
+    values: NDArray[np.float64]
+    metric: str
+    statistic: str
+    where: str
+    at: float
+
+    @property
+    def centre(self) -> float:
+        """Median over launches."""
+        return float(np.median(self.values))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Interval or range over launches; the value itself for one launch."""
+        one = stats.headline(self.values)
+        return (one.low, one.high) if one.launches > 1 else (one.centre, one.centre)
+
+    @property
+    def value(self) -> Value:
+        """Its value with the interval or range, for a finding."""
+        low, high = self.ends if len(self.values) > 1 else (math.nan, math.nan)
+        return Value(
+            value=self.centre,
+            unit=METRICS[self.metric].unit,
+            low=low,
+            high=high,
+            launches=len(self.values),
+            origin=str(self.row.get("origin", "")),
+            of=self.where,
+            fingerprint=str(self.row.get("fingerprint", "")),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A metric of points over their launches, an entry per point.
+
+    Parameters
+    ----------
+    statistic : place in `HEADLINES` of the first one that is above 0 in all launches; −1 where there is none.
+    centre, low, high : median over launches, and the ends of its interval or range; the value for one launch.
+    """
+
+    statistic: Places
+    centre: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The points of one benchmark.
+
+    Parameters
+    ----------
+    benchmark : its name.
+    rows : of the summary.
+    records : columns of the records, of all launches of the campaign.
+    by_count : for each number of launches, the points that have so many, (points,), and the rows of the records of
+        each, (points, launches).
+    """
+
+    benchmark: str
+    rows: pd.DataFrame
+    records: Columns
+    by_count: Sequence[tuple[Places, Places]]
+    _values: dict[str, Values] = field(default_factory=dict)
+    _headlines: dict[Sequence[str], tuple[Places, Sequence[str]]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Columns of the rows."""
+        return Columns(self.rows)
+
+    def row(self, place: int) -> Row:
+        """Return the row of a point."""
+        return Row(self.columns, place)
+
+    @cached_property
+    def launches(self) -> Places:
+        """Number of launches of each point, (points,)."""
+        counts = np.zeros(len(self), np.intp)
+        for places, rows in self.by_count:
+            counts[places] = rows.shape[1]
+        return counts
+
+    @cached_property
+    def _where(self) -> tuple[Places, Places]:
+        """For each point its entry in `by_count`, and its place there."""
+        entry, inside = np.full(len(self), -1), np.zeros(len(self), np.intp)
+        for number, (places, _) in enumerate(self.by_count):
+            entry[places], inside[places] = number, np.arange(len(places))
+        return entry, inside
+
+    def launches_of(self, points: Any) -> Places:
+        """Return the rows of the records of a point, or of points with equally many launches, (points, launches)."""
+        entry, inside = (each[points] for each in self._where)
+        first = int(np.ravel(entry)[0])
+        return self.by_count[first][1][inside] if first >= 0 else np.empty(0, np.intp)
+
+    @cached_property
+    def levels(self) -> dict[str, tuple[Places, list[Any]]]:
+        """Column in which the points differ → for each point the place of its level, and the levels."""
+        given = [str(name) for name in self.rows if str(name).startswith(GIVEN)]
+        names = [name for name in (*SETTING, *_WHERE, "message_size_B", *given) if name in self.rows]
+        found = {name: coded(self.rows[name]) for name in names}
+        return {name: (codes, levels) for name, (codes, levels) in found.items() if len(levels) > 1}
+
+    def headlines(self, among: Sequence[str]) -> tuple[Places, Sequence[str]]:
+        """Return for each point the place of its first metric that is one of these, −1 for none, and the metrics."""
+        if among not in self._headlines:
+            metrics = [metric for metric in benchmarks.get(self.benchmark).metrics if metric in among]
+            chosen = np.full(len(self), -1)
+            for place in reversed(range(len(metrics))):
+                for name in _LEADS:
+                    column = statistic_column(metrics[place], name)
+                    if column in self.columns:
+                        chosen[self.columns[column] > 0] = place
+            self._headlines[among] = chosen, metrics
+        return self._headlines[among]
+
+    def values(self, metric: str) -> Values:
+        """Return a metric of each point over its launches."""
+        if metric not in self._values:
+            statistic = np.full(len(self), -1)
+            centre, low, high = (np.full(len(self), np.nan) for _ in range(3))
+            for number, name in enumerate(HEADLINES):
+                column = statistic_column(metric, name)
+                for places, rows in self.by_count if column in self.records else ():
+                    still = statistic[places] < 0
+                    values = self.records[column][rows[still]]
+                    fine = (values > 0).all(axis=1)
+                    chosen = places[still][fine]
+                    statistic[chosen] = number
+                    centre[chosen], low[chosen], high[chosen] = stats.aggregate(values[fine].T)
+            alone = self.launches == 1
+            low[alone] = high[alone] = centre[alone]
+            self._values[metric] = Values(statistic, centre, low, high)
+        return self._values[metric]
+
+    def of_launches(self, points: Any, metric: str, statistic: str) -> Floats:
+        """Return a statistic of each launch of a point, or of points with equally many; NaN where a launch has none."""
+        column, rows = statistic_column(metric, statistic), self.launches_of(points)
+        return self.records[column][rows] if column in self.records else np.full(rows.shape, np.nan)
+
+    def point(self, place: int, metric: str, where: str = "", at: float = 0.0) -> Point | None:
+        """Return a point with its launches; None where a launch has no positive value of the metric."""
+        number = int(self.values(metric).statistic[place])
+        if number < 0:
+            return None
+        name = HEADLINES[number]
+        return Point(self.row(place), self.of_launches(place, metric, name), metric, name, where, at)
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Points of a benchmark that differ in one factor, in its order.
+
+    Parameters
+    ----------
+    benchmark : its name.
+    metric, statistic : of all points.
+    at : (points,), levels of the factor.
+    launches : (points,), number of launches.
+    centre, low, high : (points,), median over launches and the ends of its interval or range; the value for one launch.
+    values : places of points with equally many launches → their values, (points, launches).
+    point : place → the point with its launches.
+    describe : returns what the points share and other points of the benchmark do not, in words.
+    """
+
+    benchmark: str
+    metric: str
+    statistic: str
+    at: Floats
+    launches: Places
+    centre: Floats
+    low: Floats
+    high: Floats
+    values: Callable[[Places], Floats]
+    point: Callable[[int], Point]
+    describe: Callable[[], str] = str
+
+    @classmethod
+    def of(cls, points: Sequence[Point]) -> Series:
+        """Return points as a series; they have a metric and a statistic in common."""
+        ends = [one.ends for one in points]
+        return cls(
+            benchmark="",
+            metric=points[0].metric,
+            statistic=points[0].statistic,
+            at=np.array([one.at for one in points]),
+            launches=np.array([len(one.values) for one in points]),
+            centre=np.array([one.centre for one in points]),
+            low=np.array([low for low, _ in ends]),
+            high=np.array([high for _, high in ends]),
+            values=lambda places: np.stack([points[place].values for place in places.tolist()]),
+            point=points.__getitem__,
+        )
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+
+def headline(row: Mapping[str, Any]) -> str:
+    """Return the first metric of a point that gives expectations; empty if it has none."""
+    for metric in benchmarks.get(str(row["benchmark"])).metrics:
+        if metric in HEADLINE_METRICS and any(row.get(statistic_column(metric, one), 0) > 0 for one in _LEADS):
+            return metric
+    return ""
+
+
+def worse(metric: str) -> int:
+    """Return 1 if larger values of a metric are worse, else −1."""
+    return 1 if METRICS[metric].better == "lower" else -1
+
+
+def holding(cells: Any, test: Callable[[Any], bool]) -> NDArray[np.bool_]:
+    """Return which cells pass a test, which is made once for each different object; many cells are the same one."""
+    listed = cells.tolist()  # a column, or an array
+    passed = {key: test(cell) for key, cell in {id(cell): cell for cell in listed}.items()}
+    return np.array([passed[id(cell)] for cell in listed], bool)
+
+
+def in_files(records: Columns, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return some rows of records in the order of their files: by benchmark, fingerprint and launch."""
+    keys = [pd.factorize(records[name][rows], sort=True)[0] for name in ("launch", "fingerprint", "benchmark")]
+    return rows[np.lexsort(keys)]
