@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from labkit import benchmarks
 from labkit.judge.finding import Evidence, Finding, Value
+from labkit.models import bounds
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
 from labkit.read.records import statistic_of
@@ -74,6 +76,13 @@ class Case:
             if self.row.get(column) == self.measured.value:
                 return name
         return ""
+
+    @property
+    def networked(self) -> bool:
+        """Whether the messages of the point may cross a network: it has messages, and they left the host."""
+        known = benchmarks.look_up(self.about.subject.benchmark)
+        messages = known is not None and (known.mpi or bool(known.directions or known.crossings))
+        return messages and not bounds.inside(self.samples)
 
     @property
     def rate(self) -> bool:

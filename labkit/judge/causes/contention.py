@@ -6,7 +6,6 @@ from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
 from labkit.judge.causes._launches import SCATTER, scattered
 from labkit.judge.finding import TIMES, Evidence, Finding, Value
-from labkit.models import bounds
 from labkit.point.columns import statistic_column
 from labkit.read.records import headline_statistic
 from labkit.store.samples.facts import EVIDENCE
@@ -19,7 +18,7 @@ _FELT = 1.1  # times as long as alone, from which a victim feels an aggressor
 def test(case: Case) -> Finding | None:
     """Launches over a shared network differ widely, or its counters show congestion."""
     samples = case.samples
-    if bounds.inside(samples):
+    if not case.networked:
         return None
     counted = _counted(EVIDENCE.of(samples.meta))
     apart = [one for one in scattered(case) if one.code == "apart"] if samples.spec.testbed == "local" else []

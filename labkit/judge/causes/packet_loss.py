@@ -11,7 +11,6 @@ from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._launches import ends_s
 from labkit.judge.causes._predicted import of_bandwidth
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
-from labkit.models import bounds
 from labkit.point.units import format_number, parse_duration
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import TESTBED
@@ -24,7 +23,7 @@ _SEGMENT = 1448  # B of payload in a packet of 1500 B
 def test(case: Case) -> Finding | None:
     """Adapters counted retransmissions, the testbed loses packets, or an iteration took as long as TCP waits."""
     samples = case.samples
-    if bounds.inside(samples):
+    if not case.networked:
         return None
     counted = {name: evidence.total(samples, name) for name in evidence.AGAIN}
     known = {name: count for name, count in counted.items() if count is not None}

@@ -9,14 +9,13 @@ import numpy as np
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._predicted import MISSED, missed
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
-from labkit.models import bounds
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_HOSTS, TESTBED
 
 
 def test(case: Case) -> Finding | None:
     """The testbed has a slow link on the path, or mpi.all_pairs found the hosts of the point slow."""
-    if bounds.inside(case.samples):
+    if not case.networked:
         return None
     hosts = _hosts(case.samples)
     stated, predicted = _stated(case, hosts)

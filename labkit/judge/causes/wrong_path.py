@@ -23,6 +23,8 @@ def test(case: Case) -> Finding | None:
         shared = spec.replace(transport="shm")
         predicted = own if isinstance(own, Value) else None
         return CAUSE.found(case, clues, predicted=predicted, command=rerun.command(shared), measure=[shared])
+    if not case.networked:
+        return None
     # hosts of a testbed have interfaces of their own, which the samples do not describe
     nics = interfaces(case.samples.host) if spec.testbed == "local" else {}
     used = bounds.carrier(case.samples)
