@@ -778,3 +778,13 @@ def test_no_bound_of_the_examples_is_on_the_wrong_side_of_a_measurement(folder: 
     for _, rows in records.summary(records.table(points)).groupby(["benchmark", "message_size_B"]):
         defects = [one for one in answer.of_paths(of_samples(points), rows, None, known) if one.form == "defect"]
         assert not defects, [f"{one.subject}: {sentence(one)}" for one in defects]
+
+
+def test_a_slot_that_slows_its_adapter_is_no_excuse() -> None:
+    """What the slot allows is a bound; the verdict goes by what the adapter could have, as far as its link allows it."""
+    nic = {"name": "eth1", "speed_Mbps": 100_000, "mtu": 9000, "pcie_speed": "8.0 GT/s PCIe", "pcie_width": 2}
+    best = {"pcie_max_speed": "8.0 GT/s PCIe", "pcie_max_width": 16}
+    for more, expected in (({}, 1.0), (best, 6.0)):
+        (first, *_) = bounds.of_bandwidth(crossing({"eth1": [10**6, 10**10]}, [{**nic, **more}]))
+        assert first.name == "PCIe 3.0 x2"
+        assert first.reference / first.value == pytest.approx(expected, rel=0.2)

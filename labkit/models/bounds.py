@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from labkit import benchmarks
@@ -174,12 +174,26 @@ def _of_bandwidth(samples: Samples, stated: Stated, costs: Mapping[str, Costs] |
         value = directions * wire.rate / 8 * wire.efficiency.share
         formula = f"{_both(directions)}{format_number(wire.rate / 1e9)} Gbit/s / 8, {wire.efficiency}"
         bounds.append(_rate_of(wire.name, value, formula, wire.source))
-    for generation, width, source in _slots(samples, stated):
-        rate, efficiency = links.pcie(generation, width)
+    possible: dict[str, float] = {}
+    for now, best, source in _slots(samples, stated):
+        rate, efficiency = links.pcie(*now)
         formula = f"{_both(directions)}{format_number(rate / 1e9)} Gbit/s / 8, {efficiency}"
-        value = directions * rate / 8 * efficiency.share
-        bounds.append(_rate_of(f"PCIe {generation}.0 x{width}", value, formula, source))
-    return tuple(sorted(bounds, key=lambda bound: bound.value))
+        name, value = f"PCIe {now[0]}.0 x{now[1]}", directions * rate / 8 * efficiency.share
+        bounds.append(_rate_of(name, value, formula, source))
+        fastest, filled = links.pcie(*best)
+        possible[name] = directions * fastest / 8 * filled.share
+    known = sorted(bounds, key=lambda bound: bound.value)
+    return tuple(_beside_best(one, possible, known[1:]) if one is known[0] else one for one in known)
+
+
+def _beside_best(bound: Bound, possible: Mapping[str, float], others: Sequence[Bound]) -> Bound:
+    """Judge what a slot allows by what the adapter could have in a better one, as far as the other links allow it."""
+    most = min(possible.get(bound.name, 0.0), *(one.value for one in others), math.inf)
+    if most <= bound.value:
+        return bound
+    return replace(
+        bound, usual=most, usual_name="a slot that suits the adapter", good=most / LINK[0], bad=most / LINK[1]
+    )
 
 
 def _rate_of(name: str, value: float, formula: str, source: str) -> Bound:
@@ -394,18 +408,20 @@ def _port(samples: Samples, stated: Stated) -> Wire | None:
     return Wire(name=f"port of {port.name}", rate=rate, efficiency=efficiency, source="host", delay=delay)
 
 
-def _slots(samples: Samples, stated: Stated) -> Iterator[tuple[int, int, str]]:
-    """Generation and lanes of the adapter's PCI Express link, and who says so."""
+def _slots(samples: Samples, stated: Stated) -> Iterator[tuple[tuple[int, int], tuple[int, int], str]]:
+    """Generation and lanes of the adapter's PCI Express link, those that it could have, and who says so."""
     if stated.pcie:
-        yield *links.pcie_of(stated.pcie), "stated"
+        now = links.pcie_of(stated.pcie)
+        yield now, now, "stated"
         return
     if has(badges(samples.meta), "path-unknown"):
         return
     used = {carrier(samples), DEVICE.of(samples.meta), samples.spec.device.partition(":")[0]}
     for adapter in (*interfaces(samples.host).values(), *ports(samples.host).values()):
-        generation = links.pcie_generation(adapter.slot.speed)
+        generation, best = (links.pcie_generation(one.speed) for one in (adapter.slot, adapter.best_slot))
         if adapter.name in used and generation and adapter.slot.width:
-            yield generation, adapter.slot.width, "host"
+            now = generation, adapter.slot.width
+            yield now, (best or generation, adapter.best_slot.width or adapter.slot.width), "host"
 
 
 def _protocol(samples: Samples) -> str:
