@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from labkit import benchmarks
@@ -506,6 +506,51 @@ def test_hostile_metadata_raise_nothing_and_bound_nothing_wrongly(
     for bound in (*bounds.of_bandwidth(one), *bounds.of_latency(one)):
         assert 0 < bound.value < float("inf")
     assert findings([one])
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["4", "many", "", 0, -1, 1, 4])
+COUNTS = ("streams", "threads", "senders", "window", "tx_depth", "socket_buffer")
+COSTS = st.sampled_from([0.0, 1e-3, 5.0, 1e6])
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    st.fixed_dictionaries({}, optional=dict.fromkeys(COUNTS, SCALARS)),
+    st.sampled_from([0, 1, 1 << 16]),
+    st.lists(COSTS, min_size=2, max_size=3),
+    st.lists(COSTS, min_size=6, max_size=6),
+    st.sampled_from(["shared memory", "loopback"]),
+    st.sampled_from(
+        ["mpi.bandwidth", "mpi.latency", "mpi.put_bandwidth", "sockets.tcp_stream", "sockets.tcp_rr", "rpc.bandwidth"]
+    ),
+)
+@example({"streams": "4"}, 1 << 16, [5.0, 5.0], [5.0] * 6, "loopback", "sockets.tcp_stream")
+@example({"threads": 10**400}, 1 << 16, [5.0, 5.0], [5.0] * 6, "shared memory", "mpi.bandwidth")
+@example({}, 1 << 16, [0.0, 0.0], [0.0] * 6, "shared memory", "mpi.bandwidth")
+@example({}, 1 << 16, [5.0, 5.0], [0.0] * 6, "loopback", "mpi.latency")
+@example({}, 0, [5.0, 5.0], [5.0] * 6, "shared memory", "mpi.bandwidth")
+def test_hostile_options_and_costs_raise_nothing_and_bound_nothing(
+    options: dict[str, Any], size: int, launches: list[float], machine: list[float], place: str, benchmark: str
+) -> None:
+    """Options of samples from elsewhere may be of any type, and a cost or a size may be 0."""
+    measured = [
+        *micro("memory_copy", "bandwidth_MBps", machine[0], machine[0], size=1 << 16),
+        *micro("core_to_core_copy", "bandwidth_MBps", machine[1], size=1 << 16),
+        *micro("core_to_core", "line_transfer_ns", machine[2], machine[0]),
+        *micro("system_call", "system_call_ns", machine[3]),
+        *micro("wake_up", "wake_up_us", machine[4], cores="one"),
+        *micro("loopback", "latency_us", machine[5], size=1 << 16),
+        *micro("loopback", "latency_us", machine[4], size=8),
+    ]
+    fields: dict[str, Any] = {"size": size, "meta": noted([badge(place)], []), "host": HOST}
+    spec = {"options": options}
+    points = [point(benchmark, one, launch=launch, spec=spec, **fields) for launch, one in enumerate(launches)]
+    trips = [point("mpi.latency", machine[2], **{**fields, "size": 8, "meta": {**fields["meta"], "fingerprint": "g"}})]
+    known = costs.measured_costs(records.summary(records.table(measured)))
+    for bound in (*bounds.of_bandwidth(points[0], None, known), *bounds.of_latency(points[0], None, known)):
+        assert 0 < bound.value < float("inf")
+        assert not bounds.directions_of(benchmark) or all(points[0].spec.count(name) for name in COUNTS[:3])
+    assert answered.table(Answer("c", findings([*points, *trips, *measured])), everything=True)
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------

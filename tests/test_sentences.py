@@ -14,6 +14,7 @@ import pytest
 
 from labkit import studies
 from labkit.io import project
+from labkit.judge import rules
 
 from . import degenerate
 
@@ -96,10 +97,19 @@ def wrong(name: str, kind: str, *, judged: bool = False) -> list[tuple[list[str]
     """
     how = degenerate.KINDS[kind]
     texts = degenerate.texts(degenerate.study(name, how))
-    said = [one for method, text in texts.items() if (method == "guidelines") == judged for one in sentences(text)]
+    said = [
+        one for method, text in texts.items() if (method == "guidelines") == judged for one in sentences(_unruled(text))
+    ]
     claims = how.claims or name in SIMULATED or (kind == FINE and name in RATES)
     found = [(unfounded(one, claims=claims), one) for one in said]
     return [(why, one) for why, one in found if why and one not in fixed(name)]
+
+
+def _unruled(text: str) -> str:
+    """Return a text without what rules demand: that claims nothing about the numbers."""
+    for rule in rules.every().values():
+        text = text.replace(rule.must, "…")
+    return text
 
 
 def cases() -> Iterator[Any]:

@@ -41,7 +41,7 @@ def sum_of(counters: Mapping[str, int], counter: str) -> int | None:
 def messages(samples: Samples) -> int:
     """Messages of a point in one direction, at least: those timed, or those the tool was told to send."""
     if samples.n:
-        return samples.n * int(samples.spec.values.get("tx_depth", 1))
+        return samples.n * samples.spec.count("tx_depth")
     words = [word for command in COMMANDS.of(samples.meta)[-1:] for word in command]
     return int(words[words.index("-n") + 1]) if "-n" in words else 0
 

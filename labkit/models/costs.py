@@ -102,7 +102,7 @@ def measured_costs(summary: pd.DataFrame) -> dict[str, Costs]:
             line=min((cost for *_, cost in lines), key=lambda cost: cost.value, default=None),
             system_call=min((cost for *_, cost in calls), key=lambda cost: cost.value, default=None),
             wake_ups={cores: cost for _, cores, cost in wakes},
-            messages={size: cost for size, _, cost in _costs(rows, "micro.loopback")},
+            messages={size: cost for size, _, cost in _costs(rows, "micro.loopback") if size},
         )
     return costs
 
@@ -137,7 +137,7 @@ def _near(
 
 
 def _costs(rows: pd.DataFrame, benchmark: str) -> list[tuple[int, str, Cost]]:
-    """Size, option `cores` and cost of each point of a benchmark."""
+    """Size, option `cores` and cost of each point of a benchmark; what costs nothing was not measured."""
     rows, metric = rows[rows["benchmark"] == benchmark], BENCHMARKS[benchmark]
     if not len(rows):
         return []
@@ -147,6 +147,8 @@ def _costs(rows: pd.DataFrame, benchmark: str) -> list[tuple[int, str, Cost]]:
     known = records.sound(rows[rows[column].notna()], metric)
     for row in known[[name for name in known if name in needed]].to_dict("records"):
         value, low, high = (float(row[name]) / factor for name in (column, f"{metric}_low", f"{metric}_high"))
+        if not 0 < value < math.inf or low <= 0:
+            continue
         cost = Cost(metric=metric, value=value, low=low, high=high, launches=int(row["launches"]))
         options = json.loads(row.get("options") or "{}")
         costs.append((int(row["message_size_B"]), str(options.get("cores", "")), cost))

@@ -94,18 +94,17 @@ def copied(samples: Samples, directions: int, costs: Costs, place: str = "") -> 
     """A core copies every byte at least once; each direction, pair of ranks, thread and stream may have its own core.
 
     Libraries usually copy twice, one after the other: into memory that both processes share, and out of it. The second
-    copy is of what another core wrote.
+    copy is of what another core wrote. Options of samples from elsewhere that are no counts bound nothing.
 
     Parameters
     ----------
     place : as in `handed_over`.
     """
-    size, options = samples.spec.size, samples.spec.values
-    near = costs.copy(size)
-    if near is None:
+    spec, size = samples.spec, samples.spec.size
+    near, each = costs.copy(size), math.prod(map(spec.count, ("threads", "senders", "streams")))
+    if near is None or not size or not each:
         return ()
-    pairs = max(1, samples.spec.ranks // 2)
-    cores = directions * pairs * math.prod(int(options.get(name, 1)) for name in ("threads", "senders", "streams"))
+    cores = directions * max(1, spec.ranks // 2) * each
     copied, cost = near
     call = costs.system_call if benchmarks.get(samples.spec.benchmark).ends.one_call else None
 

@@ -37,6 +37,7 @@ Keep = Literal["auto", "all", "extremes"]
 KEEP: tuple[str, ...] = get_args(Keep)
 SESSIONS, APART = 6, 600.0  # that a schedule has if nothing else is said, and s from one to the next
 BINDINGS = ("auto", "core", "socket", "none")
+_MOST = 2**63  # a larger number is no count
 STRICT: Any = {"extra": "forbid"}  # pydantic's setting for nested dataclasses: no unknown keys
 _IF_SET: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # in metadata and fingerprints only with other values
 
@@ -162,6 +163,19 @@ class Spec(Generic[Options]):
         if isinstance(self.options, Given):
             return dict(values)
         return {name: values[name] for name in _in_order(cast("type", type(self.options)))}
+
+    def count(self, name: str, missing: int = 1) -> int:
+        """Return an option that counts something; 0 if what a file or a log gave is no count.
+
+        Parameters
+        ----------
+        name : of the option.
+        missing : what is returned if it is not given.
+        """
+        value = self.values.get(name)
+        if value is None:
+            return missing
+        return value if type(value) is int and 0 < value < _MOST else 0
 
     def of(self, kind: type[T]) -> Spec[T]:
         """This spec as one with the options of a class, for code that knows which benchmarks it handles.

@@ -8,7 +8,7 @@ from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.finding import SIZE, Evidence, Finding, Value
 from labkit.models.limits import METRICS_OF_LATENCY
-from labkit.point.columns import METRICS
+from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
 from labkit.read.records import has, rerun, sound, statistic_of
 
@@ -25,7 +25,7 @@ def test(case: Case) -> Finding | None:
         return None
     option, under_way = _under_way(spec)
     trips = sorted(_round_trips(case), key=lambda one: one.value)
-    if not option or not trips:
+    if not under_way or not trips or not case.measured.value:
         return None
     allowed = under_way / trips[0].value  # B/µs are MB/s
     values = {"window": Value(value=under_way, unit=SIZE), "trip": trips[0]}
@@ -35,17 +35,17 @@ def test(case: Case) -> Finding | None:
         return CAUSE.found(case, against=[Evidence(code="more", values={**values, "allowed": predicted})])
     if ratio < 1 / _NEAR:  # the round trip was not that of this path
         return None
-    larger = spec.replace(options={**spec.values, option: _LARGER * int(spec.values[option])})
+    larger = spec.replace(options={**spec.values, option: _LARGER * spec.count(option)})
     clues = [Evidence(code="equal", values={**values, "allowed": predicted})]
     return CAUSE.found(case, clues, predicted=predicted, command=rerun.command(larger), measure=[larger])
 
 
 def _under_way(spec: Spec) -> tuple[str, int]:
-    """Return the option that decides how many bytes are under way at once, and these; empty where none does."""
-    if buffer := int(spec.values.get("socket_buffer") or 0):
-        return "socket_buffer", buffer * int(spec.values.get("streams") or 1)
-    option = next((name for name in _WINDOWS if spec.values.get(name)), "")
-    return option, int(spec.values[option]) * spec.size if option else 0
+    """Return the option that decides how many bytes are under way at once, and these; 0 where none does."""
+    if buffer := spec.count("socket_buffer", 0):
+        return "socket_buffer", buffer * spec.count("streams")
+    option = next((name for name in _WINDOWS if spec.count(name, 0)), "")
+    return option, spec.count(option, 0) * spec.size
 
 
 def _round_trips(case: Case) -> Iterator[Value]:
@@ -63,7 +63,12 @@ def _round_trips(case: Case) -> Iterator[Value]:
         for row in sound(rows, metric).to_dict("records"):
             same = all(row[one] == own[one] for one in ("host", "testbed", *(["library"] if mpi else [])))
             statistic = statistic_of(row, metric)
-            if same and statistic and inside == [note.code for note in row["badges"] if note.code in _INSIDE]:
+            if (
+                same
+                and statistic
+                and row[statistic_column(metric, statistic)] > 0
+                and inside == [note.code for note in row["badges"] if note.code in _INSIDE]
+            ):
                 value = case.view.value(row, metric, statistic)
                 yield Value(value=turns * value.value, unit=METRICS[metric].unit, of="round trip", origin=value.origin)
 

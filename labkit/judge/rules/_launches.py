@@ -1,7 +1,8 @@
 """What rules about the number of launches have in common."""
 
 from labkit import stats
+from labkit.point.units import plural
 
-MUST = f"at least {stats.LAUNCHES} launches, for a 95 % interval"
+MUST = f"at least {plural(stats.LAUNCHES, 'launch')}, for a 95 % interval"
 REMEDY = f"Run again with --launches {stats.LAUNCHES}; labkit adds the missing launches."
 IMPORTED = f"To import launches, run the tool {stats.LAUNCHES} times, and import all outputs with one --testbed."

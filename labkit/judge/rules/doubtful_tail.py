@@ -10,6 +10,7 @@ from labkit.judge.rule import Rule
 from labkit.judge.rules._metrics import have
 from labkit.judge.view import View
 from labkit.judge.view.points import holding
+from labkit.point.units import plural
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -24,7 +25,7 @@ RULE = Rule(
     kind="violation",
     level="note",
     source=8,
-    must=f"at least {100 * stats.BEYOND} samples in each launch for a reliable p99",
+    must=f"at least {plural(100 * stats.BEYOND, 'sample')} in each launch for a reliable p99",
     why="a percentile with few samples beyond it differs much from launch to launch",
     says="p99 with fewer than {least} beyond it",
     remedy="Measure longer, or make no statement about p99.",
