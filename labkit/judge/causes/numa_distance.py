@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from labkit.judge.cause import Case, Cause
-from labkit.judge.causes._beside import changed, value_in
+from labkit.judge.causes._other_settings import CLUES, others
 from labkit.judge.causes._places import adapters, nodes, ranks_of_first_host
 from labkit.judge.finding import Evidence, Finding
 from labkit.read.records import rerun
@@ -21,9 +21,9 @@ def test(case: Case) -> Finding | None:
     clues = [*_apart(known), *_adapter(samples, known)]
     if not clues:
         return None
-    faster, same = changed(case, "bind", "bound")
+    other = others(case, lambda column: column == "bind")
     command = rerun.command(samples.spec.replace(bind="socket")) if samples.spec.bind != "socket" else ""
-    return CAUSE.found(case, [*clues, *faster], same, predicted=value_in(faster), command=command)
+    return CAUSE.found(case, [*clues, *other.evidence], other.against, without=other.without, command=command)
 
 
 def _apart(known: dict[int, int]) -> list[Evidence]:
@@ -56,8 +56,7 @@ CAUSE = Cause(
     clues={
         "apart": "rank {rank} is on NUMA node {node}, rank {other} on node {second}",
         "adapter": "rank 0 is on NUMA node {node}, {adapter} on node {second}",
-        "bound": "with bind={level} it is {value}",
-        "same": "with bind={level} it is {value}",
+        **CLUES,
     },
     remedy="Place the ranks on one NUMA node, that of the adapter: numactl --cpunodebind=NODE --membind=NODE.",
     test=test,

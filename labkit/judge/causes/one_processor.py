@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from functools import partial
+from numbers import Real
+from operator import eq
+from typing import Any
 
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
-from labkit.judge.causes._beside import MORE, beside, better
+from labkit.judge.causes._other_settings import CLUES, others
 from labkit.judge.finding import Evidence, Finding, Value
 from labkit.models import bounds
 from labkit.models.inside import of_host
@@ -16,6 +21,7 @@ from labkit.point.spec import Spec
 from labkit.read.records import rerun
 
 _NAMES = ("streams", "threads", "senders")  # options that use more processors
+_LESS = 1.1  # times as slow that fewer streams are if a processor is the limit
 _NEAR = (0.5, 2.0)  # times what one thread passes to itself: it does the work of both ends, and no network's
 _FAST = 1e8  # B/s: a processor that copies through a kernel is the limit of no slower path
 
@@ -40,28 +46,33 @@ def test(case: Case) -> Finding | None:
     )
 
 
-def _with_more(case: Case) -> tuple[list[Evidence], list[Evidence]]:
-    """Return that more streams or threads raise the bandwidth, or that they do not."""
+def _with_more(case: Case) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
+    """Return that more streams or threads raise the bandwidth, or that they do not.
+
+    Of a point that already has the most, fewer of them show it.
+    """
     for name in _NAMES:
-        own = case.samples.spec.values.get(name)
+        own, column = case.samples.spec.values.get(name), f"option_{name}"
         if not isinstance(own, int):
             continue
-        levels = {int(level): value for level, value in beside(case, f"option_{name}") if level.isdecimal()}
-        if not levels:
-            continue
-        # the best point stands for a setting: with fewer streams it is slower, or with more it is faster
-        least, most = min(levels), max(levels)
-        if most > own and better(case, levels[most]) > 1 + MORE:
-            return [_said("more", name, most, levels[most])], []
-        if least < own and better(case, levels[least]) < 1 / (1 + MORE):
-            return [_said("fewer", name, least, levels[least])], []
-        other = most if most > own else least
-        return [], [_said("same", name, other, levels[other])]
-    return [], []
+        more = others(case, partial(eq, column), partial(_beyond, column, own, 1))
+        if more.evidence or more.against:
+            return more.evidence, more.against
+        fewer = others(case, partial(eq, column), partial(_beyond, column, own, -1))
+        slower = [one for one in fewer.against if _slower(one, case.measured)]
+        return tuple(Evidence(code="fewer", values=one.values) for one in slower), () if slower else fewer.against
+    return (), ()
 
 
-def _said(code: str, name: str, level: int, value: Value) -> Evidence:
-    return Evidence(code=code, values={"option": name, "level": str(level), "value": value})
+def _beyond(column: str, own: int, sign: int, row: Mapping[str, Any]) -> bool:
+    """Return whether a row has more of an option than a point, or with the sign -1 fewer."""
+    value = row.get(column)
+    return isinstance(value, Real) and sign * (float(value) - own) > 0
+
+
+def _slower(one: Evidence, than: Value) -> bool:
+    value = one.values["value"]
+    return isinstance(value, Value) and value.value < than.value / _LESS
 
 
 def _beside_thread(case: Case) -> tuple[list[Evidence], list[Evidence], Value | None]:
@@ -92,9 +103,8 @@ CAUSE = Cause(
     excluded="more streams do not raise the bandwidth, or one thread passes far more to itself",
     decides="the same point with streams=1,2,4",
     clues={
-        "more": "with {option}={level} it is {value}",
-        "fewer": "with {option}={level} it is {value} only",
-        "same": "with {option}={level} it is {value}",
+        **CLUES,
+        "fewer": "{setting} gives {value} only",
         "near": "one thread passes {rate} to itself over loopback",
         "far": "one thread passes {rate} to itself over loopback",
         "single": "one stream runs on one core at each end",

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.judge.cause import Case, Cause
-from labkit.judge.causes._beside import metric
 from labkit.judge.causes._sizes import curve
 from labkit.judge.finding import Count, Evidence, Finding, Value
 from labkit.models import bounds
@@ -47,7 +46,7 @@ def _excess_s(one: Finding) -> float | None:
 
 def _over_sizes(case: Case, excess: float) -> tuple[list[Evidence], list[Evidence]]:
     """Return that what a crossing takes more is the same at all sizes, or that it grows with the size."""
-    name, crossings = metric(case), bounds.crossings_of(case.about.subject.benchmark)
+    name, crossings = case.metric, bounds.crossings_of(case.about.subject.benchmark)
     sizes, values = curve(case, name)
     seconds = values / METRICS[name].factor / crossings
     wire = bounds.path(case.samples, case.view.stated or Stated())

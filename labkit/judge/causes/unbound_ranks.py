@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
-from labkit.judge.causes._beside import changed, value_in
 from labkit.judge.causes._launches import SCATTER, scattered
+from labkit.judge.causes._other_settings import CLUES, others
 from labkit.judge.finding import Count, Evidence, Finding
 from labkit.read.records import in_effect, rerun
 from labkit.store.samples.facts import RANK_AFFINITY
@@ -16,15 +16,15 @@ def test(case: Case) -> Finding | None:
     affinity = RANK_AFFINITY.of(case.samples.meta)
     if not any(affinity) or in_effect.bound(case.samples):
         return None
-    faster, same = changed(case, "bind", "bound")
-    clues = faster or scattered(case)
+    other = others(case, lambda column: column == "bind")
+    clues = other.evidence or scattered(case)
     if not clues:
-        return CAUSE.found(case, against=same)
+        return CAUSE.found(case, against=other.against)
     free = Evidence(code="free", values={"cores": Count(max(map(len, affinity)), "processor")})
     bound = case.samples.spec.replace(bind="core")
-    against = [*same, *([] if faster else even(case))]
+    against = [*other.against, *([] if other.evidence else even(case))]
     return CAUSE.found(
-        case, [free, *clues], against, predicted=value_in(faster), command=rerun.command(bound), measure=[bound]
+        case, [free, *clues], against, without=other.without, command=rerun.command(bound), measure=[bound]
     )
 
 
@@ -36,8 +36,7 @@ CAUSE = Cause(
     decides="the same point with --bind core",
     clues={
         "free": "each rank may run on {cores}",
-        "bound": "with bind={level} it is {value}",
-        "same": "with bind={level} it is {value}",
+        **CLUES,
         **SCATTER,
         **EVEN,
     },
