@@ -1,14 +1,15 @@
-"""Print how often `labkit compare` errs: false alarms, power by launches and effect, a bimodal and a drifting machine. Asserts nothing.
+"""Print how often `labkit compare` errs: false alarms, power by launches and effect, sessions, a bimodal and a drifting machine.
 
 Simulated: each launch has one value, lognormal around the true one, with the scatter of launches given. Stored: the launches
 of campaigns (default: an example), dealt at random to two sides. ``python bench/comparing.py [TRIALS [CAMPAIGN…]]`` (default
-1000); docs/statistics.md has the tables.
+1000); docs/statistics.md has the tables. ``--sessions`` prints only those of launches in sessions.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from labkit.store.campaign import Campaign
 SIZES = 20  # points of a comparison, all in one correction
 LAUNCHES = 6  # default of labkit
 QUIET = 0.01  # scatter of launches on a quiet machine, as a part of the value
+EACH, INSIDE = 3, 0.6  # launches of a side in a session, and their correlation
 EXAMPLE = Path(__file__).parent.parent / "data/campaigns/examples/two-cores-settings"
 Values = Callable[[np.random.Generator, NDArray[np.float64]], NDArray[np.float64]]
 
@@ -68,6 +70,63 @@ def trials(
             base, other = (10 * values(chance, side) for side in when)
             pairs.append(Pair(Launches(base.tolist(), starts[0]), Launches((other * (1 + effect)).tolist(), starts[1])))
         yield judge(pairs, **rules)
+
+
+def in_sessions(
+    count: int, sessions: int, *, effect: float, points: int, shared: bool, known: bool, **rules: float
+) -> Iterator[list[Judgement]]:
+    """Judgements of comparisons of launches in sessions, `EACH` of each side in each, whose correlation is 0.6 inside.
+
+    Parameters
+    ----------
+    shared : whether both sides of a session have its effect in common; else each side has one of its own.
+    known : whether the judge knows when the launches started.
+    """
+    chance = np.random.default_rng(1)
+    session = np.repeat(np.arange(sessions), EACH)
+    seconds = 3600 * session + 16 * np.tile(np.arange(EACH), sessions)
+    starts = [[datetime.fromtimestamp(8 * side + int(s), UTC).isoformat() for s in seconds] for side in (0, 1)]
+    for _ in range(count):
+        state = chance.normal(size=(points, 2, sessions))
+        if shared:
+            state[:, 1] = state[:, 0]
+        own = chance.normal(size=(points, 2, len(session)))
+        values = np.exp(QUIET * (np.sqrt(INSIDE) * state[:, :, session] + np.sqrt(1 - INSIDE) * own))
+        values[:, 1] *= 1 + effect
+        yield judge(
+            [
+                Pair(*(Launches(side.tolist(), when if known else ()) for side, when in zip(both, starts, strict=True)))
+                for both in values
+            ],
+            **rules,
+        )
+
+
+def print_sessions(count: int) -> None:
+    """Print errors and power of launches in sessions, as if independent and by sessions."""
+    print(
+        f"\nLaunches in sessions, {EACH} of each side in each, scatter {100 * QUIET:g} %, correlation {INSIDE:g} inside "
+        f"a session, {count} tables a row. False *differ*: equal sides, no relevant difference. False *same*: 2.01 % "
+        "slower. Found: 3 % slower.\n"
+    )
+    rows = []
+    for points, sessions in ((1, 6), (1, 12), (SIZES, 6), (SIZES, 12), (SIZES, 20)):
+        for shared in (False, True):
+            cells: list[str] = []
+            for known in (False, True):
+                how = {"points": points, "shared": shared, "known": known}
+                equal = list(in_sessions(count, sessions, effect=0, relevant=1e-9, **how))
+                near = in_sessions(count, sessions, effect=0.0201, **how)
+                far = [one for table in in_sessions(count // 5, sessions, effect=0.03, **how) for one in table]
+                wrong = np.mean([any(one.verdict in (FASTER, SLOWER) for one in each) for each in equal])
+                same = np.mean([any(one.verdict == SAME for one in each) for each in near])
+                found = np.mean([one.verdict == SLOWER for one in far])
+                cells += [f"{100 * share:.1f}" for share in (wrong, same, found)]
+                basis = equal[0][0].basis
+            rows.append([str(points), str(sessions), "both sides" if shared else "each side", basis, *cells])
+    head = ["false differ (%)", "false same (%)", "found (%)"]
+    head = [f"{text}, {how}" for how in ("as launches", "by sessions") for text in head]
+    print(table(["points", "sessions", "effect of", "units", *head], rows, align="rrllrrrrrr"))
 
 
 def shares(judged: list[list[Judgement]]) -> list[str]:
@@ -129,8 +188,12 @@ def main() -> None:
     parser.add_argument(
         "folders", nargs="*", type=Path, default=[EXAMPLE], metavar="CAMPAIGN", help="with stored launches"
     )
+    parser.add_argument("--sessions", action="store_true", help="print only the tables of launches in sessions")
     given = parser.parse_args()
     count, folders = given.count, given.folders
+    if given.sessions:
+        print_sessions(count)
+        return
     rows = []
     for folder in folders:
         for relevant in (0.02, 1e-9):
@@ -156,6 +219,7 @@ def main() -> None:
                 rows.append([name, order, f"{100 * relevant:.0f}", *shares(judged)])
     print(table(["launches", "order", "relevant (%)", *head], rows, align="llrrrrrr"))
     print_false_same(count)
+    print_sessions(count)
     print("\nOne side slower:\n")
     rows = []
     for scatter in (0.005, QUIET, 0.02, 0.05):

@@ -16,11 +16,12 @@ from labkit.apps.cli import main
 from labkit.apps.show import comparison as show_comparison
 from labkit.errors import DataError, SpecError
 from labkit.figures.parts import NOTHING
-from labkit.judge import comparison
+from labkit.judge import comparison, effects
 from labkit.judge.comparison import judging
 from labkit.judge.comparison.judging import Launches, Pair, judge
 from labkit.point.notes import badge, note
 from labkit.point.spec import Effort, Spec
+from labkit.read import records
 from labkit.report.blocks import comparing
 from labkit.run import importing
 from labkit.store.campaign import Campaign
@@ -43,6 +44,7 @@ def filled(
     host: dict[str, object] = HOST,
     effort: Effort | None = None,
     origin: str = "measured",
+    placed: Sequence[str] = (),
     **spec: object,
 ) -> Campaign:
     """A campaign of latencies with these medians of the launches, µs."""
@@ -59,9 +61,10 @@ def filled(
                 "library": library,
                 "fingerprint": name,
                 "timing": "each",
-                "start": f"2026-11-22T{int(when):02d}:{when % 1 * 60:05.2f}+00:00",
+                "start": f"2026-11-22T{int(when):02d}:{int(when * 60) % 60:02d}:{when * 3600 % 60:05.2f}+00:00",
                 "elapsed": 1.0 + launch,
                 **facts.noted([badge(text) for text in badges], []),
+                **({facts.SESSION.name: placed[launch]} if placed else {}),
             }
             times = np.round(np.linspace(0.9, 1.1, 101) * median * 2000)  # a round trip is twice the latency
             campaign.save(
@@ -156,6 +159,106 @@ def test_sides_of_which_one_came_first_differ_between_sessions_and_never_get_slo
     assert judge([turns])[0].verdict == "slower"
     alike = Pair(Launches(QUICK, starts[:6]), Launches(QUICK, starts[6:]))
     assert judge([alike])[0].verdict == "same"
+
+
+# ---- sessions --------------------------------------------------------------------------------------------------------
+
+HOUR = 3600.0
+
+
+def in_sessions(
+    chance: np.random.Generator, sessions: int, each: int = 3, effect: float = 1.0, turns: str = "inside"
+) -> tuple[Launches, Launches]:
+    """Two sides of launches 8 s apart in sessions of an hour, with a correlation of 0.6 inside a session.
+
+    Parameters
+    ----------
+    turns : of the sides: inside sessions, session by session, or one side after the other (``no``).
+    """
+    sides = []
+    for side in (0, 1):
+        session, launch = np.divmod(np.arange(sessions * each), each)
+        begin = {"inside": session, "sessions": 2 * session + side, "no": session + side * sessions}[turns] * HOUR
+        state = np.sqrt(0.6) * chance.normal(size=sessions)[session]
+        values = effect**side * np.exp(0.01 * (state + np.sqrt(0.4) * chance.normal(size=len(session))))
+        starts = pd.to_datetime(begin + 16 * launch + 8 * side, unit="s", utc=True)
+        sides.append(Launches(values.tolist(), [one.isoformat() for one in starts]))
+    return sides[0], sides[1]
+
+
+def medians(side: Launches, each: int = 3) -> np.ndarray:
+    return np.log(np.median(np.reshape(side.values, (-1, each)), axis=1))
+
+
+def test_sides_that_share_six_sessions_are_paired_by_session() -> None:
+    wilcoxon = pytest.importorskip("scipy.stats").wilcoxon
+    base, other = in_sessions(np.random.default_rng(1), 8, effect=1.03)
+    [one] = judge([Pair(base, other)])
+    assert (one.basis, one.design, one.verdict) == ("paired sessions", "interleaved", "slower")
+    assert one.p == pytest.approx(wilcoxon(medians(other) - medians(base), method="exact").pvalue)
+    ends = np.log1p(-0.02), np.log1p(0.02)
+    near = wilcoxon(medians(other) - medians(base) - ends[0], alternative="greater", method="exact").pvalue
+    far = wilcoxon(medians(other) - medians(base) - ends[1], alternative="less", method="exact").pvalue
+    assert one.p_same == pytest.approx(max(near, far))
+    assert one.ratio_low < one.ratio < one.ratio_high
+
+
+@pytest.mark.parametrize(("turns", "tests"), [("sessions", 1), ("inside", 20)])
+def test_sessions_that_are_no_pairs_or_too_few_of_them_are_two_groups_of_medians(turns: str, tests: int) -> None:
+    mannwhitneyu = pytest.importorskip("scipy.stats").mannwhitneyu
+    base, other = in_sessions(np.random.default_rng(1), 6, effect=1.03, turns=turns)
+    [one] = judge([Pair(base, other)], tests=tests)
+    assert one.basis == "sessions"
+    assert one.p == pytest.approx(mannwhitneyu(medians(base), medians(other), method="exact").pvalue)
+    centres = tuple(float(np.exp(np.median(medians(side)))) for side in (base, other))
+    assert (one.base, one.value) == pytest.approx(centres, rel=1e-3)
+
+
+def test_fewer_than_six_sessions_count_launches_and_blocked_sides_differ_between_sessions() -> None:
+    base, other = in_sessions(np.random.default_rng(1), 5, effect=1.1)
+    [few] = judge([Pair(base, other)])
+    [plain] = judge([Pair(Launches(base.values), Launches(other.values))])
+    assert (few.basis, few.verdict, few.p, few.ratio) == ("launches", "slower", plain.p, plain.ratio)
+    [blocked] = judge([Pair(*in_sessions(np.random.default_rng(1), 8, effect=1.1, turns="no"))])
+    assert (blocked.basis, blocked.verdict) == ("sessions", "differs between sessions")
+
+
+def test_one_session_against_six_shows_no_difference_of_the_sides() -> None:
+    base, other = in_sessions(np.random.default_rng(1), 6, effect=1.2)
+    moment = Launches(other.values[:6], [f"1970-01-01T02:30:{n:02d}+00:00" for n in range(6)])
+    [one] = judge([Pair(base, moment)])
+    assert (one.basis, one.design) == ("sessions of one side", "partly interleaved")
+    assert one.verdict == "differs between sessions"
+
+
+def test_sessions_of_a_schedule_pair_by_their_names(tmp_path: Path) -> None:
+    """Launches of a schedule belong to the session that it placed them in, however near the next one is."""
+    names = [f"2026-11-22T00:{minute:02d}:00.000+00:00" for minute in range(0, 36, 3) for _ in range(2)]
+    sides = []
+    for name, offset, factor in (("a", 0.0, 1.0), ("b", 1 / 240, 1.05)):
+        made_up = np.exp(np.random.default_rng(3).normal(0, 0.003, 24)) * 10 * factor
+        sides.append(filled(tmp_path / name, made_up.tolist(), hour=offset, step=1 / 40, placed=names))
+    outcome = compared(*sides)
+    assert outcome.rows[0].judgement.basis == "paired sessions"
+    assert outcome.rows[0].judgement.verdict == "slower"
+    assert outcome.sentence.endswith("Units: paired sessions.")
+    assert json.loads(show_comparison.text(outcome, "json"))["records"][0]["basis"] == "paired sessions"
+    [row] = records.summary(records.table(sides[0].samples())).to_dict("records")
+    assert (row["sessions"], effects.of_row(row, "latency_us").side.many) == (12, True)
+
+
+def test_launches_of_sessions_give_false_differences_and_their_medians_do_not() -> None:
+    """12 sessions of 3 launches, each with a state of its own on each side: nothing differs."""
+    chance, found = np.random.default_rng(11), {"launches": 0, "sessions": 0}
+    for _ in range(100):
+        pairs = [Pair(*in_sessions(chance, 12)) for _ in range(5)]
+        for how, some in (
+            ("sessions", pairs),
+            ("launches", [Pair(Launches(one.base.values), Launches(one.other.values)) for one in pairs]),
+        ):
+            found[how] += any(one.verdict in ("faster", "slower") for one in judge(some, relevant=1e-9))
+    assert found["sessions"] <= 12, "5 % of 100 and three standard deviations"
+    assert found["launches"] > 20
 
 
 # ---- error rates -----------------------------------------------------------------------------------------------------

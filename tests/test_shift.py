@@ -1,7 +1,7 @@
 """Rank tests: against counting out, published tables and their own level."""
 
 import math
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -141,3 +141,42 @@ def test_one_sided_rank_sum_counts_every_assignment(first: list[int], second: li
     share = np.mean([one <= ranks[:n].sum() + 1e-9 for one in sums])
     found = shift.rank_sums_above(np.array([first], float), np.array([second], float))
     assert found[0] == pytest.approx(share)
+
+
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=8))
+def test_signed_ranks_count_every_choice_of_signs(differences: list[int]) -> None:
+    """The p is the share of all signs of the differences whose positive ranks have a sum as large, ties included."""
+    sizes = np.abs([one for one in differences if one])
+    ranks = shift.midranks(sizes)
+    sums = [float(ranks[list(signs)].sum()) for signs in product((False, True), repeat=len(sizes))]
+    seen = ranks[np.array([one > 0 for one in differences if one], bool)].sum()
+    found = shift.signed_ranks_above(np.array([differences], float))
+    assert found[0] == pytest.approx(np.mean([one >= seen - 1e-9 for one in sums]))
+
+
+@pytest.mark.parametrize("n", [6, 9, 30, shift.EXACT_SIGNED + 20])
+def test_signed_ranks_are_those_of_wilcoxon(n: int) -> None:
+    scipy = pytest.importorskip("scipy.stats")
+    rows = np.random.default_rng(n).normal(0.2, 1, (5, n))
+    method = "exact" if n <= shift.EXACT_SIGNED else "approx"
+    for row, p in zip(rows, shift.signed_ranks_above(rows), strict=True):
+        expected = scipy.wilcoxon(row, alternative="greater", method=method, correction=True).pvalue
+        assert p == pytest.approx(expected, rel=1e-6)
+
+
+@given(st.integers(6, 12), st.integers(0, 10_000))
+def test_the_interval_of_pairs_agrees_with_the_signed_rank_test(n: int, seed: int) -> None:
+    rows = np.random.default_rng(seed).normal(0.7, 1, (1, n))
+    _, low, high = shift.paired_shifts(rows)
+    p = 2 * min(shift.signed_ranks_above(rows)[0], shift.signed_ranks_above(-rows)[0])
+    assert (low[0] <= 0 <= high[0]) == (p > 0.05)
+
+
+def test_the_shift_of_pairs_is_that_of_a_published_example() -> None:
+    """Hollander and Wolfe, example 3.1 (Hamilton's depression factor): p = .020 one-sided, shift -.46."""
+    before = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
+    after = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
+    centre, low, high = shift.paired_shifts((after - before)[None], 0.96)
+    assert (centre[0], low[0], high[0]) == pytest.approx((-0.46, -0.786, -0.010), abs=5e-4)
+    assert shift.signed_ranks_above((before - after)[None])[0] == pytest.approx(0.0195, abs=1e-4)
+    assert all(np.isnan(end[0]) for end in shift.paired_shifts(np.arange(5.0)[None])[1:])

@@ -24,7 +24,7 @@ from labkit.read.records import launches_of, value_of
 from labkit.stats.decision import RELEVANT, beyond_limit
 
 DISTURBED = ("busy-machine", "oversubscription", "stolen-time")  # badges: something else took processor time
-SESSIONS = "one was measured after the other, and the machine may have changed in between"
+SESSIONS = "they were measured at different times, and the machine may have changed in between"
 UNCLAIMED = {SAME: f"they differ by less than {format_share(RELEVANT)}", BETWEEN: SESSIONS}  # verdict → why
 _TIME = "latency_us"  # metric of times of breakdowns, whose unit does not matter
 
@@ -38,6 +38,7 @@ class Measured:
     value : NaN if it is not known.
     launches : its value in each launch; empty for a number without launches.
     starts : when these started, ISO 8601; empty where that is not known.
+    placed : session of the schedule in which each ran; empty without a schedule.
     statistic : which one it is; values of different statistics are never compared.
     metric : as in `labkit.point.columns.METRICS`.
     """
@@ -47,13 +48,19 @@ class Measured:
     starts: Sequence[str] = ()
     statistic: str = ""
     metric: str = _TIME
+    placed: Sequence[str] = ()
+
+    @cached_property
+    def side(self) -> Launches:
+        """The launches as a side of a comparison."""
+        return Launches(self.launches, self.starts, placed=self.placed)
 
     @cached_property
     def sign(self) -> int:
-        """1 if the median over launches is surely above zero, -1 if surely below, else 0."""
+        """1 if the median over launches, or sessions, is surely above zero, -1 if surely below, else 0."""
         if not math.isfinite(self.value):
             return 0
-        return {"above": 1, "below": -1, "cannot say": 0}[beyond_limit([self.launches], [0.0])[0]]
+        return {"above": 1, "below": -1, "cannot say": 0}[beyond_limit([self.side.units], [0.0])[0]]
 
 
 def of_row(row: Mapping[str, Any], metric: str, statistic: str = "") -> Measured:
@@ -61,10 +68,16 @@ def of_row(row: Mapping[str, Any], metric: str, statistic: str = "") -> Measured
     value = value_of(row, metric, statistic)
     if value.coarse or not value.statistic:
         return Measured(math.nan, statistic=value.statistic, metric=metric)
-    launches, starts = launches_of(row, metric, value.statistic)
-    same = len(launches) and math.isclose(float(np.median(launches)), value.value, rel_tol=1e-9, abs_tol=1e-300)
-    assert same, f"{metric}: the row has {value.value}, its launches {launches}; see records.standing_for"
-    return Measured(value.value, launches.tolist(), starts, value.statistic, metric)
+    launches, starts, placed = launches_of(row, metric, value.statistic)
+    found = Measured(value.value, launches.tolist(), starts, value.statistic, metric, placed)
+    same = any(
+        math.isclose(float(np.median(some)), value.value, rel_tol=1e-9, abs_tol=1e-300)
+        for some in (launches, found.side.units)
+        if len(some)
+    )
+    lacking = len(launches) < row.get("launches", 1)  # the summary parts all launches into sessions, not these alone
+    assert same or lacking, f"{metric}: the row has {value.value}, its launches {launches}; see records.standing_for"
+    return found
 
 
 def of_time(time: Time) -> Measured:
@@ -106,8 +119,7 @@ class Effect:
     @cached_property
     def judgement(self) -> Judgement:
         """What the launches say."""
-        base, value = (Launches(one.launches, one.starts) for one in (self.base, self.value))
-        return judge([Pair(base, value, self.value.metric)], tests=self.tests)[0]
+        return judge([Pair(self.base.side, self.value.side, self.value.metric)], tests=self.tests)[0]
 
     @property
     def doubt(self) -> str:

@@ -270,14 +270,14 @@ class _Points:
         return sum(self.centres[place] for place in places)
 
     def _launches(self, places: Sequence[int]) -> Launches:
-        """Return the sum of points in each launch; the first one says when it started."""
+        """Return the sum of points in each launch; the first one says when it started, and in which session."""
         each = [
             launches_of({name: values[place] for name, values in self._columns.items()}, _TIME, self.statistic)
             for place in places
         ]
-        count = min(len(values) for values, _ in each)
-        total = np.sum([values[:count] for values, _ in each], axis=0)
-        return Launches(total.tolist(), each[0][1][:count])
+        count = min(len(values) for values, _, _ in each)
+        total = np.sum([values[:count] for values, _, _ in each], axis=0)
+        return Launches(total.tolist(), each[0][1][:count], placed=each[0][2][:count])
 
 
 @cache

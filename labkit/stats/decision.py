@@ -1,8 +1,8 @@
 """Whether two sides differ, or one side is beyond a limit: the one decision of all who say faster, slower or the same.
 
-A side is the values of its launches. Three answers exist: the sides *differ*, they are the *same* within what matters,
-or the launches cannot say. Over all pairs that are decided together, the chance of any false *differ* and the chance of
-any false *same* are each at most 1 - `level` (Holm's correction of each family).
+A side is the values of its launches, or the medians of its sessions. Three answers exist: the sides *differ*, they are
+the *same* within what matters, or the launches cannot say. Over all pairs that are decided together, the chance of any
+false *differ* and the chance of any false *same* are each at most 1 - `level` (Holm's correction of each family).
 
 A limit is a number without scatter, such as the rate of a link: one side against it is a sign test (`beyond_limit`).
 
@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labkit.stats.binomial import at_least
 from labkit.stats.rank_interval import LEVEL
-from labkit.stats.shift import holm, rank_sum_ps, rank_sums_above, shifts
+from labkit.stats.shift import holm, paired_shifts, rank_sum_ps, rank_sums_above, shifts, signed_ranks_above
 
 Outcome = Literal["differ", "same", "cannot say"]
 Side = Literal["above", "below", "cannot say"]
@@ -67,6 +67,7 @@ def decide(
     tests: int = 0,
     *,
     larger: bool = False,
+    paired: Sequence[bool] = (),
 ) -> list[Decision]:
     """Decide for each pair of sides whether they differ.
 
@@ -79,11 +80,14 @@ def decide(
     tests : pairs of the family, if it has more than are given.
     larger : whether only an other side that is larger is a difference, because nobody asks for the opposite: the tests
         have one side.
+    paired : of each pair, whether values of the same place belong together, such as those of one session (default: none
+        do).
 
     Notes
     -----
     *differ*: the Mann-Whitney test rejects equality, and the shift is outside what matters. *same*: two Mann-Whitney
-    tests of one side each reject that the shift reaches either end. Launches count, never their iterations.
+    tests of one side each reject that the shift reaches either end. Of values that belong together, Wilcoxon's signed
+    rank test of their differences takes its place. Launches count, or sessions of launches, never their iterations.
 
     Examples
     --------
@@ -93,19 +97,31 @@ def decide(
     """
     p, inside = np.full(len(pairs), math.nan), np.full(len(pairs), math.nan)
     shift, low, high = (np.full(len(pairs), math.nan) for _ in range(3))
-    groups: dict[tuple[int, int], list[int]] = {}
+    together = [*paired] or [False] * len(pairs)
+    groups: dict[tuple[int, int, bool], list[int]] = {}
     for place, (base, other) in enumerate(pairs):
-        groups.setdefault((np.size(base), np.size(other)), []).append(place)
-    for counts, places in groups.items():
+        groups.setdefault((np.size(base), np.size(other), together[place]), []).append(place)
+    for (*counts, pairwise), places in groups.items():
         if min(counts) == 0:
             continue
         one, two = (np.array([pairs[place][side] for place in places], np.float64) for side in (0, 1))
+        limits = np.array([ends[place] for place in places], np.float64)
+        if pairwise:
+            shift[places], low[places], high[places] = paired_shifts(two - one, level)
+            up = signed_ranks_above(two - one)
+            p[places] = up if larger else np.minimum(1, 2 * np.minimum(up, signed_ranks_above(one - two)))
+            nearer = [signed_ranks_above(two - one - limits[:, :1]), signed_ranks_above(limits[:, 1:] - (two - one))]
+            inside[places] = np.maximum(*nearer)
+            continue
         shift[places], low[places], high[places] = shifts(one, two, level)
         p[places] = (rank_sums_above if larger else rank_sum_ps)(one, two)
-        inside[places] = _within(one, two, np.array([ends[place] for place in places], np.float64))
+        inside[places] = _within(one, two, limits)
     adjusted, same = holm(p.tolist(), tests), holm(inside.tolist(), tests)
     family = max(tests, int(np.isfinite(p).sum()), 1)
-    able = [enough(np.size(base), np.size(other), family, level, larger=larger) for base, other in pairs]
+    able = [
+        enough(np.size(base), np.size(other), family, level, larger=larger, paired=pairwise)
+        for (base, other), pairwise in zip(pairs, together, strict=True)
+    ]
     outside = [high < one or (low > one and not larger) for (low, high), one in zip(ends, shift.tolist(), strict=True)]
     return [
         _decision(
@@ -137,19 +153,22 @@ def above(
     return sure
 
 
-def enough(n: int, m: int, tests: int = 1, level: float = LEVEL, *, larger: bool = False) -> bool:
+def enough(n: int, m: int, tests: int = 1, level: float = LEVEL, *, larger: bool = False, paired: bool = False) -> bool:
     """Return whether so many launches of both sides can show a difference in a family of so many tests.
 
     Parameters
     ----------
-    larger : as in `decide`.
+    larger, paired : as in `decide`.
 
     Examples
     --------
+    >>> enough(5, 5, paired=True), enough(6, 6, paired=True)
+    (False, True)
     >>> enough(4, 4), enough(3, 4), enough(6, 6, tests=23), enough(6, 6, tests=24), enough(6, 6, tests=46, larger=True)
     (True, False, True, False, True)
     """
-    return math.comb(n + m, n) >= max(2, tests if larger else 2 * tests) / ((1 - level) * (1 + 1e-9))
+    ways = 2**n if paired else math.comb(n + m, n)
+    return ways >= max(2, tests if larger else 2 * tests) / ((1 - level) * (1 + 1e-9))
 
 
 def beyond_limit(

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 
 import numpy as np
@@ -52,6 +54,34 @@ def numbered(starts: Floats, placed: NDArray[np.intp]) -> NDArray[np.intp]:
     same = placed[:, 1:] == placed[:, :-1]
     begins[:, 1:] = ~same | (apart & (placed[:, 1:] < 0))
     return np.where(np.isnan(starts).any(axis=1, keepdims=True), -1, np.cumsum(begins, axis=1))
+
+
+def of_launches(starts: Sequence[str], placed: Sequence[str] = ()) -> list[int]:
+    """Return the session of each launch of a point, as `numbered` does; nothing if a start is unknown.
+
+    Parameters
+    ----------
+    starts : ISO 8601, in any order; without a zone, UTC.
+    placed : session of the schedule; empty for launches without one.
+
+    Examples
+    --------
+    >>> of_launches(["2026-11-26T08:00:00Z", "2026-11-26T07:00:00Z", "2026-11-26T08:01:00Z"])
+    [1, 0, 1]
+    """
+    try:
+        moments = [datetime.fromisoformat(start) for start in starts]
+    except ValueError:
+        return []
+    if not moments:
+        return []
+    seconds = np.array([(one if one.tzinfo else one.replace(tzinfo=UTC)).timestamp() for one in moments])
+    names = {name: place for place, name in enumerate(dict.fromkeys(placed))} | {"": -1}
+    order = np.argsort(seconds, kind="stable")
+    number = np.array([names[name] for name in placed] or [-1] * len(starts), np.intp)
+    found = np.empty(len(starts), np.intp)
+    found[order] = numbered(seconds[order][None], number[order][None])[0]
+    return [int(one) for one in found]
 
 
 def basis(launches: int, sessions: int = 0, span_s: float = math.nan, least_s: float = math.nan) -> str:

@@ -90,6 +90,7 @@ def _record(one: Compared, comparison: Comparison) -> dict[str, Any]:
         "base_coarse": one.coarse[0],
         "coarse": one.coarse[1],
         "design": judged.design,
+        "basis": judged.basis,
         "verdict": judged.verdict,
         "reason": judged.reason,
         "launches_needed": judged.launches_needed,

@@ -258,6 +258,7 @@ def _judgement(judged: Judgement | None) -> dict[str, Any] | None:
     return {name: _plain(getattr(judged, name)) for name in numbers} | {
         "verdict": judged.verdict,
         "design": judged.design,
+        "basis": judged.basis,
         "launches_needed": judged.launches_needed,
     }
 

@@ -27,6 +27,7 @@ from labkit.judge.comparison.judging import (
     BETWEEN,
     BLOCKED,
     FASTER,
+    OVER_LAUNCHES,
     SAME,
     SLOWER,
     UNDECIDED,
@@ -35,6 +36,7 @@ from labkit.judge.comparison.judging import (
     Pair,
     drifts,
     judge,
+    one_moment,
 )
 from labkit.judge.comparison.judging import Launches as Values
 from labkit.judge.comparison.matching import Difference, Points, match, undeclared
@@ -143,7 +145,10 @@ class Comparison:
         order = ", ".join(f"{name} {n}" for name, n in designs.items()) if len(designs) > 1 else next(iter(designs))
         what = f"{', '.join(self.sides[1:])} against {self.sides[0]}"
         count = plural(len(self.rows), "comparison")
-        return f"{count} of {what}: {', '.join(parts)}. Order of launches: {order}."
+        bases = Counter(one.judgement.basis for one in self.rows)
+        named = ", ".join(f"{name} {n}" for name, n in bases.items()) if len(bases) > 1 else next(iter(bases))
+        units = "" if {*bases} == {OVER_LAUNCHES} else f" Units: {named}."
+        return f"{count} of {what}: {', '.join(parts)}. Order of launches: {order}.{units}"
 
 
 def compare(
@@ -240,7 +245,7 @@ def _rows(
     without: list[str] = []
     testable = [_Testable(some, metric, without) for some in points]
     several = [
-        several_p([one.values for one in each]) if len(each) > 2 else math.nan
+        several_p([one.units for one in each]) if len(each) > 2 else math.nan
         for some in testable
         for each in some.values
     ]
@@ -340,6 +345,13 @@ def _of_order(pairs: Sequence[Pair], judged: Sequence[Judgement]) -> list[str]:
             "differs may be the machine at two times, so it is neither faster nor slower: it differs between sessions. "
             "Measure both in turns (labkit measure --factor)"
         )
+    if moments := sum(map(one_moment, pairs)):
+        doubts.append(
+            f"one session: {moments} of {plural(len(judged), 'comparison')}. One side has launches of a single "
+            "session, the other of six or more. What differs may be that session, so it is neither faster nor slower: "
+            "it differs between sessions. Measure both in the same sessions (labkit measure --factor FACTOR --sessions "
+            "6)"
+        )
     sides = {id(side): side for pair in pairs for side in (pair.base, pair.other)}.values()
     drifting = drifts([*sides])
     if drifting and at_least(drifting, len(sides), 1 - LEVEL) <= 1 - LEVEL:
@@ -352,14 +364,14 @@ def _of_order(pairs: Sequence[Pair], judged: Sequence[Judgement]) -> list[str]:
 
 def _of_correction(pairs: Sequence[Pair]) -> list[str]:
     """Warn if so many comparisons are made that none of them can show a difference with these launches."""
-    most = max(min(len(pair.base.values), len(pair.other.values)) for pair in pairs)
+    most, over = max((min(len(one.base.units), len(one.other.units)), one.base.many or one.other.many) for one in pairs)
     needed = least_launches(len(pairs))
     if most >= needed:
         return []
+    units = plural(needed, "session" if over else "launch")
     return [
-        f"with {plural(len(pairs), 'comparison')} a difference needs {plural(needed, 'launch')} a "
-        "side, "
-        f"and there are at most {most}. Measure or import more launches, or compare fewer points (--benchmark, --where)"
+        f"with {plural(len(pairs), 'comparison')} a difference needs {units} a side, and there are at most {most}. "
+        "Measure or import more launches, or compare fewer points (--benchmark, --where)"
     ]
 
 
@@ -401,16 +413,17 @@ def _values(points: Points, side: int, metric: str, statistic: str) -> list[Valu
     launches, rows, number = points.sides[side], points.rows[side], points.number(side)
     value = launches.rows[statistic_column(metric, statistic)].to_numpy(np.float64)[rows]
     starts = launches.rows["start"].astype(str).to_numpy(object)[rows]
+    placed = launches.rows["session"].fillna("").astype(str).to_numpy(object)[rows]
     order = np.lexsort((launches.rows["launch"].to_numpy()[rows], pd.factorize(starts, sort=True)[0], number))
     order = order[~np.isnan(value[order])]
     ends = np.cumsum(np.bincount(number[order], minlength=len(points))).tolist()
-    listed, told = value[order].tolist(), starts[order].tolist()
+    listed, told, sessions = value[order].tolist(), starts[order].tolist(), placed[order].tolist()
     deciles = launches.deciles.get(metric)
     slow = deciles[rows][order] if deciles is not None else None
     sampled = ~np.isnan(slow).all(axis=1) if slow is not None else np.zeros(len(order), bool)
     whole = np.bincount(number[order], ~sampled, len(points)) == 0
     return [
-        Values(listed[a:b], told[a:b], slow[a:b] if every and slow is not None else None)
+        Values(listed[a:b], told[a:b], slow[a:b] if every and slow is not None else None, sessions[a:b])
         for a, b, every in zip([0, *ends[:-1]], ends, whole.tolist(), strict=True)
     ]
 

@@ -1,7 +1,8 @@
 """Whether two sets of launches differ: test, shift with its interval, deciles, and a verdict for each point.
 
-A launch gives one value, usually its median. Values of launches are compared by their ranks, so nothing is assumed
-about how they are distributed; `docs/statistics.md` has the measured error rates.
+A launch gives one value, usually its median. Launches of one session resemble each other, so a side with six sessions
+or more counts each session once, by its median. Values are compared by their ranks, so nothing is assumed about how
+they are distributed; `docs/statistics.md` has the measured error rates.
 """
 
 from __future__ import annotations
@@ -17,15 +18,19 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import stats
 from labkit.point.columns import METRICS
-from labkit.stats.decision import RELEVANT, Decision, decide
+from labkit.stats import sessions as grouping
+from labkit.stats.decision import RELEVANT, Decision, decide, enough
 from labkit.stats.rank_interval import LEVEL
-from labkit.stats.shift import least_launches, shifts, trends
+from labkit.stats.shift import least_launches, paired_shifts, shifts, trends
 
 FASTER, SLOWER, SAME, UNDECIDED = "faster", "slower", "same", "not enough data"
 BETWEEN = "differs between sessions"  # of sides that were measured one after the other
 BETTER, WORSE = "better", "worse"  # of shares
 INTERLEAVED, BLOCKED, MIXED, UNKNOWN = "interleaved", "blocked", "partly interleaved", "unknown"
+OVER_LAUNCHES, OVER_SESSIONS, PAIRED = "launches", "sessions", "paired sessions"  # what a judgement counts
+OF_ONE_SIDE = "sessions of one side"
 MOST = 1000  # launches a side; more are not proposed
 _LARGEST = 709.0  # largest logarithm whose exponential is still a float
 _POWER = 0.8  # chance to decide with the launches proposed
@@ -41,11 +46,33 @@ class Launches:
     values : of each launch, in the metric's unit.
     starts : when each launch started, ISO 8601; empty where that is not known.
     deciles : (launches, 9) of the iterations of each launch, the slow side last; None without samples.
+    placed : session of the schedule in which each launch ran; empty without a schedule.
     """
 
     values: Sequence[float]
     starts: Sequence[str] = ()
     deciles: NDArray[np.float64] | None = None
+    placed: Sequence[str] = ()
+
+    @cached_property
+    def sessions(self) -> list[int]:
+        """Session of each launch, numbered from 0 in the order of time; nothing if unknown, or below six launches."""
+        if not self.timed or len(self.values) < stats.LAUNCHES:
+            return []
+        return grouping.of_launches(self.starts, self.placed)
+
+    @property
+    def many(self) -> bool:
+        """Whether there are six sessions or more, so that each counts once."""
+        return len(set(self.sessions)) >= stats.LAUNCHES
+
+    @cached_property
+    def units(self) -> Sequence[float]:
+        """Values that count as independent: medians of six sessions or more in the order of time, else the launches."""
+        if not self.many:
+            return self.values
+        medians = stats.of_sessions(np.asarray(self.values, np.float64)[:, None], np.array(self.sessions))
+        return [float(one) for one in medians[:, 0]]
 
     @cached_property
     def timed(self) -> bool:
@@ -58,6 +85,14 @@ class Launches:
         if not self.timed:
             return self.values
         return [value for _, value in sorted(zip(self.starts, self.values, strict=True), key=itemgetter(0))]
+
+
+def shared(one: Launches, other: Launches) -> bool:
+    """Return whether two sides have six sessions or more, and each session has launches of both."""
+    if not (one.many and other.many):
+        return False
+    placed = [*(one.placed or [""] * len(one.starts)), *(other.placed or [""] * len(other.starts))]
+    return grouping.of_launches([*one.starts, *other.starts], placed) == [*one.sessions, *other.sessions]
 
 
 @dataclass(frozen=True)
@@ -82,7 +117,7 @@ class Judgement:
     Parameters
     ----------
     verdict : faster, slower, same, differs between sessions, not enough data; better or worse for a share.
-    base, value : medians over launches of both sides, in the metric's unit.
+    base, value : medians over launches of both sides, or over their sessions, in the metric's unit.
     shift, shift_low, shift_high : Hodges-Lehmann shift from the base and its 95 % interval, in the metric's unit.
     ratio, ratio_low, ratio_high : the same as a factor; NaN for shares and for values that are not positive.
     p, p_adjusted : of the Mann-Whitney test, alone and by Holm's correction over all pairs.
@@ -91,6 +126,8 @@ class Judgement:
     design : order of the launches.
     reason : why nothing was decided; empty otherwise.
     launches_needed : launches a side that would decide with 80 %; 0 if decided, None above `MOST`.
+    basis : what counts as independent: ``launches``, ``sessions`` (their medians), ``paired sessions`` (differences
+        within sessions), or ``sessions of one side``, if the other has launches of fewer than six sessions.
     """
 
     verdict: str
@@ -109,6 +146,7 @@ class Judgement:
     design: str = UNKNOWN
     reason: str = ""
     launches_needed: int | None = 0
+    basis: str = OVER_LAUNCHES
 
 
 def design(starts: Sequence[Sequence[str]]) -> str:
@@ -144,19 +182,32 @@ def judge(
     Notes
     -----
     Sides of which one was measured before the other *differ between sessions*: a change of the machine in between would
-    look the same, so this is neither faster nor slower.
+    look the same, so this is neither faster nor slower. The same holds for a side of one session against six or more.
+
+    Sides that share six sessions or more are paired by session, if so many pairs can decide in this family. Otherwise
+    the medians of their sessions are two groups; what both sides of a session have in common makes this test cautious.
     """
-    scaled = [_scaled(pair, relevant) for pair in pairs]
-    decisions = decide([one.values for one in scaled], [one.ends for one in scaled], level, tests, larger=larger)
-    groups: dict[tuple[int, int], list[int]] = {}
-    for place, pair in enumerate(pairs):
-        groups.setdefault((len(pair.base.values), len(pair.other.values)), []).append(place)
-    judged, family = dict[int, Judgement](), max(tests, len(pairs))
-    for places in groups.values():
+    family = max(tests, len(pairs))
+    scaled = [_scaled(pair, relevant, family, level, larger=larger) for pair in pairs]
+    decisions = decide(
+        [one.values for one in scaled],
+        [one.ends for one in scaled],
+        level,
+        tests,
+        larger=larger,
+        paired=[one.basis == PAIRED for one in scaled],
+    )
+    groups: dict[tuple[int, int, bool], list[int]] = {}
+    for place, (pair, one) in enumerate(zip(pairs, scaled, strict=True)):
+        groups.setdefault((len(pair.base.units), len(pair.other.units), one.basis == PAIRED), []).append(place)
+    judged = dict[int, Judgement]()
+    for (_, _, paired), places in groups.items():
         some = [pairs[place] for place in places]
-        absolute = shifts(*_values(some), level)
-        medians = [np.median(side, axis=1).tolist() for side in _values(some)]
-        spread = scatter(*(np.array([scaled[place].values[side] for place in places]) for side in (0, 1))).tolist()
+        base, other = _values(some)
+        absolute = paired_shifts(other - base, level) if paired else shifts(base, other, level)
+        medians = [np.median(side, axis=1).tolist() for side in (base, other)]
+        sides = [np.array([scaled[place].values[side] for place in places]) for side in (0, 1)]
+        spread = (_within_pairs(*sides) if paired else scatter(*sides)).tolist()
         numbers = zip(
             *medians, zip(*(part.tolist() for part in absolute), strict=True), spread, _deciles(some), strict=True
         )
@@ -171,28 +222,42 @@ class _Scaled:
 
     Parameters
     ----------
-    values : of both sides: logarithms; of shares, and of values that are not positive, as they are.
+    values : of the units of both sides: logarithms; of shares, and of values that are not positive, as they are.
     ends : of the relevant difference, on that scale.
     ratios : whether the scale is that of logarithms.
+    basis : as in `Judgement`.
     """
 
     values: tuple[NDArray[np.float64], NDArray[np.float64]]
     ends: tuple[float, float]
     ratios: bool
+    basis: str
 
 
-def _scaled(pair: Pair, relevant: float) -> _Scaled:
-    base, other = (np.asarray(side.values, np.float64) for side in _sides(pair))
+def _basis(pair: Pair, tests: int, level: float, *, larger: bool) -> str:
+    """Return what counts as independent in a pair of a family of so many tests."""
+    many = [side.many for side in _sides(pair)]
+    if not all(many):
+        return OF_ONE_SIDE if any(many) else OVER_LAUNCHES
+    n, m = (len(side.units) for side in _sides(pair))
+    able = n == m and enough(n, m, tests, level, larger=larger, paired=True)
+    return PAIRED if able and shared(pair.base, pair.other) else OVER_SESSIONS
+
+
+def _scaled(pair: Pair, relevant: float, tests: int, level: float, *, larger: bool) -> _Scaled:
+    base, other = (np.asarray(side.units, np.float64) for side in _sides(pair))
+    basis = _basis(pair, tests, level, larger=larger)
     share = METRICS[pair.metric].kind in ("share", "loss")
     if share or not ((base > 0).all() and (other > 0).all()):
-        return _Scaled((base, other), (-100 * relevant, 100 * relevant), ratios=False)
-    return _Scaled((np.log(base), np.log(other)), (math.log1p(-relevant), math.log1p(relevant)), ratios=True)
+        return _Scaled((base, other), (-100 * relevant, 100 * relevant), ratios=False, basis=basis)
+    ends = math.log1p(-relevant), math.log1p(relevant)
+    return _Scaled((np.log(base), np.log(other)), ends, ratios=True, basis=basis)
 
 
 def _values(pairs: Sequence[Pair]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the values of pairs with equally many launches, (pairs, launches) of the base and of the other."""
+    """Return the values of pairs with equally many units, (pairs, units) of the base and of the other."""
     base, other = (
-        np.array([side.values for side in sides], np.float64) for sides in zip(*map(_sides, pairs), strict=True)
+        np.array([side.units for side in sides], np.float64) for sides in zip(*map(_sides, pairs), strict=True)
     )
     return base, other
 
@@ -222,10 +287,14 @@ def _judged(
     elif decision.outcome == "same":
         verdict = SAME
     elif decision.outcome == "differ":
-        verdict = BETWEEN if order == BLOCKED else _direction(pair.metric, decision.shift)
+        apart = order == BLOCKED or one_moment(pair)
+        verdict = BETWEEN if apart else _direction(pair.metric, decision.shift)
     needed: int | None = 0
     if verdict == UNDECIDED and (share or scaled.ratios):
-        needed = launches_needed(decision.shift, spread, scaled.ends, tests, level)
+        paired = scaled.basis == PAIRED
+        needed = launches_needed(decision.shift, spread, scaled.ends, tests, level, paired=paired)
+        of_unit = max(len(side.values) / max(len(side.units), 1) for side in _sides(pair))
+        needed = needed and (math.ceil(needed * of_unit) if needed * of_unit <= MOST else None)
     return Judgement(
         verdict=verdict,
         base=base,
@@ -243,7 +312,14 @@ def _judged(
         design=order,
         reason=reason,
         launches_needed=needed,
+        basis=scaled.basis,
     )
+
+
+def one_moment(pair: Pair) -> bool:
+    """Return whether one side has launches of a single session only, and the other has six sessions or more."""
+    counts = [len(set(side.sessions)) for side in _sides(pair)]
+    return min(counts) == 1 and any(side.many for side in _sides(pair))
 
 
 def _exp(logarithm: float) -> float:
@@ -261,11 +337,11 @@ def _direction(metric: str, change: float) -> str:
 
 
 def drifts(sides: Sequence[Launches]) -> int:
-    """Return how many sides rise or fall in the order of their starts (Kendall's test, 5 %)."""
+    """Return how many sides rise or fall in the order of their starts (Kendall's test over their units, 5 %)."""
     groups: dict[int, list[Sequence[float]]] = {}
     for one in sides:
         if one.timed:
-            groups.setdefault(len(one.values), []).append(one.in_order)
+            groups.setdefault(len(one.units), []).append(one.units if one.many else one.in_order)
     return sum(int((trends(np.array(rows, np.float64))[1] <= 1 - LEVEL).sum()) for rows in groups.values())
 
 
@@ -298,10 +374,21 @@ def scatter(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.
     return np.asarray(np.sqrt((sums[0] + sums[1]) / freedom), np.float64)
 
 
+def _within_pairs(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard deviation that a unit of either side has beside what its pair shares, (pairs,)."""
+    return np.asarray((other - one).std(axis=1, ddof=1) / math.sqrt(2), np.float64)
+
+
 def launches_needed(
-    change: float, spread: float, ends: tuple[float, float], tests: int = 1, level: float = LEVEL
+    change: float,
+    spread: float,
+    ends: tuple[float, float],
+    tests: int = 1,
+    level: float = LEVEL,
+    *,
+    paired: bool = False,
 ) -> int | None:
-    """Estimate how many launches a side would decide with 80 %, if shift and scatter stay as they are.
+    """Estimate how many launches (or sessions) a side would decide with 80 %, if shift and scatter stay as they are.
 
     Parameters
     ----------
@@ -309,6 +396,7 @@ def launches_needed(
     spread : standard deviation of the launches of a side, in the same unit; NaN if unknown.
     ends : of the relevant difference.
     tests : pairs that Holm's correction counts.
+    paired : whether differences within sessions decide.
 
     Returns
     -------
@@ -319,7 +407,7 @@ def launches_needed(
     Normal approximation for the sum of ranks: n = 2 (π/3) (z s / d)², where s is the scatter. d is the shift if that is
     larger than the relevant difference, else the distance to the relevant difference.
     """
-    least = least_launches(tests, level)
+    least = least_launches(tests, level, paired=paired)
     if math.isnan(spread):
         return least
     z = NormalDist().inv_cdf

@@ -28,7 +28,7 @@ CONDITIONS = ("host", "cpu_model", "nic", "kernel", "effort")
 _UNSTATED = ("transport", "library", "launcher", "engine", "device", "hosts", "ppn", "bind")  # in printed tables
 _NEEDED = (
     *SETTING,
-    *("benchmark", "message_size_B", "host", "cpu_model", "launch", "fingerprint", "start", "elapsed_s"),
+    *("benchmark", "message_size_B", "host", "cpu_model", "launch", "fingerprint", "start", "session", "elapsed_s"),
     *("badges", "warnings", "n", "ranks_assumed"),
     *(statistic_column(metric, statistic) for metric in METRICS for statistic in (*records.HEADLINES, "step")),
 )

@@ -65,11 +65,12 @@ class LaunchValues:
         values = self.column(statistic_column(metric, statistic))[self._rows_of(row)]
         return values[~np.isnan(values)]
 
-    def starts_of(self, row: Mapping[Any, Any], metric: str, statistic: str) -> list[str]:
-        """Return when each of these launches started, ISO 8601; empty where that is not known."""
+    def texts_of(self, row: Mapping[Any, Any], metric: str, statistic: str, name: str) -> list[str]:
+        """Return a column of texts of these launches; empty where there is none."""
         rows = self._rows_of(row)
         known = ~np.isnan(self.column(statistic_column(metric, statistic))[rows])
-        return [str(start or "") for start in self.records["start"].to_numpy(object)[rows[known]].tolist()]
+        texts = self.records[name].to_numpy(object) if name in self.records else np.full(len(self.records), "", object)
+        return [str(text or "") for text in texts[rows[known]].tolist()]
 
 
 def standing_for(
@@ -111,8 +112,8 @@ def with_launches(rows: pd.DataFrame, metric: str, statistic: str, values: pd.Se
     return rows.assign(**{COLUMN: [replace(view, own=own)] * len(rows)})
 
 
-def launches_of(row: Mapping[Any, Any], metric: str, statistic: str) -> tuple[Floats, Sequence[str]]:
-    """Return a statistic of each launch behind a row, and when these started.
+def launches_of(row: Mapping[Any, Any], metric: str, statistic: str) -> tuple[Floats, Sequence[str], Sequence[str]]:
+    """Return a statistic of each launch behind a row, when these started, and in which session of a schedule.
 
     Parameters
     ----------
@@ -121,5 +122,6 @@ def launches_of(row: Mapping[Any, Any], metric: str, statistic: str) -> tuple[Fl
     view = row.get(COLUMN)
     if not isinstance(view, LaunchValues):
         value = row.get(statistic_column(metric, statistic), math.nan)
-        return np.array([] if math.isnan(value) else [value], np.float64), ()
-    return view.of(row, metric, statistic), view.starts_of(row, metric, statistic)
+        return np.array([] if math.isnan(value) else [value], np.float64), (), ()
+    starts, placed = (view.texts_of(row, metric, statistic, name) for name in ("start", "session"))
+    return view.of(row, metric, statistic), starts, placed
