@@ -8,7 +8,7 @@ of campaigns (default: an example), dealt at random to two sides. ``python bench
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -181,19 +181,8 @@ def print_false_same(count: int) -> None:
     print(table(["scatter (%)", *heads], rows, align="rrrr"))
 
 
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("count", nargs="?", type=int, default=1000, metavar="TRIALS", help="comparisons of each kind")
-    parser.add_argument(
-        "folders", nargs="*", type=Path, default=[EXAMPLE], metavar="CAMPAIGN", help="with stored launches"
-    )
-    parser.add_argument("--sessions", action="store_true", help="print only the tables of launches in sessions")
-    given = parser.parse_args()
-    count, folders = given.count, given.folders
-    if given.sessions:
-        print_sessions(count)
-        return
+def print_all(count: int, folders: Sequence[Path]) -> None:
+    """Print all tables."""
     rows = []
     for folder in folders:
         for relevant in (0.02, 1e-9):
@@ -259,6 +248,21 @@ def main() -> None:
             align="rrrr",
         )
     )
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", nargs="?", type=int, default=1000, metavar="TRIALS", help="comparisons of each kind")
+    parser.add_argument(
+        "folders", nargs="*", type=Path, default=[EXAMPLE], metavar="CAMPAIGN", help="with stored launches"
+    )
+    parser.add_argument("--sessions", action="store_true", help="print only the tables of launches in sessions")
+    given = parser.parse_args()
+    if given.sessions:
+        print_sessions(given.count)
+    else:
+        print_all(given.count, given.folders)
 
 
 if __name__ == "__main__":
