@@ -177,6 +177,31 @@ def test_explain_prints_at_most_forty_lines(
     assert [text.split(" ", 1)[0] for text in shown][: len(words)] == words, "the worst topics are shown"
 
 
+def test_a_gate_shows_the_topics_that_are_not_good_as_explain_counts_them() -> None:
+    found = asked(FAST, OVER_TCP, LINE, MESSAGE)
+    head, *poor = answered.brief(found).splitlines()
+    assert head == f"labkit explain {answered.table(found).splitlines()[0]}" == "labkit explain c: 1 good; 1 bad"
+    assert poor == [
+        f"  bad MPI latency over TCP within the host: {found.topics[0].lead.subject}: {sentence(found.topics[0].lead)}"
+    ]
+    assert answered.brief_markdown(found).startswith(
+        "**`labkit explain c: 1 good; 1 bad`**\n\n- `bad MPI latency over TCP"
+    )
+
+
+@pytest.mark.parametrize(("topics", "last"), [(7, "  unknown family6"), (8, "  … and 2 more topics that are not good")])
+def test_what_a_gate_shows_of_an_answer_has_eight_lines(topics: int, last: str) -> None:
+    values = {"measured": Value(value=1.0, unit="µs"), "reason": "it was not measured"}
+    found = [
+        Finding(code="latency-of-path", kind="verdict", level="unknown", form="no reference", values=values,
+                subject=Subject(benchmark=f"family{n}.a"))
+        for n in range(topics)
+    ]  # fmt: skip
+    lines = answered.brief(Answer("c", tuple(found))).splitlines()
+    assert len(lines) == 8
+    assert lines[-1].startswith(last.replace("unknown", "no reference"))
+
+
 def test_a_campaign_of_another_machine_is_not_measured(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="was measured on an unknown machine, but this is "):
         deciding.decide(Campaign(tmp_path), lambda: asked(FAST), 1.0)

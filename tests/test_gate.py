@@ -550,6 +550,15 @@ def test_exit_codes_and_folders_of_campaigns(tmp_path: Path, capsys: pytest.Capt
     assert cli.main(["gate", str(slow), "--against", history, "--format", "json"]) == 2
     result = json.loads(capsys.readouterr().out)
     assert result["history"] == ["day0", "day1", "day2", "day3"]  # without itself
+    for form, head in (
+        ("table", "labkit explain slow: 1 no reference\n  no reference MPI latency"),
+        ("markdown", "**`labkit explain"),
+    ):
+        assert cli.main(["gate", str(slow), "--against", history, "--format", form]) == 2
+        own, _, answer = capsys.readouterr().out.partition("labkit explain")
+        assert "slow: 2 fail" in own
+        assert head in f"{own[-3:]}labkit explain{answer}"
+        assert len(answer.splitlines()) <= 8
     days = [str(tmp_path / "nightly" / f"day{day}") for day in range(4)]
     assert cli.main(["gate", str(same), "--against", *days]) == 0
     assert cli.main(["gate", str(same), "--against", days[0], "--false-alarms", "0.000001"]) == 3

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from labkit.judge.answer import Answer
     from labkit.judge.finding import Finding
+    from labkit.judge.view import View
     from labkit.store.campaign import Campaign
 
 
@@ -72,9 +73,8 @@ def explain(options: argparse.Namespace) -> int:
     """Say whether the numbers of a campaign are good, why not, and what to do next. A bad one is no error."""
     from labkit.apps.show import answered
     from labkit.judge import answer
-    from labkit.models import bounds, costs
+    from labkit.models import bounds
     from labkit.point import units
-    from labkit.report import sources
     from labkit.store.campaign import Campaign, find
 
     stated = bounds.Stated(link=options.link, mtu=options.mtu, pcie=options.pcie, delay=options.delay)
@@ -83,13 +83,13 @@ def explain(options: argparse.Namespace) -> int:
     campaign = Campaign.existing(find(options.campaign))
 
     def asked() -> Answer:
-        source = sources.read(campaign.path, benchmark=options.benchmark)
-        if not len(source.records):
+        view = _view(campaign, options.benchmark)
+        if not len(view.records):
             raise DataError(
                 f"{campaign.path} has no points of benchmark {options.benchmark!r}. It has: "
                 f"{', '.join(sorted({point[0] for point in campaign.done()})) or 'no points'}."
             )
-        return answer.answer(replace(source.view, stated=stated, machine=costs.read(campaign)))
+        return answer.answer(replace(view, stated=stated))
 
     if options.decide:
         from labkit.apps import deciding
@@ -99,6 +99,14 @@ def explain(options: argparse.Namespace) -> int:
         result = asked()
     print(answered.FORMATS[options.format](result, options.all))
     return OK
+
+
+def _view(campaign: Campaign, benchmark: str) -> View:
+    """Return what rules see of some benchmarks of a campaign."""
+    from labkit.models import costs
+    from labkit.report import sources
+
+    return replace(sources.read(campaign.path, benchmark=benchmark).view, machine=costs.read(campaign))
 
 
 def gate_options(verb: argparse.ArgumentParser) -> None:
@@ -161,9 +169,9 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
 
 def gate(options: argparse.Namespace) -> int:
     """Compare a campaign with earlier ones; return 2 if a point is worse, 3 if a comparison is blind."""
-    from labkit.apps.show import gated
+    from labkit.apps.show import answered, gated
+    from labkit.judge import answer, matching_points
     from labkit.judge import gate as gates
-    from labkit.judge import matching_points
     from labkit.read import columnar
     from labkit.store.campaign import Campaign, collected, find
 
@@ -206,6 +214,8 @@ def gate(options: argparse.Namespace) -> int:
     )
     result = replace(result, blind_allowed=options.allow_blind)
     print(gated.FORMATS[options.format](result))
+    if options.format in answered.BRIEF:
+        print("\n" + answered.BRIEF[options.format](answer.verdicts(_view(campaign, options.benchmark))))
     for words in result.warnings:
         warn(words)
     if options.accept:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from labkit.apps.show.findings import as_dict
+from labkit.apps.show.gated import in_code, line
 from labkit.apps.show.texttable import columns
 from labkit.io import csv_export
 from labkit.judge import rules
@@ -18,6 +19,7 @@ from labkit.judge.sentences import sentence
 from labkit.point.units import plural
 
 LINES = 40  # that are printed unless all are asked for
+_BRIEF = 8  # lines that a gate adds
 _NARROWEST, _WIDEST = 60, 110  # characters of a line
 
 
@@ -28,7 +30,7 @@ def table(answer: Answer, everything: bool = False) -> str:
     ----------
     everything : whether to print all findings; else at most `LINES` lines.
     """
-    head = f"{answer.campaign}: {answer.counts or 'nothing that has a verdict'}"
+    head = _head(answer)
     next_steps = [*_steps(answer)]
     if everything:
         return "\n".join([head, *_all(answer), *next_steps])
@@ -46,10 +48,18 @@ def table(answer: Answer, everything: bool = False) -> str:
     return "\n".join([head, *shown, *rest, *next_steps])
 
 
+def _head(answer: Answer) -> str:
+    return f"{answer.campaign}: {answer.counts or 'nothing that has a verdict'}"
+
+
+def _said(topic: Topic) -> str:
+    return f"{topic.name}: {topic.lead.subject}: {sentence(topic.lead)}"
+
+
 def _topic(topic: Topic) -> Iterator[str]:
     """Yield the lines of a topic: its verdict, and of one that is not good, the causes."""
     lead = topic.lead
-    yield from _wrapped(f"{topic.verdict:12} ", f"{topic.name}: {lead.subject}: {sentence(lead)}")
+    yield from _wrapped(f"{topic.verdict:12} ", _said(topic))
     if topic.verdict == "good":
         return
     if (cause := topic.cause) is not None:
@@ -169,4 +179,26 @@ def _row(one: Finding) -> dict[str, Any]:
     }
 
 
+def _brief(answer: Answer) -> tuple[str, list[str]]:
+    """Return the head of an answer, and the verdict on each topic that is not good, as far as there is room."""
+    poor = [line(f"{one.verdict} {_said(one)}") for one in answer.topics if one.verdict != "good"]
+    if len(poor) > _BRIEF - 1:
+        left = len(poor) - (_BRIEF - 2)
+        poor[_BRIEF - 2 :] = [f"… and {plural(left, 'more topic')} that {'is' if left == 1 else 'are'} not good"]
+    return line(f"labkit explain {_head(answer)}"), poor
+
+
+def brief(answer: Answer) -> str:
+    """Return the head of an answer and the topics that are not good, each on one line."""
+    head, poor = _brief(answer)
+    return "\n".join([head, *(f"  {one}" for one in poor)])
+
+
+def brief_markdown(answer: Answer) -> str:
+    """Return the same in Markdown; names are code."""
+    head, poor = _brief(answer)
+    return "\n\n".join(filter(None, [f"**{in_code(head)}**", "\n".join(f"- {in_code(one)}" for one in poor)]))
+
+
+BRIEF: Mapping[str, Callable[[Answer], str]] = {"table": brief, "markdown": brief_markdown}  # formats of a gate
 FORMATS: Mapping[str, Callable[[Answer, bool], str]] = {"table": table, "json": as_json, "csv": as_csv}
