@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import string
 from collections.abc import Mapping
@@ -96,6 +97,18 @@ def test_templates_name_plain_values() -> None:
     for text in texts:
         for _, name, _, _ in string.Formatter().parse(text):
             assert name is None or name.isidentifier(), text
+
+
+@pytest.mark.parametrize("name", sorted({*rules.every(), *causes.every()}))
+def test_every_clue_that_a_file_names_has_its_sentence(name: str) -> None:
+    known, folder = (causes, "causes") if name in causes.every() else (rules, "rules")
+    path = Path(known.__path__[0]) / f"{name.replace('-', '_')}.py"
+    clues = known.every()[name].clues
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Evidence":
+            for one in node.keywords:
+                if one.arg == "code" and isinstance(one.value, ast.Constant):
+                    assert one.value.value in clues, f"{folder}/{path.name}"
 
 
 def test_a_floor_says_whether_a_latency_is_good() -> None:

@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
 from labkit.judge.causes._launches import marked
-from labkit.judge.finding import Evidence, Finding
+from labkit.judge.finding import TIMES, Evidence, Finding, Value
 from labkit.point.notes import has
 
 _CODE = "busy-machine"
+_LEAST = 0.05  # part of the processors that ranks get at least: the scheduler is fair
 
 
 def test(case: Case) -> Finding | None:
     """Badges of the launches say so; a number that others reproduce, and that does not scatter, denies it."""
     clues = marked(case, _CODE)
-    return CAUSE.found(case, clues, [*even(case), *_good_too(case)], command="labkit doctor") if clues else None
+    if not clues:
+        return None
+    times = _times(case)
+    limit = case.about.values.get("limit")
+    predicted = None
+    if times and isinstance(limit, Value):
+        value = limit.value / times if case.rate else limit.value * times
+        predicted = Value(value=value, unit=limit.unit, origin="computed", of="under this load")
+    against = [*even(case), *_good_too(case), *_too_little(case, times)]
+    return CAUSE.found(case, clues, against, predicted=predicted, command="labkit doctor")
+
+
+def _times(case: Case) -> float:
+    """Return how many times as long ranks take that get what others leave of the processors; 0 where nobody counted."""
+    rows = case.view.rows_of(case.fingerprint)
+    found = []
+    for cell in case.view.records["warnings"].to_numpy()[rows]:
+        for note in cell:
+            used, cores = (note.value(name) for name in ("processors", "cores"))
+            if note.code == _CODE and isinstance(used, int | float) and isinstance(cores, int | float):
+                left = max(float(cores) - float(used), _LEAST * float(cores))
+                found.append(max(1.0, min(case.samples.spec.ranks, float(cores)) / left) if left > 0 else 1.0)
+    return float(np.median(found)) if found else 0.0
+
+
+def _too_little(case: Case, times: float) -> list[Evidence]:
+    """Return that the load explains less than half of what is missing, on the scale of factors."""
+    cost = case.about.cost
+    if not times or not cost > 1 or math.log(times) >= math.log(cost) / 2:
+        return []
+    values = {"times": Value(value=times, unit=TIMES), "cost": Value(value=cost, unit=TIMES)}
+    return [Evidence(code="too little", values=values)]
 
 
 def _good_too(case: Case) -> list[Evidence]:
@@ -33,11 +69,13 @@ CAUSE = Cause(
     name="busy machine",
     seen="launches whose processors other programs used",
     excluded="the value does not scatter, and another benchmark on the path has the same: load is never so even; or "
-    "another setting on the path is good under the same load",
+    "another setting on the path is good under the same load; or what others leave of the processors explains less "
+    "than half of the factor",
     decides="the same point on the idle machine",
     clues={
         "marked": "other programs used the processors in {marked} of {launches}",
         "good too": "{other} is good under the same load",
+        "too little": "what others leave of the processors explains {times:2}, not {cost:2}",
         **EVEN,
     },
     remedy="See with labkit doctor what else runs, end it, and measure again.",

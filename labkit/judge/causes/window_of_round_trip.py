@@ -13,6 +13,7 @@ from labkit.point.spec import Spec
 from labkit.read.records import has, rerun, sound, statistic_of
 
 _NEAR = 1.25  # times the measured bandwidth that a window in each round trip gives at most, if it is the cause
+_FAR = 10.0  # times the measured bandwidth from which a window is out of the question
 _LARGER = 4  # times the window that decides
 _INSIDE = ("shared-memory", "loopback")
 _WINDOWS = ("window", "tx_depth", "depth")
@@ -31,6 +32,8 @@ def test(case: Case) -> Finding | None:
     values = {"window": Value(value=under_way, unit=SIZE), "trip": trips[0]}
     predicted = Value(value=allowed, unit=case.measured.unit, origin="computed", of="a window in each round trip")
     ratio = allowed / case.measured.value
+    if ratio > _FAR:  # nobody would think of it
+        return None
     if ratio > _NEAR:
         return CAUSE.found(case, against=[Evidence(code="more", values={**values, "allowed": predicted})])
     if ratio < 1 / _NEAR:  # the round trip was not that of this path
