@@ -253,9 +253,11 @@ def test_a_window_in_each_round_trip_predicts_the_bandwidth() -> None:
     assert number(one, "predicted") == pytest.approx(655.36)
     assert "64 KiB in each round trip of 100 µs" in sentence(one)
     assert one.measure[0].values["window"] == 4
-    one = cause("window-of-round-trip", "mpi.bandwidth", COPY, trip, windowed(64, 640.0))
+    one = cause("window-of-round-trip", "mpi.bandwidth", COPY, trip, windowed(8, 640.0))
     assert one is not None
     assert one.against
+    far = cause("window-of-round-trip", "mpi.bandwidth", COPY, trip, windowed(64, 640.0))
+    assert far is None, "what allows 64 times as much is not worth a word"
     assert cause("window-of-round-trip", "mpi.bandwidth", COPY, windowed(1, 640.0)) is None
     elsewhere = point("mpi.latency", 8, 50.0, meta={"badges": ["loopback"]})
     assert cause("window-of-round-trip", "mpi.bandwidth", COPY, elsewhere, windowed(1, 640.0)) is None
