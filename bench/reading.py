@@ -44,7 +44,7 @@ OPEN = """
 from labkit.store.campaign import Campaign
 samples = list(Campaign({folder!r}).samples({name!r}))
 one = samples[0]
-from labkit import judge as analysis, figures; from labkit.read import records
+from labkit import figures; from labkit.judge import slow_rank; from labkit.read import records
 from labkit.read.records import per_rank
 from labkit.judge import all_pairs
 """
@@ -58,7 +58,7 @@ print(json.dumps([time.perf_counter() - began, time.process_time(), int(peak.spl
 """
 OF_RANKS = {
     "records of all points": "records.table(samples)",
-    "slow ranks": "analysis.slow_ranks(one)",
+    "slow ranks": "slow_rank.slow_ranks(one)",
     "map of ranks": "size = len(figures.rank_map(samples, 'p99').to_json())",
     "bands of ranks": "size = len(figures.per_rank(samples).to_json())",
     "iterations": "size = len(figures.over_iterations(one).to_json())",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from labkit import benchmarks
 from labkit.io import supervise
-from labkit.judge import slow_ranks
+from labkit.judge.slow_rank import slow_ranks
 from labkit.point.spec import Effort, Spec
 from labkit.run import launch
 from labkit.store.samples import Samples

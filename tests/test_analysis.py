@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from bench import protocol as curves
-from labkit import benchmarks, figures, judge
+from labkit import benchmarks, figures
 from labkit.errors import DataError
 from labkit.figures.marks import mark_breaks
 from labkit.host import eager
-from labkit.judge import guidelines, protocol
+from labkit.judge import guidelines, protocol, slow_rank
 from labkit.judge.effects import SESSIONS
 from labkit.judge.slow_rank import ALPHA, WAITS, SlowRanks, collective
 from labkit.point.spec import Spec
@@ -52,14 +52,14 @@ def named(verdict: SlowRanks) -> list[int]:
 @pytest.mark.parametrize("base", [5e3, 1e6])
 @pytest.mark.parametrize("ranks", [2, 3, 4, 8])
 def test_a_late_rank_is_named_and_a_healthy_job_is_left_in_peace(ranks: int, base: float) -> None:
-    late = [judge.slow_ranks(kept(collective_times(s, ranks, late=s % ranks, base=base))) for s in SEEDS]
-    clean = [judge.slow_ranks(kept(collective_times(100 + s, ranks, base=base))) for s in SEEDS]
+    late = [slow_rank.slow_ranks(kept(collective_times(s, ranks, late=s % ranks, base=base))) for s in SEEDS]
+    clean = [slow_rank.slow_ranks(kept(collective_times(100 + s, ranks, base=base))) for s in SEEDS]
     assert sum(named(verdict) == [s % ranks] for s, verdict in zip(SEEDS, late, strict=True)) >= 19
     assert sum(not named(verdict) for verdict in clean) >= 19
 
 
 def test_the_table_says_how_often_by_how_much_and_how_sure() -> None:
-    verdict = judge.slow_ranks(kept(collective_times(3, 4, late=2)))
+    verdict = slow_rank.slow_ranks(kept(collective_times(3, 4, late=2)))
     row = verdict.table.loc[2]
     assert list(verdict.table) == ["rank", "slow_iterations", "share", "excess_us_p50", "confidence", "slow"]
     assert 10 <= row["slow_iterations"] <= 15
@@ -97,24 +97,24 @@ def quiet(ranks: int, iterations: int = 200) -> np.ndarray:
 def test_who_waits_for_whom_decides(benchmark: str, size: int, ranks: int, long: list[int], who: int | None) -> None:
     times = quiet(ranks)
     times[np.ix_(long, range(3, 200, 10))] += 1e6
-    verdict = judge.slow_ranks(kept(times, benchmark, size))
+    verdict = slow_rank.slow_ranks(kept(times, benchmark, size))
     assert named(verdict) == ([] if who is None else [who])
     assert verdict.undecided == (20 if who is None else 0)
     assert ("fit no single rank" in verdict.sentence) == (who is None)
 
 
 def test_few_iterations_are_said_to_be_too_few() -> None:
-    verdict = judge.slow_ranks(kept(collective_times(1, 4, late=2, iterations=30)))
+    verdict = slow_rank.slow_ranks(kept(collective_times(1, 4, late=2, iterations=30)))
     assert not verdict.enough
     assert named(verdict) == []
     assert "From 30 iterations it is not known" in verdict.sentence
-    assert judge.slow_ranks(kept(quiet(4))).sentence.startswith("No rank was slow more often than chance")
+    assert slow_rank.slow_ranks(kept(quiet(4))).sentence.startswith("No rank was slow more often than chance")
 
 
 def test_a_burst_is_one_event() -> None:
     times = quiet(3)
     times[1:, 50:70] += 1e6
-    verdict = judge.slow_ranks(kept(times))
+    verdict = slow_rank.slow_ranks(kept(times))
     assert verdict.table.loc[0, "slow_iterations"] == 20
     assert named(verdict) == []
 
@@ -123,13 +123,13 @@ def test_two_slow_ranks_of_eight_are_both_named() -> None:
     times = quiet(8, 400)
     for rank, first in ((2, 0), (5, 5)):
         times[np.ix_([r for r in range(8) if r != rank], range(first, 400, 10))] += 1e6
-    assert named(judge.slow_ranks(kept(times))) == [2, 5]
+    assert named(slow_rank.slow_ranks(kept(times))) == [2, 5]
 
 
 def test_ten_thousand_iterations_take_no_time_and_rare_spikes_name_nobody() -> None:
     times = quiet(2, 10_000)
     times[1, ::500] += 1e6
-    verdict = judge.slow_ranks(kept(times))
+    verdict = slow_rank.slow_ranks(kept(times))
     assert verdict.table.loc[0, "confidence"] > 0.99
     assert named(verdict) == []
 
@@ -146,7 +146,7 @@ def test_ten_thousand_iterations_take_no_time_and_rare_spikes_name_nobody() -> N
 )
 def test_what_cannot_be_read_this_way_is_refused(samples: Samples, says: str) -> None:
     with pytest.raises(DataError, match=says):
-        judge.slow_ranks(samples)
+        slow_rank.slow_ranks(samples)
 
 
 def test_every_collective_of_the_package_is_known() -> None:
@@ -176,7 +176,7 @@ def table(times: dict[tuple[str, int], float], ranks: int = 2, launches: int = 6
 
 def test_a_violation_is_certain_only_where_launches_show_it() -> None:
     times = {("allreduce", 64): 10.0, ("reduce", 64): 4.0, ("bcast", 64): 4.0}
-    verdict = judge.check(table(times))
+    verdict = guidelines.check(table(times))
     row = verdict.table.iloc[0]
     assert row["guideline"] == "allreduce(m) ≤ reduce(m) + bcast(m)"
     assert (row["message_size_B"], row["ranks"], row["certain"]) == (64, 2, True)
@@ -186,12 +186,12 @@ def test_a_violation_is_certain_only_where_launches_show_it() -> None:
     assert verdict.sentence.startswith(  # reduce against allreduce is the other
         "1 of 2 comparisons violates a guideline, and the launches show it; "
     )
-    doubtful = judge.check(table(times, spread=1.2))
+    doubtful = guidelines.check(table(times, spread=1.2))
     assert doubtful.table["certain"].tolist() == [False]
     assert doubtful.sentence.startswith(
         f"1 of 2 comparisons violates a guideline by the medians, but the launches do not show it ({OPEN})"
     )
-    assert "None of" in judge.check(table({("allreduce", 64): 4.0, ("reduce", 64): 1.0})).sentence
+    assert "None of" in guidelines.check(table({("allreduce", 64): 4.0, ("reduce", 64): 1.0})).sentence
 
 
 def test_the_sentence_counts_sizes_that_take_longer_than_larger_ones() -> None:
@@ -205,7 +205,7 @@ def test_the_sentence_counts_sizes_that_take_longer_than_larger_ones() -> None:
         )
         for size, us in times.items()
     ]
-    said = judge.check(records.table(points)).sentence
+    said = guidelines.check(records.table(points)).sentence
     assert said.startswith(
         f"2 of 2 comparisons violate a guideline by the medians, but the launches do not show it ({TOO_FEW})"
     )
@@ -232,7 +232,7 @@ def test_the_sizes_of_a_guideline_are_a_family(launches: int, sizes: int, *, cer
     """Each size needs more launches the more sizes there are; the sizes that keep the guideline count, too."""
     times = {("gather", 8 * k): 1.0 + k / 10 for k in range(1, sizes + 1)} | {("gather", 8): 1000.0}
     times |= {("allgather", 8 * k): 500 + k / 10 for k in range(1, sizes + 1)}
-    rows = judge.check(table(times, launches=launches, spread=0.0001)).table
+    rows = guidelines.check(table(times, launches=launches, spread=0.0001)).table
     [row] = rows[rows["guideline"] == "gather(m) ≤ allgather(m)"].to_dict("records")
     assert (row["certain"], row["doubt"]) == (certain, "" if certain else TOO_FEW)
 
@@ -247,7 +247,7 @@ def test_times_of_a_right_side_are_added_launch_by_launch_and_tested_as_scipy_do
             for name, values in each.items()
             for launch, us in enumerate(values)
         ]
-        rows = judge.check(records.table(points)).table
+        rows = guidelines.check(records.table(points)).table
         [row] = rows[rows["guideline"] == "allreduce(m) ≤ reduce(m) + bcast(m)"].to_dict("records")
         p = mannwhitneyu(
             *(np.rint(v * 1e3) for v in (each["allreduce"], each["reduce"] + each["bcast"])), alternative="greater"
@@ -264,7 +264,7 @@ def test_sides_that_were_not_interleaved_show_no_violation() -> None:
         return [made.samples(spec, np.full((2, 9), us * 1e3 + k), launch=k, meta=m) for k, m in enumerate(starts)]
 
     def doubts(first: range, second: range) -> list[str]:
-        found = judge.check(records.table([*some("gather", 9.0, first), *some("allgather", 3.0, second)]))
+        found = guidelines.check(records.table([*some("gather", 9.0, first), *some("allgather", 3.0, second)]))
         return list(found.table["doubt"])
 
     assert doubts(range(0, 12, 2), range(1, 13, 2)) == [""]
@@ -279,7 +279,7 @@ def test_sizes_are_those_of_the_same_work(ranks: int) -> None:
         times = {(guideline.left, whole): 100.0}
         for name, factor in guideline.parts:
             times[name.removeprefix("mpi."), int(whole * factor(ranks))] = 1.0
-        rows = judge.check(table(times, ranks, launches=4)).table
+        rows = guidelines.check(table(times, ranks, launches=4)).table
         assert str(guideline) in set(rows["guideline"]), guideline
         assert rows.loc[rows["guideline"] == str(guideline), "certain"].all()
 
@@ -300,7 +300,7 @@ def test_no_part_of_a_right_side_is_smaller_than_the_work(guideline: guidelines.
 
 
 def test_monotony_in_size() -> None:
-    verdict = judge.check(table({("bcast", 8): 1.0, ("bcast", 64): 5.0, ("bcast", 512): 2.0}))
+    verdict = guidelines.check(table({("bcast", 8): 1.0, ("bcast", 64): 5.0, ("bcast", 512): 2.0}))
     assert verdict.checked == 2
     assert verdict.table["guideline"].tolist() == ["bcast(m) ≤ bcast(m') for m < m'"]
     assert verdict.table["right"].tolist() == ["bcast at 512 B"]
@@ -308,20 +308,20 @@ def test_monotony_in_size() -> None:
 
 def test_different_systems_and_options_are_not_compared() -> None:
     one = table({("gather", 8): 3.0}, root=0)
-    assert judge.check(pd.concat([one, table({("allgather", 8): 1.0}).assign(transport="tcp")])).checked == 0
+    assert guidelines.check(pd.concat([one, table({("allgather", 8): 1.0}).assign(transport="tcp")])).checked == 0
     two = table({("allgather", 8): 1.0}, in_place=True)
-    assert judge.check(pd.concat([table({("gather", 8): 3.0}, in_place=False), two])).checked == 0
-    assert judge.check(pd.concat([one, two])).checked == 1  # root is no option of allgather
+    assert guidelines.check(pd.concat([table({("gather", 8): 3.0}, in_place=False), two])).checked == 0
+    assert guidelines.check(pd.concat([one, two])).checked == 1  # root is no option of allgather
 
 
 def test_what_is_not_checked_has_a_reason() -> None:
-    verdict = judge.check(table({("bcast", 8): 1.0, ("scatter", 8): 1.0, ("allgather", 3): 1.0}, ranks=3))
+    verdict = guidelines.check(table({("bcast", 8): 1.0, ("scatter", 8): 1.0, ("allgather", 3): 1.0}, ranks=3))
     reasons = dict(verdict.unchecked.itertuples(index=False))
     assert "8 B do not divide among 3 ranks" in reasons["bcast(m) ≤ scatter(m/p) + allgather(m/p)"]
     assert reasons["scatter(m) ≤ bcast(p·m)"].startswith("mpi.bcast was not measured at 24 B")
     assert reasons["gather(m) ≤ allgather(m)"] == "not measured: mpi.gather"
     with pytest.raises(DataError, match="no latency of a collective"):
-        judge.check(table({("latency", 8): 1.0}))
+        guidelines.check(table({("latency", 8): 1.0}))
 
 
 # ---- break points
@@ -346,7 +346,7 @@ def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
         times, noise = line(seed, sizes)
         if noisy:
             noise[seed % len(sizes)] *= 1.3
-        false += bool(judge.breaks(sizes, times * noise).breaks)
+        false += bool(protocol.breaks(sizes, times * noise).breaks)
     assert false <= 10
 
 
@@ -360,7 +360,7 @@ def test_a_jump_of_15_percent_is_found_between_the_right_sizes(kind: str) -> Non
         later = np.arange(len(DENSE)) >= at
         times = times + later * 0.15 * times[at] if kind == "step" else times * np.where(later, 1.15, 1)
         hits += (int(DENSE[at - 1]), int(DENSE[at])) in [
-            (b.after, b.before) for b in judge.breaks(DENSE, times * noise).breaks
+            (b.after, b.before) for b in protocol.breaks(DENSE, times * noise).breaks
         ]
     assert hits >= 95
 
@@ -398,7 +398,7 @@ def test_a_series_is_cut_the_same_beside_others() -> None:
     sizes = [64.0 * np.arange(1, count + 1) for count in (9, 20, 20, 100, 7)]
     series = [(one, steps(seed, one)) for seed, one in enumerate(sizes)]
     together = protocol.every([*series, (POWERS, POWERS * 0)])
-    assert together == [*(judge.breaks(*one) for one in series[:4]), None, None]
+    assert together == [*(protocol.breaks(*one) for one in series[:4]), None, None]
 
 
 def test_a_break_of_a_long_series_lies_between_neighbours() -> None:
@@ -406,14 +406,14 @@ def test_a_break_of_a_long_series_lies_between_neighbours() -> None:
     sizes = 64.0 * np.arange(1, 3001)
     noise = np.exp(0.01 * np.random.default_rng(1).standard_normal(3000))
     straight = (5 + sizes / 4e3) * noise
-    assert not judge.breaks(sizes, straight).breaks
-    [one] = judge.breaks(sizes, straight * np.where(sizes > 64 * 1234, 1.5, 1)).breaks
+    assert not protocol.breaks(sizes, straight).breaks
+    [one] = protocol.breaks(sizes, straight * np.where(sizes > 64 * 1234, 1.5, 1)).breaks
     assert (one.after, one.before) == (64 * 1234, 64 * 1235)
 
 
 def test_a_break_says_where_how_large_and_how_the_slope_changes() -> None:
     times = np.where(POWERS <= 4096, 0.4 + POWERS / 4000, 2.5 + POWERS / 16000)
-    fit = judge.breaks(POWERS, times)
+    fit = protocol.breaks(POWERS, times)
     [one] = fit.breaks
     assert (one.after, one.before) == (4096, 8192)
     assert one.jump == pytest.approx((2.5 + 8192 / 16000) / (0.4 + 8192 / 4000) - 1)
@@ -421,7 +421,7 @@ def test_a_break_says_where_how_large_and_how_the_slope_changes() -> None:
     assert [(part.first, part.last) for part in fit.lines] == [(1, 4096), (8192, 1 << 20)]
     assert one.abrupt
     assert fit.sentence.startswith("The time jumps between 4 KiB and 8 KiB (+23 %)")
-    assert "One line" in judge.breaks(POWERS, 1 + POWERS / 1e3).sentence
+    assert "One line" in protocol.breaks(POWERS, 1 + POWERS / 1e3).sentence
 
 
 @pytest.mark.parametrize("name", sorted(curves.CURVES))
@@ -436,7 +436,7 @@ def test_jumps_are_protocol_changes() -> None:
 
 
 def test_a_bend_is_called_curvature() -> None:
-    bent = judge.breaks(POWERS, np.maximum(1.0, POWERS / 3000))
+    bent = protocol.breaks(POWERS, np.maximum(1.0, POWERS / 3000))
     assert bent.breaks
     assert not any(one.abrupt for one in bent.breaks)
     assert "without a clear jump: curvature" in bent.sentence
@@ -448,7 +448,7 @@ def test_a_bend_is_called_curvature() -> None:
 def test_a_size_that_fits_neither_line_lies_inside_the_break() -> None:
     times = np.where(POWERS < 2048, 0.4 + POWERS / 4000, 2.5 + POWERS / 16000)
     times[11] = 1.4
-    [one] = judge.breaks(POWERS, times).breaks
+    [one] = protocol.breaks(POWERS, times).breaks
     assert (one.after, one.before) == (1024, 4096)
 
 
@@ -462,7 +462,7 @@ def test_a_size_that_fits_neither_line_lies_inside_the_break() -> None:
 )
 def test_what_break_points_need(sizes, times, says: str) -> None:
     with pytest.raises(DataError, match=says):
-        judge.breaks(list(sizes), times)
+        protocol.breaks(list(sizes), times)
 
 
 def latencies(sizes) -> pd.DataFrame:

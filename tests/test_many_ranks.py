@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from labkit import judge
 from labkit.errors import DataError
+from labkit.judge import slow_rank
 from labkit.point.spec import Effort, Spec
 from labkit.read import records
 from labkit.stats import across_ranks, histogram
@@ -75,7 +75,7 @@ def test_slow_ranks_are_the_same_from_every_time_and_from_extremes(ranks: int) -
     for seed in list(SEEDS)[:6]:
         for late in (None, seed % ranks):
             point = whole(collective_times(seed, ranks, late=late, iterations=300))
-            every, extremes = judge.slow_ranks(point), judge.slow_ranks(reduced(point))
+            every, extremes = slow_rank.slow_ranks(point), slow_rank.slow_ranks(reduced(point))
             assert every.sentence == extremes.sentence
             assert every.table.equals(extremes.table)
             assert late is None or ranks > 8 or named(every) == [late]

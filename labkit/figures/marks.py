@@ -22,7 +22,7 @@ def mark_breaks(
     Parameters
     ----------
     figure : from `labkit.figures.versus_size`; it is changed.
-    breaks : from `labkit.judge.breaks`; each is drawn in the middle between its two sizes, on the logarithm.
+    breaks : from `labkit.judge.protocol.breaks`; each is drawn in the middle between its two sizes, on the logarithm.
     variables : name → B, such as ``btl_vader_eager_limit``.
 
     Returns

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import judge
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures.plotly import go
+from labkit.judge import slow_rank
 from labkit.point.notes import note
 from labkit.point.units import format_count, format_number
 from labkit.read.records import per_rank as of_ranks
@@ -28,7 +28,7 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
     """Draw the times of every rank, a colour for every launch: quartiles, with whiskers to the 1st and 99th percentile.
 
     Up to 64 ranks each has a box. More are ordered by their median and drawn as bands of percentiles; those that
-    `labkit.judge.slow_ranks` names are marked.
+    `labkit.judge.slow_rank.slow_ranks` names are marked.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def _mark_slow(
 ) -> None:
     """Mark the ranks of a launch that the analysis names, where it has a rule for this benchmark."""
     try:
-        table = judge.slow_ranks(launch).table
+        table = slow_rank.slow_ranks(launch).table
     except DataError:
         return
     slow = table[table["slow"]].nlargest(MARKED, "slow_iterations")

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from labkit import benchmarks, figures, judge, studies
+from labkit import benchmarks, figures, studies
 from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
+from labkit.judge.guidelines import Verdict, check
+from labkit.judge.slow_rank import slow_ranks
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_sizes
 from labkit.stats.decision import RELEVANT
@@ -206,7 +208,7 @@ class Study(studies.Study):
         launches = [s for s in self._samples() if len(s.ranks) > 1 and s.spec.size == self.values.example_size]
         said: dict[str, list[str]] = {}
         for samples in launches:
-            said.setdefault(judge.slow_ranks(samples).sentence, []).append(str(samples.launch))
+            said.setdefault(slow_ranks(samples).sentence, []).append(str(samples.launch))
         sentences = [
             f"Launch{'es' if len(numbers) > 1 else ''} {', '.join(numbers)}: {sentence}"
             for sentence, numbers in said.items()
@@ -214,9 +216,9 @@ class Study(studies.Study):
         return listed(sentences)
 
     @of_samples
-    def verdict(self) -> judge.Verdict | None:
+    def verdict(self) -> Verdict | None:
         """Verdict on the guidelines; None without collectives."""
-        return judge.check(rows) if len(rows := self.rows()) else None
+        return check(rows) if len(rows := self.rows()) else None
 
     def guidelines(self) -> Text | Omitted:
         """Whether a collective is slower than others that could do its work."""

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from labkit import benchmarks
-from labkit.judge import slow_ranks
-from labkit.judge.slow_rank import SlowRanks
+from labkit.judge.slow_rank import SlowRanks, slow_ranks
 from labkit.point.spec import Effort, Spec
 from labkit.run import launch
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit import judge
+from labkit.judge import slow_rank
 from labkit.point.spec import Effort, Spec
 from labkit.read import records
 from labkit.store.campaign import Campaign
@@ -66,4 +66,4 @@ def test_above_64_ranks_extremes_are_kept_unless_all_are_asked_for(tmp_path: Pat
     assert points[1].over is None
     assert points[1].time_ns.shape == (66, 20)
     assert all("oversubscription" in str(point.badges) for point in points)
-    assert [judge.slow_ranks(point).iterations for point in points] == [20, 20]
+    assert [slow_rank.slow_ranks(point).iterations for point in points] == [20, 20]

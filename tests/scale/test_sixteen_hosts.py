@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit import judge
 from labkit.apps import jobs
+from labkit.judge import slow_rank
 from labkit.store import events
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
@@ -65,7 +65,7 @@ def check(points: list[Samples], ranks: int) -> None:
         assert len(set(point.meta["rank_hosts"])) == HOSTS
         assert "oversubscription" in point.meta["badges"]
         assert point.meta["verified"] or point.spec.benchmark == "mpi.barrier"
-        assert judge.slow_ranks(point).iterations == point.n
+        assert slow_rank.slow_ranks(point).iterations == point.n
 
 
 @pytest.mark.slow

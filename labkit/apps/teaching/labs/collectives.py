@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from labkit import figures, judge
+from labkit import figures
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
 from labkit.apps.teaching.results import Results
+from labkit.judge import guidelines
 from labkit.point.spec import Effort, Spec, sweep
 
 HOSTS = "virtual-cluster:8,rate=50mbit"
@@ -99,7 +100,7 @@ def _ratio(results: Results) -> Expected:
 
 
 def _violations(results: Results) -> pd.DataFrame:
-    return judge.check(results.summary[results.summary["transport"] == "shm"]).table
+    return guidelines.check(results.summary[results.summary["transport"] == "shm"]).table
 
 
 def _verdict(results: Results) -> Expected:
@@ -235,7 +236,7 @@ LAB = Lab(
         "growth": lambda r: figures.versus(_rows(r), "ranks", TIME, series=["algorithm"], even=True, log=False),
         "scaling": _scaling,
         "violations": _shown,
-        "guidelines": lambda r: judge.check(r.summary[r.summary["transport"] == "shm"]).sentence,
+        "guidelines": lambda r: guidelines.check(r.summary[r.summary["transport"] == "shm"]).sentence,
     },
     means="The fastest algorithm depends on the size and on the number of ranks, so a library must choose, and it sometimes chooses badly. Compare a collective with others that give the same result before you write your own; then set the library's variable, which changes no source.",
     reading=(
