@@ -18,8 +18,10 @@ from labkit.apps.cli import main
 from labkit.apps.show import tuned as shown
 from labkit.errors import DataError, Failed, LabkitError, LaunchError, SpecError
 from labkit.formats import omb
+from labkit.io import project
 from labkit.judge.comparison.judging import Launches, Pair, judge
 from labkit.point.spec import Effort, Spec, sweep
+from labkit.point.units import format_range
 from labkit.run import launch, measuring
 from labkit.run.launchers import _files
 from labkit.stats.racing import standing
@@ -650,7 +652,7 @@ def test_values_that_differ_by_size_give_a_compromise_with_its_cost(cluster: Clu
     assert compromise.variables == (("OMPI_MCA_btl_eager", "2"),)
     points = tuple(Tuned(base, one, one.leader) for base, one in zip(asked.bases, races, strict=True))
     text = shown.text(Outcome(asked, points, compromise=compromise), "table")
-    assert "Best compromise, by the race: OMPI_MCA_btl_eager=2" in text
+    assert "Best compromise, by the race (not confirmed): OMPI_MCA_btl_eager=2" in text
     assert "1 KiB, 2 ranks: +20 % behind 1 (default: ×3)" in text
     assert "64 KiB, 2 ranks: best (default: ×3)" in text
     assert "not written" not in text
@@ -716,6 +718,30 @@ def test_result_is_json(cluster: Cluster, tmp_path: Path) -> None:
     assert first["winner"] == "algorithm=recursive_doubling"
     assert first["confirmed"]["ratio_high"] < 1
     assert {row["setting"] for row in first["race"]} >= {"default", "algorithm=ring"}
+
+
+def test_the_interval_of_the_confirmation_comes_before_the_race_and_rests_on_its_own_launches(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """A setting that was lucky in the race alone gets the ratio of the confirmation; no number of the race claims more."""
+    cluster(TIMES)
+    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    lines = shown.text(outcome, "table").splitlines()
+    row = next(n for n, line in enumerate(lines) if line.startswith(files.point(outcome.points[0].base)))
+    judged = outcome.points[0].confirmed
+    assert judged is not None
+    assert f"{judged.ratio:.2f}" in lines[row]
+    assert row < next(n for n, line in enumerate(lines) if line.startswith("race at"))
+    assert any("the race shows the leader better than it is" in line for line in lines)
+    record = json.loads(shown.text(outcome, "json"))["records"][0]
+    assert [name for name in record if name in ("confirmed", "race")] == ["confirmed", "race"]
+    assert not any("ratio" in name or "low" in name for row in record["race"] for name in row)
+    study = Study(campaign=str(tmp_path / "c"), measure=False)
+    first = str(study.findings()).splitlines()[0]
+    assert format_range(judged.ratio_low, judged.ratio_high) in first
+    notebook = (project.NOTEBOOKS / "86-tune.ipynb").read_text()
+    calls = [notebook.index(f"study.{name}()") for name in ("findings", "table", "race", "figure")]
+    assert calls == sorted(calls)
 
 
 # ---- the proof outside labkit ----------------------------------------------------------------------------------------

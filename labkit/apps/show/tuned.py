@@ -129,7 +129,11 @@ def _below(outcome: Outcome) -> Iterator[str]:
         "settings would "
         f"take in all rounds; chance to stop the best setting of a point: at most {format_share(outcome.plan.error)}"
     )
-    yield "ratio: Hodges-Lehmann shift of the launches as a factor, with its 95 % interval"
+    yield "ratio: Hodges-Lehmann shift of the confirming launches as a factor, with its 95 % interval"
+    yield (
+        "race: a setting leads partly by luck, so the race shows the leader better than it is; only the ratio, from "
+        "other launches, is an estimate"
+    )
     undecided = [one.confirmed for one in outcome.points if one.confirmed and one.confirmed.verdict == UNDECIDED]
     needed = [one.launches_needed or MOST for one in undecided]
     if needed and max(needed) < MOST:
@@ -173,7 +177,10 @@ def _compromise(outcome: Outcome) -> Iterator[str]:
         return
     names = [one.name for one in outcome.plan.settings]
     values = named(outcome.compromise.variables)
-    yield f"no value is best or tied at every point, so none was written. Best compromise, by the race: {values}"
+    yield (
+        "no value is best or tied at every point, so none was written. Best compromise, by the race (not confirmed): "
+        f"{values}"
+    )
     for one, k, behind in zip(outcome.points, outcome.compromise.settings, outcome.compromise.behind, strict=True):
         default = one.race.behind.get(0, math.nan)
         cost = f"{format_share(behind, sign=True)} behind {names[one.race.leader]}" if k != one.race.leader else "best"
