@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
+import re
+import shlex
 import string
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,7 @@ from labkit.run import measuring
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import noted
+from tests import made
 from tests.made import samples, values
 
 EXAMPLES = Path(__file__).parents[1] / "data" / "campaigns" / "examples"
@@ -42,10 +46,10 @@ SHARED, LOOPBACK = noted([badge("shared memory")], []), noted([badge("loopback")
 def point(name: str, metric: str, *launches: float, meta: Mapping[str, Any] = SHARED, **spec: Any) -> list[Samples]:
     """Launches of a point with values that a tool reported."""
     options = {"ranks": 1} if name.startswith("micro") else {}
-    made = Spec(benchmark=name, **options, **spec)
+    of = Spec(benchmark=name, **options, **spec)
     facts = {"fingerprint": f"{name} {spec}", "library": "x", "engine": "c", "start": "2026-01-01T00:00:00", **meta}
     return [
-        samples(made, reported=values(metric, mean=value), meta=facts, launch=number, host=HOST)
+        samples(of, reported=values(metric, mean=value), meta=facts, launch=number, host=HOST)
         for number, value in enumerate(launches)
     ]
 
@@ -137,6 +141,52 @@ def test_without_a_floor_the_answer_names_the_measurement() -> None:
     assert topic.verdict == "no reference"
     assert found.steps[0].command == "labkit explain c --decide"
     assert {spec.benchmark for spec in found.undecided} == {"micro.core_to_core", "micro.memory_copy"}
+
+
+def test_commands_name_the_campaign_as_the_user_did_and_are_not_wrapped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a folder with spaces, far away from the folder in which labkit looks for campaigns" / "mine"
+    points = enumerate((FAST, OVER_TCP))
+    some = [replace(one, meta=one.meta | {"fingerprint": f"{n:016x}"}) for n, launches in points for one in launches]
+    made.campaign(folder, some)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for given in (str(folder), str(folder.relative_to(tmp_path))):
+        for more in ([], ["--all"]):
+            assert main(["explain", given, *more]) == 0
+            text = capsys.readouterr().out
+            commands = [shlex.split(one) for one in re.findall(r"labkit (?:explain|lint) .*", text)]
+            assert {"explain", "lint"} == {words[1] for words in commands}
+            assert {given} == {words[2] for words in commands}
+    assert main(["explain", given, "--format", "json"]) == 0
+    steps = [one["command"] for one in json.loads(capsys.readouterr().out)["steps"]]
+    assert shlex.join(["labkit", "explain", given, "--decide"]) in steps
+
+
+def test_a_sentence_on_what_to_do_is_wrapped_and_no_command() -> None:
+    link = point("sockets.tcp_stream", "bandwidth_MBps", *[90.0] * 6, size=1 << 16, meta={})
+    (step, *_) = asked(link).steps
+    assert (step.command, step.runnable) == ("State the link: labkit explain c --link RATE --mtu B.", False)
+
+
+def test_a_value_is_as_exact_as_its_interval() -> None:
+    """With more digits than its ends it could seem to lie outside of them."""
+    value = Value(value=13_197.0, unit="MB/s", low=13_195.0, high=13_480.0)
+    assert f"{value:interval}" == "13,200 MB/s [13,200 to 13,480]"
+
+
+def test_a_testbed_of_somebody_else_is_no_emulated_link(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    logs = Path(__file__).parent / "golden" / "logs"
+    folders = [logs / name for name in ("netperf", "qperf", "fio")]
+    assert main(["import", *map(str, folders), "--into", str(tmp_path / "c")]) == 0
+    capsys.readouterr()
+    assert main(["explain", str(tmp_path / "c")]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"^no reference +sockets bandwidth: sockets\.tcp_stream, ", text, re.MULTILINE)
+    assert re.search(r"^no reference +storage file read: storage\.read, ", text, re.MULTILINE), "a rate, no latency"
+    assert " -, " not in text
+    assert "Nothing is to be done" not in text
 
 
 def test_the_worst_setting_of_a_topic_decides_and_topics_come_worst_first() -> None:

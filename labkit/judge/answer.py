@@ -95,6 +95,11 @@ class Step:
     command: str
     why: tuple[Finding, ...]
 
+    @property
+    def runnable(self) -> bool:
+        """Whether it is a command, and not a sentence."""
+        return not self.command.endswith(".")
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -104,10 +109,12 @@ class Answer:
     ----------
     campaign : its name.
     findings : all of them, in the order in which they are shown.
+    argument : the campaign as a word of a command.
     """
 
     campaign: str
     findings: tuple[Finding, ...]
+    argument: str = ""
 
     @cached_property
     def topics(self) -> tuple[Topic, ...]:
@@ -165,8 +172,12 @@ def _asking(answer: Answer) -> Iterator[Finding]:
 
 
 def _commands(one: Finding) -> Iterator[str]:
-    """Yield what to do about a finding, the likeliest cause first."""
-    yield from (cause.command or causes.every()[cause.code].remedy for cause in one.causes if cause.supported)
+    """Yield what to do about a finding, the likeliest cause first; empty texts for nothing."""
+    for cause in one.causes:
+        if cause.supported:
+            yield (todo := cause.command or causes.every()[cause.code].remedy)
+            if not todo:  # it is explained, and nothing is to be done
+                return
     yield one.command
     rule = rules.every()[one.code]
     yield rule.imported if one.subject.imported and rule.imported else rule.remedy
@@ -194,6 +205,8 @@ def _kind(name: str) -> str:
         return "collectives"
     if isinstance(known, FileBenchmark):
         return "files"
+    if known and name.startswith("storage."):
+        return known.title
     metric = next(iter(known.metrics)) if known else ""
     if not metric:
         return name.partition(".")[2]
@@ -209,7 +222,7 @@ def answer(view: View, only: Collection[str] = ()) -> Answer:
     only : codes of the rules to apply; all if left out.
     """
     chosen = [one for code, one in rules.every().items() if not only or code in only]
-    return Answer(view.name, check(view, chosen))
+    return Answer(view.name, check(view, chosen), view.argument)
 
 
 def verdicts(view: View) -> Answer:

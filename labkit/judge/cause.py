@@ -108,7 +108,7 @@ class Cause:
     excluded : what would exclude it.
     decides : which measurement decides it.
     clues : code → template of the sentence about a piece of evidence.
-    remedy : what to do about it, as a sentence.
+    remedy : what to do about it, as a sentence; empty if nothing is to be done.
     test : returns a finding with what speaks for it and against it; None where the data say nothing of it.
     explains : what it may be behind: findings of a kind, or of a rule, by its code.
     """

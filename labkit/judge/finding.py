@@ -50,7 +50,7 @@ class Value:
     --------
     >>> latency = Value(value=9.0, unit="µs", low=8.8, high=9.2)
     >>> f"{latency}, {latency:interval}, {Value(value=-0.05, unit=SHARE):+}, {Value(value=4096, unit=SIZE)}"
-    '9 µs, 9 µs [8.8 to 9.2], -5 %, 4 KiB'
+    '9 µs, 9.00 µs [8.80 to 9.20], -5 %, 4 KiB'
     """
 
     value: float
@@ -75,9 +75,10 @@ class Value:
             return format_size(int(self.value))
         if how == "named":
             return f"{self.of}: {self:interval}"
-        digits = int(how) if how.isdigit() else 4
-        text = self.sign + format_number(self.value, self.unit, digits=digits)
-        return f"{text} [{format_range(self.low, self.high)}]" if how == "interval" and self.bounded else text
+        if how == "interval" and self.bounded:  # as exact as its ends: with more digits it could seem to lie outside
+            text = format_number(self.value, self.unit, width=self.high - self.low)
+            return f"{self.sign}{text} [{format_range(self.low, self.high)}]"
+        return self.sign + format_number(self.value, self.unit, digits=int(how) if how.isdigit() else 4)
 
     @property
     def bounded(self) -> bool:

@@ -44,7 +44,10 @@ def answers(content: Content) -> str:
     if left:
         parts.append(f"{plural(left, 'more topic')} are left out here; `labkit explain` prints all.")
     for source, one in found:
-        if steps := [f"{code(step.command)} ({escape(str(step.why[0].subject))})" for step in one.steps]:
+        if steps := [
+            f"{code(step.command) if step.runnable else escape(step.command)} ({escape(str(step.why[0].subject))})"
+            for step in one.steps
+        ]:
             of = f" about {escape(source.name)}" if content.several else ""
             parts.append(f"To do next{of}:\n\n{markdown.bullets(steps)}")
     return "\n\n".join(parts)

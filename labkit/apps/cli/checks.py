@@ -89,7 +89,7 @@ def explain(options: argparse.Namespace) -> int:
                 f"{campaign.path} has no points of benchmark {options.benchmark!r}. It has: "
                 f"{', '.join(sorted({point[0] for point in campaign.done()})) or 'no points'}."
             )
-        return answer.answer(replace(view, stated=stated))
+        return answer.answer(replace(view, stated=stated, place=options.campaign))
 
     if options.decide:
         from labkit.apps import deciding

@@ -72,13 +72,18 @@ def _topic(topic: Topic) -> Iterator[str]:
 
 
 def _rest(answer: Answer) -> Iterator[str]:
-    """Yield a line on what else was found."""
-    parts = [plural(len(answer.others), "other finding")] if answer.others else []
+    """Yield the lines on what else was found, each with the command that prints it."""
+    if answer.others:
+        yield f"also: {plural(len(answer.others), 'other finding')}; the option --all prints everything"
+    yield from _method(answer)
+
+
+def _method(answer: Answer) -> Iterator[str]:
+    """Yield the lines on rules about the method of measuring."""
     if answer.of_method:
         broken = len({one.code for one in answer.of_method})
-        parts.append(f"the method breaks {plural(broken, 'rule')} (labkit lint {answer.campaign})")
-    if parts:
-        yield f"also: {'; '.join(parts)}; --all prints everything"
+        yield f"also: {plural(broken, 'rule')} about the method {'is' if broken == 1 else 'are'} broken:"
+        yield f"      labkit lint {answer.argument or answer.campaign}"
 
 
 def _steps(answer: Answer) -> Iterator[str]:
@@ -88,7 +93,10 @@ def _steps(answer: Answer) -> Iterator[str]:
             yield "next:"
         about = step.why[0].subject
         more = f" and {plural(len(step.why) - 1, 'more finding')}" if len(step.why) > 1 else ""
-        yield f"  {number}. {step.command}"
+        if step.runnable:
+            yield f"  {number}. {step.command}"
+        else:
+            yield from _wrapped(f"  {number}. ", step.command)
         yield from _wrapped("     ", f"for {about}{more}")
 
 
@@ -102,8 +110,7 @@ def _all(answer: Answer) -> Iterator[str]:
         yield f"{group[0].code}: {rules.every()[group[0].code].must}"
         for one in group:
             yield from _finding(one)
-    if answer.of_method:
-        yield f"method: {plural(len(answer.of_method), 'finding')}; labkit lint {answer.campaign} prints them"
+    yield from _method(answer)
 
 
 def _finding(one: Finding) -> Iterator[str]:

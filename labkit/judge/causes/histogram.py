@@ -19,7 +19,7 @@ CAUSE = Cause(
     excluded="there is no such note",
     decides="the same point with a tool that reports each time",
     clues={"ignored": "labkit ignores this value everywhere"},
-    remedy="Nothing is to be done: labkit ignores the value.",
+    remedy="",
     test=test,
     explains=("tail-order",),
 )

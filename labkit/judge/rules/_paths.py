@@ -23,7 +23,7 @@ from labkit.point.notes import NO_SPEED, has
 from labkit.point.spec import Spec
 from labkit.point.units import KiB, MiB, format_size
 from labkit.read.records import headline_statistic, sound
-from labkit.read.records.factors import alike, differing, level, named
+from labkit.read.records.factors import UNSTATED, alike, differing, setting, text
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import BROUGHT, badges
 
@@ -72,6 +72,8 @@ class Chosen:
         """The path in words; empty where nobody knows it."""
         if place := bounds.inside(self.samples):
             return _INSIDE[place]
+        if self.row["origin"] in BROUGHT:  # its testbed names a system of somebody else
+            return ""
         if self.samples.spec.testbed != "local":
             return "the emulated link"
         with suppress(SpecError):
@@ -139,10 +141,10 @@ def chosen(
         if metric := next((metric for metric in metrics if len(_having(rows, metric))), ""):
             found += _of_settings(_having(rows, metric), metric, ends)
     samples = view.first_launches([str(row["fingerprint"]) for row, *_ in found])
-    for row, metric, statistic, setting in found:
+    for row, metric, statistic, words in found:
         if (one := samples.get(str(row["fingerprint"]))) is not None:
             of_path = known(one, view.stated, view.costs)
-            yield Chosen(row=row, metric=metric, statistic=statistic, setting=setting, samples=one, known=of_path)
+            yield Chosen(row=row, metric=metric, statistic=statistic, setting=words, samples=one, known=of_path)
 
 
 def _having(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -166,7 +168,7 @@ def _of_settings(rows: pd.DataFrame, metric: str, ends: bool) -> Iterator[tuple[
     kept = ("benchmark", "fingerprint", "message_size_B", "origin", "launches", "n", "badges")
     shown = dict.fromkeys([*kept, column, f"{metric}_low", f"{metric}_high", *factors])
     for row in rows[[*shown]].iloc[places].to_dict("records"):
-        yield row, metric, statistic, ", ".join(f"{named(name)} {level(row[name])}" for name in factors)
+        yield row, metric, statistic, setting(row, [name for name in factors if text(row, name) != UNSTATED])
 
 
 def missing(one: Chosen, view: View) -> tuple[str, str]:
@@ -214,7 +216,7 @@ def no_reference(rule: Rule, one: Chosen, view: View) -> Finding:
         one.subject,
         level="unknown",
         form="no reference",
-        command=_REPAIRS.get(reason, "").format(campaign=view.name),
+        command=_REPAIRS.get(reason, "").format(campaign=view.argument),
         measure=tuple(_machine(one, wanted.split(","))) if reason == "machine" else (),
         measured=one.measured,
         path=one.path,
@@ -225,8 +227,8 @@ def no_reference(rule: Rule, one: Chosen, view: View) -> Finding:
 
 _REPAIRS = {  # reason → what supplies what is missing; where hardware is missing, nothing does
     "machine": "labkit explain {campaign} --decide",
-    "link": "labkit explain {campaign} --link RATE --mtu B",
-    "path unknown": "measure more iterations, or set the transport",
+    "link": "State the link: labkit explain {campaign} --link RATE --mtu B.",
+    "path unknown": "Measure more iterations, or set --transport.",
 }
 
 

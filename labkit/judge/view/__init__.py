@@ -47,6 +47,7 @@ class View:
     modes : fingerprint and launch → the two modes of its iterations, where there are two.
     stated : what a user says of the path; None for nothing.
     machine : host → what it costs without a network, if that is not of these points; None: from these points.
+    place : of the campaign, as the command line takes it; its name if left out.
     """
 
     name: str
@@ -57,6 +58,12 @@ class View:
     modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
     stated: Stated | None = None
     machine: Mapping[str, Costs] | None = None
+    place: str = ""
+
+    @property
+    def argument(self) -> str:
+        """The campaign as a word of a command."""
+        return shlex.quote(self.place or self.name)
 
     @cached_property
     def costs(self) -> Mapping[str, Costs]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import html
+import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +72,9 @@ def _of_campaign(name: str, *, several: bool) -> str:
     try:
         path = store.opened(name).path
         if len(store.opened(name).done()) > _LARGEST:
-            return f"<p>{head}a large campaign: <code>labkit explain {html.escape(name)}</code> judges it.</p>"
-        found = _answer(path)
+            command = html.escape(f"labkit explain {shlex.quote(name)}")
+            return f"<p>{head}a large campaign: <code>{command}</code> judges it.</p>"
+        found = _answer(path, name)
     except LabkitError as error:
         return f"<p>{head}{html.escape(str(error))}</p>"
     if not found.topics:
@@ -81,8 +84,8 @@ def _of_campaign(name: str, *, several: bool) -> str:
     return f"<p>{head}{chips}</p><details><summary>why, and what to do next</summary><ul>{lines}</ul></details>"
 
 
-def _answer(path: Path) -> Answer:
-    return answer.answer(sources.read(path).view)
+def _answer(path: Path, name: str) -> Answer:
+    return answer.answer(replace(sources.read(path).view, place=name))
 
 
 def _chip(topic: Topic) -> str:
@@ -104,4 +107,5 @@ def _lines(found: Answer) -> Iterator[str]:
             text += f". Cause: {html.escape(sentence(topic.cause)) if topic.cause else 'unknown'}"
         yield f"{text}."
     for step in found.steps:
-        yield f"Next: <code>{html.escape(step.command)}</code> ({html.escape(str(step.why[0].subject))})"
+        told = html.escape(step.command)
+        yield f"Next: {f'<code>{told}</code>' if step.runnable else told} ({html.escape(str(step.why[0].subject))})"
