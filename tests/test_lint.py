@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,12 +22,14 @@ from labkit.judge import causes, checking, finding, rules, sentences
 from labkit.judge.cause import Cause
 from labkit.judge.finding import SHARE, Decided, Evidence, Finding, Subject, Value
 from labkit.judge.rule import LINTED, METHOD, Rule
+from labkit.judge.rules import time_order
 from labkit.judge.view import View
 from labkit.point.spec import Effort, Spec
 from labkit.read import columnar
 from labkit.report import judged, linting, sources
 from labkit.report.content import Content
 from labkit.run import importing
+from labkit.stats.sessions import few_changes, usual_changes
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples, facts
 from labkit.store.samples.facts import FACTS, MEASURED
@@ -230,6 +233,61 @@ def test_levels_measured_one_after_the_other_are_named() -> None:
     assert breaches("time-order", [*first, *later]) == [("", "transport: all points of shm before tcp")]
     in_turn = [point(n, spec={"transport": "tcp"}) for n in range(6)]
     assert "time-order" not in codes(check([*first, *in_turn]))
+
+
+def turns(order: str) -> list[Samples]:
+    """Launches of two sizes over two paths in an order of time: a letter for each launch, a for one path, b for the other."""
+    made_up, count = [], {"a": 0, "b": 0}
+    for when, letter in enumerate(order):
+        spec = {"transport": {"a": "shm", "b": "tcp"}[letter]}
+        for size in (8, 16):
+            start = {"start": f"2026-01-01T{when:02}:00:{size:02}"}
+            made_up.append(point(count[letter], size=size, spec=spec, meta=start))
+        count[letter] += 1
+    return made_up
+
+
+@pytest.mark.parametrize(
+    ("order", "text"),
+    [
+        ("aabbaa", "shm and tcp changed 2 times in 6 launches in order of time; random order changes 2.7 times"),
+        (
+            "aaaaaabbbbbbb" + "a",
+            "shm and tcp changed 2 times in 14 launches in order of time; random order changes 7 times",
+        ),
+        ("abbbbbbaaaaa", "shm and tcp changed 2 times in 12 launches in order of time; random order changes 6 times"),
+        ("aaaabbbb", "all points of shm before tcp"),
+        ("abbabaabbaab", ""),
+        ("aabbaabbaabb", ""),
+        ("abba", ""),
+        ("aba", ""),
+        ("aabaaa", ""),
+    ],
+)
+def test_levels_that_change_more_rarely_than_chance_are_named(order: str, text: str) -> None:
+    assert breaches("time-order", turns(order)) == ([("", f"transport: {text}")] if text else [])
+
+
+def test_levels_measured_in_rounds_never_change_too_rarely() -> None:
+    """Each round has all levels in random order: no order of 2 to 12 rounds is named, and of random orders few are."""
+    chance = np.random.default_rng(1)
+    for levels in ("ab", "abcde"):
+        for rounds in range(2, 13):
+            order = [one for _ in range(rounds) for one in chance.permutation([*levels])]
+            assert time_order._rarest(order) is None
+    random = [chance.permutation([*"abcd"] * 6).tolist() for _ in range(400)]
+    assert sum(time_order._rarest(order) is not None for order in random) <= 30, (
+        "5 % of 400 and two standard deviations"
+    )
+
+
+def test_the_runs_test_counts_every_order() -> None:
+    for n, m in ((1, 4), (3, 3), (4, 2), (5, 4)):
+        orders = [[place in some for place in range(n + m)] for some in combinations(range(n + m), n)]
+        changes = np.array([sum(a != b for a, b in pairwise(one)) for one in orders])
+        assert usual_changes(n, m) == pytest.approx(changes.mean())
+        for most in range(1, n + m):
+            assert few_changes(n, m, most) == pytest.approx(np.mean(changes <= most))
 
 
 def test_points_of_a_benchmark_may_differ_in_their_origin() -> None:

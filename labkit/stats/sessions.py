@@ -7,6 +7,8 @@ References
 ----------
 .. [1] R. Bartels, The Rank Version of von Neumann's Ratio Test for Randomness, J. American Statistical Association 77
    (377), 1982.
+.. [2] A. Wald, J. Wolfowitz, On a Test Whether Two Samples are from the Same Population, Annals of Mathematical
+   Statistics 11 (2), 1940.
 """
 
 from __future__ import annotations
@@ -152,6 +154,41 @@ def resembling(values: Floats) -> Floats:
     usual = _usual(n)
     few = np.searchsorted(usual, ratio + 1e-9, side="right")
     return np.asarray(few / len(usual) if n <= _COUNTED else (few + 1) / (len(usual) + 1))
+
+
+def usual_changes(n: int, m: int) -> float:
+    """Return how often two levels change on average, if n launches of one and m of the other are in random order.
+
+    Examples
+    --------
+    >>> usual_changes(6, 6), usual_changes(4, 2)
+    (6.0, 2.6666666666666665)
+    """
+    return 2 * n * m / (n + m)
+
+
+def few_changes(n: int, m: int, changes: int) -> float:
+    """Return the p of the runs test of Wald and Wolfowitz [2]_ that two levels change too rarely, one-sided, exact.
+
+    Parameters
+    ----------
+    n, m : launches of each level.
+    changes : from one launch to the next, in the order of time.
+
+    Examples
+    --------
+    >>> few_changes(6, 6, 1) == 2 / 924
+    True
+    """
+    ways = 0
+    for runs in range(2, changes + 2):
+        half, odd = divmod(runs, 2)
+        if odd:
+            ways += math.comb(n - 1, half) * math.comb(m - 1, half - 1)
+            ways += math.comb(n - 1, half - 1) * math.comb(m - 1, half)
+        else:
+            ways += 2 * math.comb(n - 1, half - 1) * math.comb(m - 1, half - 1)
+    return ways / math.comb(n + m, n)
 
 
 def _ratio(ranks: Floats) -> Floats:
