@@ -137,6 +137,7 @@ _COLUMNS = [
     "certain",
     "doubt",
     "right",
+    "fingerprint",
 ]
 _TIME = "latency_us"
 
@@ -149,7 +150,7 @@ class Verdict:
     ----------
     table : a row per violation, the worst first: guideline, message_size_B, ranks, setting (path, library, and in what
         else the points differ), left_us, right_us, ratio (left over right), certain (the launches show it), doubt (why
-        they do not; empty if they do), right (what was compared, with sizes).
+        they do not; empty if they do), right (what was compared, with sizes), fingerprint (of the left point).
     checked : comparisons that were made.
     unchecked : guideline and reason, for those that could not be compared at any size.
     sentence : what this says.
@@ -221,7 +222,13 @@ class _Points:
         centre = f"{_TIME}_{self.statistic}"
         rows = rows[rows[centre].notna()]
         self._shown = {name: [*named, *own] for name, own in options.items()}
-        columns = {*OF_SOURCES, *KEY, COLUMN, *(name for shown in self._shown.values() for name in shown)}
+        columns = {
+            *OF_SOURCES,
+            *KEY,
+            COLUMN,
+            "fingerprint",
+            *(name for shown in self._shown.values() for name in shown),
+        }
         self._columns = {name: rows[name].tolist() for name in columns if name in rows}
         self.benchmarks: list[str] = rows["benchmark"].tolist()
         self.sizes: list[int] = rows["message_size_B"].tolist()
@@ -264,6 +271,7 @@ class _Points:
                 judged.verdict == SLOWER,
                 judged.reason or effects.UNCLAIMED.get(judged.verdict, ""),
                 " + ".join(parts),
+                row["fingerprint"],
             )
 
     def _total(self, places: Iterable[int]) -> float:

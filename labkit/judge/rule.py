@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 METHOD = "method"  # of measuring: what must hold before anybody interprets a number
 PLAUSIBILITY = "plausibility"  # of results: what must be expected of a network
+ITERATIONS = "iterations"  # of launches: what they show beside their median
+OBSERVED = (ITERATIONS, "sizes", "guidelines")  # what numbers show beside their values
 LINTED = (METHOD, PLAUSIBILITY)  # what `labkit lint` judges
 
 

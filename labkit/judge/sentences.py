@@ -30,6 +30,12 @@ def clue(one: Finding, evidence: Evidence) -> str:
     return known[evidence.code].format_map(evidence.values)
 
 
+def whole(one: Finding) -> str:
+    """Return what a finding claims with its subject and its evidence."""
+    clues = joined(clue(one, each) for each in one.evidence)
+    return ": ".join(filter(None, (str(one.subject), sentence(one)))) + (f" ({clues})" if clues else "")
+
+
 def first(findings: Sequence[Finding]) -> str:
     """Return what the first of some findings claims, with its subject, and how many more there are.
 

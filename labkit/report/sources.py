@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit import benchmarks
 from labkit.errors import DataError
 from labkit.judge import checking, rules
 from labkit.judge.finding import Finding
+from labkit.judge.iterations import Iterations
 from labkit.judge.rule import PLAUSIBILITY
 from labkit.judge.view import View
 from labkit.point.units import plural
 from labkit.read.columnar import Launches
 from labkit.read.columnar import read_campaigns as read_launches
-from labkit.stats.modes import Modes, two_modes
 from labkit.store import events, samples
 from labkit.store.campaign import Campaign
-from labkit.store.samples.facts import TIMING
 from labkit.suites.notebooks import NAME
 from labkit.suites.rereading import AGAIN, FOLDER
 
@@ -30,22 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NOTHING = np.empty((0, 0), np.int64)
-
-
-@dataclass(frozen=True)
-class Times:
-    """What the times of the iterations of a campaign show.
-
-    Parameters
-    ----------
-    raw : number of samples that are kept, of all ranks of all points.
-    extremes : number of launches of points that keep extremes over their ranks instead of every sample.
-    modes : fingerprint and launch → the two modes of its iterations, where there are two.
-    """
-
-    raw: int
-    extremes: int
-    modes: Mapping[tuple[str, int], Modes]
 
 
 @dataclass(frozen=True, eq=False)  # a source is the same as itself alone: tables know no equality
@@ -83,26 +65,15 @@ class Source:
             points.append(replace(point, host=host, time_ns=_NOTHING, extras={}, over=None))
         return tuple(points)
 
-    @cached_property
-    def times(self) -> Times:
+    @property
+    def times(self) -> Iterations:
         """What is known of the times of iterations."""
-        raw = extremes = 0
-        modes: dict[tuple[str, int], Modes] = {}
-        names, numbers = (self.records[name].to_numpy() for name in ("fingerprint", "launch"))
-        for times in self.launches.times():
-            batch = times.batch
-            raw += batch.time_ns.size
-            extremes += len(batch) * (batch.over is not None)
-            if batch.timed and benchmarks.runnable(batch.kind.spec.benchmark) and TIMING.of(batch.kind.meta) != "total":
-                for place, two in two_modes(times.seconds).items():
-                    row = times.rows[place]
-                    modes[names[row], int(numbers[row])] = two
-        return Times(raw, extremes, modes)
+        return self.view.iterations
 
     @cached_property
     def view(self) -> View:
         """What rules see of the campaign."""
-        return View(self.name, self.records, self.summary, self.launches, self.failed, self.times.modes)
+        return View(self.name, self.records, self.summary, self.launches, self.failed)
 
     @cached_property
     def odd(self) -> tuple[Finding, ...]:

@@ -10,10 +10,11 @@ import pandas as pd
 
 from labkit import figures, studies
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
-from labkit.judge import answer, causes, inspector, rules
+from labkit.judge import answer, causes, checking, detours, rules
 from labkit.judge.finding import Finding, Value
-from labkit.judge.inspector import Observation
-from labkit.judge.sentences import sentence
+from labkit.judge.rule import OBSERVED, PLAUSIBILITY
+from labkit.judge.sentences import sentence, whole
+from labkit.judge.view import View
 from labkit.models.bounds import Stated
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_range, format_size, parse_sizes
@@ -108,9 +109,10 @@ class Study(studies.Study):
         return answer.of_paths(self.launches, self.summary, self.stated, self.costs)
 
     @derived(lambda study: (study.samples,))
-    def observed(self) -> list[Observation]:
+    def observed(self) -> tuple[Finding, ...]:
         """What else the numbers show."""
-        return inspector.inspect(self.launches, self.summary)
+        view = View("", self.launches.records, self.summary, self.launches)
+        return checking.check(view, rules.about(PLAUSIBILITY, *OBSERVED))
 
     def findings(self) -> Text | Omitted:
         """A verdict for each benchmark and path, as a Markdown list; then the rules."""
@@ -174,7 +176,7 @@ class Study(studies.Study):
 
     def noise_figure(self) -> Figure | Omitted:
         """At which rates the detours of a fixed amount of work come, a line for each launch."""
-        spectra = {f"launch {one.launch}": inspector.detours(one).spectrum for one in self._noise()}
+        spectra = {f"launch {one.launch}": detours.of(one).spectrum for one in self._noise()}
         drawn = {name: one for name, one in spectra.items() if one is not None}
         return (
             Figure(figures.spectrum(drawn))
@@ -191,7 +193,7 @@ class Study(studies.Study):
         """What else the numbers show, each with its evidence, as a Markdown list."""
         if not self.observed:
             return Text("Nothing else stands out.")
-        return listed(f"**{one.kind}**, {one.subject}: {one.sentence} ({one.evidence})" for one in self.observed)
+        return listed(f"**{one.code}**, {whole(one)}" for one in self.observed)
 
 
 def _listed(names: list[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from labkit.judge import inspector
+from labkit.judge import iterations
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import same
 from labkit.judge.finding import TIMES, Count, Evidence, Finding, Value
@@ -18,12 +18,12 @@ _MORE = 10  # times the warm-up that decides
 def test(case: Case) -> Finding | None:
     """The first iterations take longer than the rest, and the value without them is another."""
     seconds = records.seconds(case.samples)
-    if len(seconds) < inspector.FEWEST or not case.metric:
+    if len(seconds) < iterations.FEWEST or not case.metric:
         return None
-    (numbers,) = dict(inspector.warm_up(Lists.of([seconds]))).values() or (None,)
-    if numbers is None:
+    start = dict(iterations.warm_up(Lists.of([seconds]))).get(0)
+    if start is None:
         return None
-    count, _, _, ratio = numbers
+    count, ratio = start.count, start.ratio
     middle = np.median if statistic_of(case.row, case.metric) == "p50" else np.mean
     factor = float(middle(seconds[count:]) / middle(seconds))
     value = case.measured.value / factor if case.rate else case.measured.value * factor

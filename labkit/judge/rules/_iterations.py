@@ -1,18 +1,51 @@
-"""What the iterations of a point took, for rules about the clock."""
+"""What the iterations of points took, and which launches show something, for rules about them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks
+from labkit.judge.finding import Count, Evidence, Values
 from labkit.judge.rules._benchmarks import of_benchmarks
 from labkit.judge.view import View
+from labkit.judge.view.points import Row
 from labkit.point.columns import METRICS, statistic_column
 
+SEEN = {"seen": "so in {seen} of {launches}"}
 _CLOCK = "micro.clock"  # measures the cost of clock reads itself
+T = TypeVar("T")
+
+
+def in_most(view: View, shown: Mapping[tuple[str, int], T]) -> Iterator[tuple[Row, list[tuple[int, T]], int]]:
+    """Yield points of which more than half of the launches show something.
+
+    Parameters
+    ----------
+    shown : fingerprint and number of a launch → what it shows.
+
+    Returns
+    -------
+    Rows of the summary, the launches in the order of their numbers with what they show, and the number of all launches.
+    """
+    numbers, names = view.record_columns["launch"], {name for name, _ in shown}
+    for table in view.tables.values() if names else ():
+        for place, name in enumerate(table.columns["fingerprint"].tolist()):
+            if name in names:
+                launches = sorted(int(numbers[row]) for row in table.launches_of(place).tolist())
+                some = [(launch, one) for launch in launches if (one := shown.get((name, launch)))]
+                if 2 * len(some) > len(launches):
+                    yield table.row(place), some, len(launches)
+
+
+def seen_in(count: int, launches: int) -> list[Evidence]:
+    """Return in how many launches something is seen; nothing of a single launch. The clue has a key of `SEEN`."""
+    values: Values = {"seen": str(count), "launches": Count(launches, "launch")}
+    return [Evidence(code="seen", values=values)] if launches > 1 else []
 
 
 def iteration_s(view: View) -> NDArray[np.float64]:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from labkit import benchmarks, stats
 from labkit.judge.finding import SHARE, TIMES, Count, Decided, Evidence, Finding, Value, Values
 from labkit.judge.rule import PLAUSIBILITY, Rule
 from labkit.judge.rules._deciding import IMPORTED, OPEN, REMEDY, level_of
+from labkit.judge.rules._iterations import in_most
 from labkit.judge.view import View
 from labkit.judge.view.points import Row
+from labkit.read.records import in_effect, per_rank, rerun
 from labkit.stats.modes import Modes
+from labkit.store.samples import Samples
 
 
 def check(view: View) -> Iterator[Finding]:
     """Yield points whose iterations lie around two times, in more than half of the launches."""
-    numbers, of_modes = view.record_columns["launch"], {name for name, _ in view.modes}
-    for table in view.tables.values() if of_modes else ():
-        for place, name in enumerate(table.columns["fingerprint"].tolist()):
-            if name in of_modes:
-                launches = [int(numbers[row]) for row in table.launches_of(place).tolist()]
-                modes = [(launch, two) for launch in launches if (two := view.modes.get((name, launch)))]
-                if 2 * len(modes) > len(launches):
-                    yield _found(view, table.row(place), modes, len(launches))
+    found = [*in_most(view, view.two_modes)]
+    samples = view.first_launches([str(row["fingerprint"]) for row, _, _ in found])
+    for row, modes, launches in found:
+        yield _found(view, row, modes, launches, samples.get(str(row["fingerprint"])))
 
 
-def _found(view: View, row: Row, modes: Sequence[tuple[int, Modes]], launches: int) -> Finding:
+def _found(view: View, row: Row, modes: Sequence[tuple[int, Modes]], launches: int, samples: Samples | None) -> Finding:
     """Return the finding of a point with two modes."""
     # of the launch in the middle: modes of different launches need not be the same
     launch, two = sorted(modes, key=lambda one: one[1].high / one[1].low)[(len(modes) - 1) // 2]
@@ -45,12 +45,22 @@ def _found(view: View, row: Row, modes: Sequence[tuple[int, Modes]], launches: i
         cost=times,
         decided=decided,
         evidence=(Evidence(code="seen", values=seen),),
-        command=view.again(row),
+        command=_apart(samples, launches) or (view.again(row) if launches < stats.LAUNCHES else ""),
         measured=upper,
         other=lower,
         share=Value(value=two.share, unit=SHARE, of=f"launch {launch}"),
         times=Value(value=times, unit=TIMES),
     )
+
+
+def _apart(samples: Samples | None, launches: int) -> str:
+    """Return the command that tells modes of cores from others: it binds ranks that were free; else nothing."""
+    if samples is None or rerun.imported(samples.spec) or not benchmarks.get(samples.spec.benchmark).mpi:
+        return ""
+    free = samples.spec.bind in ("auto", "none") and not in_effect.bound(samples) and in_effect.enough_cores(samples)
+    if not free or per_rank.emulated_hosts(samples):  # emulated hosts share cores, so ranks are bound to none
+        return ""
+    return rerun.command(samples.spec.replace(bind="core"), "--launches", str(max(launches, stats.LAUNCHES)))
 
 
 RULE = Rule(

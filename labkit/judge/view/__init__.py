@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, stats
-from labkit.judge import all_pairs
+from labkit.judge import all_pairs, iterations
 from labkit.judge.finding import Subject, Value
+from labkit.judge.iterations import Iterations
 from labkit.judge.pair_causes import Part
 from labkit.judge.view.points import HEADLINE_METRICS, Columns, Floats, Places, Point, Row, Series, Table
 from labkit.models.bounds import Stated, quantity
@@ -44,7 +45,7 @@ class View:
     summary : a row per point, from `labkit.read.records.summary`.
     launches : what metadata hold; None where only records are known.
     failed : what was skipped or failed, with the reason.
-    modes : fingerprint and launch → the two modes of its iterations, where there are two.
+    modes : fingerprint and launch → the two modes of its iterations, where there are two; None: from their times.
     stated : what a user says of the path; None for nothing.
     machine : host → what it costs without a network, if that is not of these points; None: from these points.
     place : of the campaign, as the command line takes it; its name if left out.
@@ -55,7 +56,7 @@ class View:
     summary: pd.DataFrame
     launches: Launches | None = None
     failed: Sequence[tuple[str, str]] = ()
-    modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
+    modes: Mapping[tuple[str, int], Modes] | None = None
     stated: Stated | None = None
     machine: Mapping[str, Costs] | None = None
     place: str = ""
@@ -280,10 +281,20 @@ class View:
         return {}
 
     @cached_property
+    def iterations(self) -> Iterations:
+        """What the times of the iterations show; they are read when this is first asked for."""
+        return iterations.of(self.launches) if self.launches is not None else Iterations()
+
+    @property
+    def two_modes(self) -> Mapping[tuple[str, int], Modes]:
+        """Fingerprint and launch → the two modes of its iterations, where there are two."""
+        return self.iterations.modes if self.modes is None else self.modes
+
+    @cached_property
     def shares(self) -> Mapping[str, list[float]]:
         """Fingerprint → the share of the upper mode in each launch with two modes."""
         shares: dict[str, list[float]] = defaultdict(list)
-        for (name, _), two in self.modes.items():
+        for (name, _), two in self.two_modes.items():
             shares[name].append(two.share)
         return shares
 

@@ -14,9 +14,11 @@ from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.view import View
 from labkit.errors import LabkitError, SpecError
 from labkit.figures import style
-from labkit.judge import answer, inspector, rules
+from labkit.judge import answer, checking, rules
+from labkit.judge import view as judged
 from labkit.judge.finding import Finding
-from labkit.judge.sentences import sentence
+from labkit.judge.rule import OBSERVED, PLAUSIBILITY
+from labkit.judge.sentences import sentence, whole
 from labkit.models import bounds, costs, limits
 from labkit.models.bounds import Stated
 from labkit.models.limits import METRICS_OF_LATENCY, Limit
@@ -101,7 +103,8 @@ def _answer(campaigns: Sequence[str], benchmark: str, stated: Stated) -> tuple[s
         table, known_costs = records.table(some, campaign=name), costs.read(source)
         summary, read = records.summary(table), of_samples(some, table)
         rows += [(name, one) for one in answer.of_paths(read, summary, stated, known_costs)]
-        notes += [f"{one.subject}: {one.sentence} ({one.evidence})" for one in inspector.inspect(read, summary)]
+        seen = judged.View(name, read.records, summary, read)
+        notes += [*map(whole, checking.check(seen, rules.about(PLAUSIBILITY, *OBSERVED)))]
         curves += limits.limit_curves(some, metric, known_costs, stated)
         tables.append(table)
     if not tables:

@@ -1,4 +1,4 @@
-"""What the inspector observes, from samples and tables whose properties are known."""
+"""What iterations and sizes show, from samples and tables whose properties are known."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from labkit import benchmarks, figures, studies
 from labkit.apps.cli import main
 from labkit.errors import DataError
 from labkit.io import project
-from labkit.judge import answer, inspector
-from labkit.judge.inspector import Observation
+from labkit.judge import answer, checking, detours, iterations, rules
+from labkit.judge.finding import Finding
+from labkit.judge.rule import OBSERVED
+from labkit.judge.sentences import sentence, whole
+from labkit.judge.view import View
 from labkit.models.bounds import Stated
 from labkit.point.spec import Spec
 from labkit.read import columnar
-from labkit.read.columnar import of_samples
+from labkit.read.columnar import Launches, of_samples
 from labkit.read.records import rerun
 from labkit.stats import periodic
 from labkit.store.campaign import Campaign
@@ -40,10 +43,15 @@ def launch(times: Any, number: int = 0, name: str = "mpi.latency", **fields: Any
     return samples(spec, np.asarray(times), launch=number, meta=meta, **fields)
 
 
-def observed(*launches: Samples) -> list[Observation]:
+def found(launches: Launches) -> tuple[Finding, ...]:
+    """What launches show beside their values."""
+    view = View("c", launches.records, launches.summary, launches)
+    return checking.check(view, [rules.every()["two-modes"], *rules.about(*OBSERVED)])
+
+
+def observed(*launches: Samples) -> list[Finding]:
     """What is observed in launches of a point."""
-    together = of_samples(launches)
-    return inspector.inspect(together, together.summary)
+    return [*found(of_samples(launches))]
 
 
 def quiet(seed: int, count: int = 1000, middle: float = 2000.0) -> Any:
@@ -64,23 +72,25 @@ def test_nothing_is_observed_in_quiet_times() -> None:
 def test_few_quiet_campaigns_have_a_false_observation() -> None:
     """Of 300 launches without any effect, at a chance of 0.001 a rule, three hold one at most."""
     together = of_samples([launch(quiet(number), number) for number in range(300)])
-    assert len({one.row for times in together.times() for one in inspector.of_times(times)}) <= 3
+    shown = iterations.of(together)
+    assert len({*shown.starts, *shown.drifts, *shown.modes}) <= 3
 
 
 @pytest.mark.parametrize(
-    ("kind", "change", "said"),
+    ("code", "change", "said"),
     [
-        ("warm-up", lambda t: np.where(np.arange(1000) < 50, t * 1.5, t), "The first 50 iterations take 1.5"),
-        ("drift", lambda t: t * np.linspace(1, 1.1, 1000), "the median time changes by +8"),
-        ("two modes", lambda t: np.where(np.arange(1000) % 3 == 0, t * 2, t), "two values, 1 µs and 1.99"),
+        ("short-warmup", lambda t: np.where(np.arange(1000) < 50, t * 1.5, t), "the first 50 iterations take 1.5"),
+        ("drift-in-launch", lambda t: t * np.linspace(1, 1.1, 1000), "the median time changes by +8"),
+        ("two-modes", lambda t: np.where(np.arange(1000) % 3 == 0, t * 2, t), "two times, a valley between: 2 µs, and 3.9"),
     ],
 )
-def test_an_effect_is_observed_if_most_launches_show_it(kind: str, change: Any, said: str) -> None:
+def test_an_effect_is_observed_if_most_launches_show_it(code: str, change: Any, said: str) -> None:
     shown = [launch(change(quiet(number)), number) for number in range(3)]
     (one,) = observed(*shown)
-    assert one.kind == kind
-    assert said in one.sentence
-    assert "so in 3 of 3 launches" in one.evidence
+    assert one.code == code
+    assert (one.kind, one.level) == (rules.every()[code].kind, rules.every()[code].level)
+    assert said in sentence(one)
+    assert "so in 3 of 3 launches" in whole(one)
     assert observed(shown[0], *(launch(quiet(number), number) for number in (1, 2))) == []
 
 
@@ -103,11 +113,11 @@ def test_launches_of_a_campaign_are_judged_together_as_each_alone(tmp_path: Path
     campaign.compact()
     together = columnar.read_campaigns(campaign)
     assert max(len(times.rows) for times in together.times()) > 1
-    seen = inspector.inspect(together, together.summary)
-    assert [one.kind for one in seen].count("drift") == 3
-    assert {one.kind for one in seen} >= {"warm-up", "drift", "two modes"}
+    seen = found(together)
+    assert [one.code for one in seen].count("drift-in-launch") == 3
+    assert {one.code for one in seen} >= {"short-warmup", "drift-in-launch", "two-modes"}
     alone = of_samples(points)
-    assert seen == inspector.inspect(alone, together.summary)
+    assert [one.as_dict() for one in seen] == [one.as_dict() for one in found(alone)]
     stated = Stated(link="1gbit")
     judged = answer.of_paths(together, together.summary, stated)
     assert len(judged) == 1
@@ -117,10 +127,10 @@ def test_launches_of_a_campaign_are_judged_together_as_each_alone(tmp_path: Path
 def test_times_below_the_step_of_the_clock_show_no_warm_up() -> None:
     """Of most iterations the time is 0, so the first have no ratio to them."""
     times = np.where(np.arange(1000) < 50, 100, 0)
-    assert [one.kind for one in observed(*(launch(times, number) for number in range(2)))] == []
+    assert observed(*(launch(times, number) for number in range(2))) == []
 
 
-@pytest.mark.parametrize(("rate", "said"), [(250, "HZ=250"), (1000, "HZ=1000"), (77, "no rate of a Linux tick")])
+@pytest.mark.parametrize(("rate", "said"), [(250, "a kernel with 250 Hz"), (1000, "a kernel with 1,000 Hz"), (77, "no rate of a Linux tick")])
 def test_the_period_of_detours_is_recovered(rate: int, said: str) -> None:
     extra, now = [], 0
     for _ in range(6000):  # a tick that falls into a quantum makes it longer
@@ -128,9 +138,9 @@ def test_the_period_of_detours_is_recovered(rate: int, said: str) -> None:
         extra.append(3000 * due)
         now += QUANTUM + 30 + extra[-1]
     (one,) = observed(noisy(np.array(extra)))
-    assert said in one.sentence
-    assert re.search(r"time, (2\.99\d|3|3\.0\d*) µs each", one.sentence)
-    seen = inspector.detours(noisy(np.array(extra)))
+    assert said in whole(one)
+    assert re.search(r"time, (2\.99\d|3|3\.0\d*) µs each", sentence(one))
+    seen = detours.of(noisy(np.array(extra)))
     tick = periodic.period(seen.starts, seen.detour, seen.quantum)
     assert tick is not None
     assert tick.frequency == pytest.approx(rate, abs=tick.resolution)
@@ -143,7 +153,7 @@ def test_detours_at_random_have_no_period() -> None:
     ]
     assert sum(periods) <= 2
     (one,) = observed(noisy(np.where(chance.random(2000) < 0.05, 3000, 0)))
-    assert "at no fixed rate" in one.sentence
+    assert "at no fixed rate" in sentence(one)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +167,8 @@ def test_detours_at_random_have_no_period() -> None:
 def test_what_ran_during_long_detours_is_said_by_the_counters(switches: int, virtual: str, said: str) -> None:
     extra = np.where(np.arange(1000) % 300 == 7, 4_000_000, 0)
     (one,) = observed(noisy(extra, meta={"involuntary_switches": switches}, host={"virtualisation": virtual}))
-    assert "4 of more than 1 ms take 16 ms together" in one.sentence
-    assert said in one.sentence
+    assert "4 detours of more than 1 ms take 16 ms together" in whole(one)
+    assert said in whole(one)
 
 
 def test_launches_of_a_campaign_tell_of_their_own_counters(tmp_path: Path) -> None:
@@ -170,11 +180,11 @@ def test_launches_of_a_campaign_tell_of_their_own_counters(tmp_path: Path) -> No
         meta = {"involuntary_switches": switches, "fingerprint": fingerprint}
         campaign.save(noisy(extra, seed=number, meta=meta), fingerprint)
     campaign.compact()
-    told = inspector.inspect(columnar.read_campaigns(campaign), columnar.read_campaigns(campaign).summary)
-    assert [
-        "5 switches" in told[0].sentence + told[0].evidence,
-        "7 switches" in told[1].sentence + told[1].evidence,
-    ] == [True, True]
+    told = [whole(one) for one in found(columnar.read_campaigns(campaign)) if one.code == "noise"]
+    assert sorted(count for text in told for count in ("5 switches", "7 switches") if count in text) == [
+        "5 switches",
+        "7 switches",
+    ]
 
 
 def test_a_switch_point_of_a_protocol_is_found() -> None:
@@ -188,15 +198,16 @@ def test_a_switch_point_of_a_protocol_is_found() -> None:
         for size in sizes
     ]
     (one,) = observed(*points)
-    assert (one.kind, one.subject) == ("switch point", "mpi.latency (library x)")
-    assert "Between 4 KiB and 8 KiB" in one.sentence
+    assert (one.code, one.form, one.subject.benchmark) == ("switch-point", "jump", "mpi.latency")
+    assert len(one.subject.points) == len(sizes)
+    assert "between 4 KiB and 8 KiB the time jumps" in sentence(one)
 
 
 @pytest.mark.slow
 def test_every_command_that_is_proposed_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
     samples = list(Campaign(EXAMPLES / "virtual-cluster").samples()) + list(Campaign(EXAMPLES / "two-cores").samples())
     seen = observed(*samples)
-    commands = {one.command.partition("   #")[0] for one in seen if one.command.startswith("labkit measure")}
+    commands = {one.command for one in seen if one.command.startswith("labkit measure")}
     assert any("--testbed virtual-cluster" in one for one in commands)
     assert not any("--bind core" in one for one in commands)  # all ranks that could be bound were
     for command in commands:
@@ -231,16 +242,15 @@ def by_three_libraries(**meta: Any) -> list[Samples]:
     ]
 
 
-def test_each_observation_names_library_path_and_size_and_its_quantity() -> None:
+def test_each_observation_names_library_and_size() -> None:
     seen = observed(*by_three_libraries())
-    assert [one.subject for one in seen] == [
-        f"mpi.latency (8 B, transport shm, library {one})" for one in LIBRARIES.values()
-    ]
-    for one, launcher in zip(seen, LIBRARIES, strict=True):
-        assert "latency (half the round trip)" in one.sentence
-        assert re.search(r"two values, 1(\.0\d+)? µs and (2|1\.99\d*|2\.0\d+) µs", one.sentence)
+    assert len(seen) == len(LIBRARIES)
+    for launcher, library in LIBRARIES.items():
+        (one,) = [one for one in seen if f"library={library}" in one.subject.setting]
+        assert (one.subject.benchmark, one.subject.setting.partition(",")[0]) == ("mpi.latency", "8 B")
+        assert re.search(r"2(\.0\d+)? µs, and (4|3\.9\d*|4\.0\d+) µs of 3[34] %", sentence(one))
         assert f"--launcher {launcher} " in one.command
-        assert "so in 2 of 2 launches" in one.evidence
+        assert "so in 2 of 2 launches" in whole(one)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +267,7 @@ def test_nothing_is_proposed_that_was_in_effect(affinity: Any, launches: int, ho
     times = np.where(np.arange(1000) % 3 == 0, 4000.0, 2000.0)
     meta = {"rank_affinity": affinity}
     seen = observed(*(launch(quiet(n) / 2000 * times, n, meta=meta, host=host) for n in range(launches)))
-    assert [one.kind for one in seen] == ["two modes"]
+    assert [one.code for one in seen] == ["two-modes"]
     assert proposed in seen[0].command
     assert bool(seen[0].command) == bool(proposed)
 
@@ -270,8 +280,8 @@ def test_more_warm_up_than_there_was_is_proposed() -> None:
 
 def test_a_pinned_governor_is_not_suspected() -> None:
     rising = quiet(1) * np.linspace(1, 1.1, 1000)
-    commands = [observed(launch(rising, host={"governor": name}))[0].command for name in ("powersave", "performance")]
-    assert ["governor" in one for one in commands] == [True, False]
+    said = [sentence(observed(launch(rising, host={"governor": name}))[0]) for name in ("powersave", "performance")]
+    assert ["governor" in one for one in said] == [True, False]
 
 
 def test_the_notebook_reads_what_a_campaign_holds() -> None:
@@ -284,7 +294,7 @@ def test_the_notebook_reads_what_a_campaign_holds() -> None:
 
 
 def test_a_spectrum_shows_its_limit() -> None:
-    seen = inspector.detours(noisy(np.where(np.arange(4000) % 40 == 0, 3000, 0)))
+    seen = detours.of(noisy(np.where(np.arange(4000) % 40 == 0, 3000, 0)))
     assert seen.spectrum is not None
     figure = figures.spectrum({"launch 0": seen.spectrum})
     assert [trace.name for trace in figure.data] == ["launch 0", "limit of random events"]
