@@ -9,9 +9,12 @@ from labkit import benchmarks, figures
 from labkit.errors import DataError
 from labkit.figures.marks import mark_breaks
 from labkit.host import eager
-from labkit.judge import guidelines, protocol, slow_rank
+from labkit.judge import guidelines, protocol, rules, slow_rank
 from labkit.judge.effects import SESSIONS
+from labkit.judge.finding import Finding
+from labkit.judge.sentences import sentence
 from labkit.judge.slow_rank import ALPHA, WAITS, SlowRanks, collective
+from labkit.judge.view import View
 from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.run import launch
@@ -174,6 +177,11 @@ def table(times: dict[tuple[str, int], float], ranks: int = 2, launches: int = 6
     return records.table(points)
 
 
+def violations(frame: pd.DataFrame) -> list[Finding]:
+    """What the rule on guidelines finds."""
+    return [*rules.every()["guideline"].check(View("c", frame, records.summary(frame)))]
+
+
 def test_a_violation_is_certain_only_where_launches_show_it() -> None:
     times = {("allreduce", 64): 10.0, ("reduce", 64): 4.0, ("bcast", 64): 4.0}
     verdict = guidelines.check(table(times))
@@ -186,6 +194,12 @@ def test_a_violation_is_certain_only_where_launches_show_it() -> None:
     assert verdict.sentence.startswith(  # reduce against allreduce is the other
         "1 of 2 comparisons violates a guideline, and the launches show it; "
     )
+    (finding,) = violations(table(times))
+    assert (finding.level, finding.subject.benchmark) == ("doubtful", "mpi.allreduce")
+    assert finding.cost == pytest.approx(1.25, rel=0.02)
+    assert "of reduce at 64 B + bcast at 64 B: 1.25 times (allreduce(m) ≤ reduce(m) + bcast(m))" in sentence(finding)
+    assert violations(table(times, spread=1.2)) == []
+    assert violations(table({("latency", 8): 1.0})) == []
     doubtful = guidelines.check(table(times, spread=1.2))
     assert doubtful.table["certain"].tolist() == [False]
     assert doubtful.sentence.startswith(

@@ -81,7 +81,11 @@ def test_few_quiet_campaigns_have_a_false_observation() -> None:
     [
         ("short-warmup", lambda t: np.where(np.arange(1000) < 50, t * 1.5, t), "the first 50 iterations take 1.5"),
         ("drift-in-launch", lambda t: t * np.linspace(1, 1.1, 1000), "the median time changes by +8"),
-        ("two-modes", lambda t: np.where(np.arange(1000) % 3 == 0, t * 2, t), "two times, a valley between: 2 µs, and 3.9"),
+        (
+            "two-modes",
+            lambda t: np.where(np.arange(1000) % 3 == 0, t * 2, t),
+            "two times, a valley between: 2 µs, and 3.9",
+        ),
     ],
 )
 def test_an_effect_is_observed_if_most_launches_show_it(code: str, change: Any, said: str) -> None:
@@ -130,7 +134,9 @@ def test_times_below_the_step_of_the_clock_show_no_warm_up() -> None:
     assert observed(*(launch(times, number) for number in range(2))) == []
 
 
-@pytest.mark.parametrize(("rate", "said"), [(250, "a kernel with 250 Hz"), (1000, "a kernel with 1,000 Hz"), (77, "no rate of a Linux tick")])
+@pytest.mark.parametrize(
+    ("rate", "said"), [(250, "a kernel with 250 Hz"), (1000, "a kernel with 1,000 Hz"), (77, "no rate of a Linux tick")]
+)
 def test_the_period_of_detours_is_recovered(rate: int, said: str) -> None:
     extra, now = [], 0
     for _ in range(6000):  # a tick that falls into a quantum makes it longer
