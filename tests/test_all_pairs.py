@@ -13,8 +13,13 @@ from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.errors import DataError
 from labkit.figures import small_print
 from labkit.figures.parts import Omitted
-from labkit.judge import all_pairs
+from labkit.judge import all_pairs, answer, view
+from labkit.judge.finding import Subject
+from labkit.judge.rules import slow_pairs
+from labkit.judge.sentences import sentence
 from labkit.point.spec import Spec
+from labkit.read import records
+from labkit.read.columnar import of_samples
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.studies import all_pairs as all_pairs_study
@@ -104,8 +109,33 @@ def test_a_host_is_named_where_few_of_its_pairs_stand_out(seed: int) -> None:
     assert part.low < part.excess < part.high
     assert part.excess == pytest.approx(0.3, abs=0.12)
     assert len(verdict.table) <= 1  # a pair may be slower than scatter explains
-    assert "The card or cable of node5 is slow as a whole: its 11 pairs of hosts take" in verdict.sentence
-    assert "slow twice beside that" in verdict.sentence
+    found = [*slow_pairs.found(Subject(benchmark="mpi.all_pairs", setting="8 B"), verdict)]
+    assert (found[0].level, found[0].subject.setting) == ("bad", "8 B, the card or cable of node5")
+    assert sentence(found[0]).startswith("slow as a whole: its 11 pairs of hosts take ")
+    assert len(found) == 1 + len(verdict.table)
+
+
+@pytest.mark.parametrize(
+    ("factors", "verdict", "says"),
+    [
+        (slower(np.ones((12, 12)), 5, 0.3), "bad", "the card or cable of node5: slow as a whole"),
+        (slow((1, 7)), "bad", "single pairs: no host and no switch in common"),
+        (np.ones((12, 12)), "good", "none of 66 pairs was slow twice"),
+    ],
+)
+def test_the_answer_about_a_campaign_says_which_host_is_slow(factors: Factors, verdict: str, says: str) -> None:
+    def asked(*some: Samples) -> list[answer.Topic]:
+        launches = of_samples([replace(one, meta={**one.meta, "fingerprint": "f"}) for one in some])
+        seen = view.View("c", launches.records, records.summary(launches.records), launches)
+        return [one for one in answer.answer(seen).topics if one.name == "MPI latency over all pairs of hosts"]
+
+    (topic,) = asked(launch(1, factors), launch(2, factors))
+    assert topic.verdict == verdict
+    assert says in f"{topic.lead.subject}: {sentence(topic.lead)}"
+    assert asked(launch(1, factors)) == []
+    (unknown,) = asked(*(launch(n, chunks=(11, 11)) for n in (1, 2)))
+    assert unknown.verdict == "unknown"
+    assert "66 pairs met less than six times" in sentence(unknown.lead)
 
 
 def test_two_slow_hosts_are_both_named_and_a_pair_that_is_slower_still() -> None:
@@ -114,7 +144,10 @@ def test_two_slow_hosts_are_both_named_and_a_pair_that_is_slower_still() -> None
     verdict = all_pairs.bad_pairs(launch(1, factors), launch(2, factors), SWITCHES)
     assert [part.name for part in verdict.parts] == ["the card or cable of node2", "the card or cable of node9"]
     assert verdict.table[["rank", "other"]].to_numpy().tolist() == [[2, 7]]
-    assert "1 of 66 pairs were slow twice beside that" in verdict.sentence
+    *parts, alone = slow_pairs.found(Subject(setting="8 B"), verdict)
+    assert [one.form for one in parts] == ["part", "part"]
+    assert (alone.subject.setting, alone.count("pairs")) == ("8 B, single pairs", 1)
+    assert "other slow pairs: node2 and node7; by " in sentence(alone)
 
 
 def test_a_host_slow_in_one_measurement_is_not_named() -> None:
@@ -156,7 +189,8 @@ def test_a_disturbance_that_passes_is_no_bad_pair() -> None:
     verdict = all_pairs.bad_pairs(launch(1, slow((3, 9))), launch(2))
     assert verdict.table.empty
     assert verdict.passing == 1
-    assert "None of 66 pairs was slow twice" in verdict.sentence
+    (none,) = slow_pairs.found(Subject(), verdict)
+    assert (none.level, sentence(none)) == ("good", "none of 66 pairs was slow twice")
 
 
 def test_a_healthy_system_is_left_alone() -> None:
@@ -242,9 +276,9 @@ def test_no_all_clear_is_given_for_hosts_that_were_not_measured(
 
 def test_a_pair_without_a_common_cause_is_not_said_to_be_slow_alone() -> None:
     """Only measuring a pair alone shows whether it is slow alone."""
-    sentence = all_pairs.bad_pairs(launch(1, slow((1, 7))), launch(2, slow((1, 7))), SWITCHES).sentence
-    assert "1 pair shares no host and no switch with the other slow ones: node1 and node7" in sentence
-    assert "measured alone" not in sentence
+    (one,) = slow_pairs.found(Subject(), all_pairs.bad_pairs(*(launch(n, slow((1, 7))) for n in (1, 2)), SWITCHES))
+    assert one.subject.setting == "single pairs"
+    assert sentence(one).startswith("no host and no switch in common with other slow pairs: node1 and node7; by ")
 
 
 def test_one_launch_shows_what_it_can_and_says_what_it_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,5 +316,5 @@ def test_the_study_names_a_slow_host_and_lists_no_pair_of_it(tmp_path: Path, mon
     assert not isinstance(study.twice_figure(8), Omitted)
     monkeypatch.setattr(type(study), "pairs", lambda self, size: [launch(1, factors)])
     text = study._once(8)
-    assert text.startswith("the card or cable of node5 is slow as a whole")
+    assert text.startswith("The card or cable of node5 is slow as a whole")
     assert "One launch confirms nothing" in text

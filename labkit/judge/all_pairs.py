@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.benchmarks.mpi.all_pairs import NOBODY, partners
 from labkit.errors import DataError
-from labkit.judge.pair_causes import ALONE, Part, causes, parts
-from labkit.point.units import format_share, plural
+from labkit.judge.pair_causes import Part, causes, parts
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_HOSTS
 
@@ -39,13 +38,12 @@ BENCHMARK = "mpi.all_pairs"
 ALPHA = 0.01  # chance that any pair of a healthy system is suspicious once, with normal scatter between pairs
 LEAST = 0.1  # of the middle pair's time by which a bad pair exceeds it
 _DRAWS, _FEWEST, _DRAWN = 400, 8, 60_000_000  # simulated measurements; times drawn in all of them
-_NAMED = 20  # pairs that a sentence names
 _MAD = 1.4826  # to the standard deviation of a normal distribution
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The verdict on all pairs.
+class Twice:
+    """What two measurements of all pairs have in common.
 
     Parameters
     ----------
@@ -55,8 +53,7 @@ class Verdict:
     table : a row for each bad pair that is slower than its parts explain: rank, other, host, other_host, latency_us,
         excess (of the middle pair, without the effects of parts), cause.
     passing : suspicious pairs that were not so again.
-    sentence : what this says.
-    chance : how often the rule suspects a pair of a healthy system.
+    unjudged : pairs that met less than six times in a measurement.
     """
 
     seconds: NDArray[np.float64]
@@ -64,8 +61,12 @@ class Verdict:
     of_parts: Mapping[tuple[int, int], str]
     table: pd.DataFrame
     passing: int
-    sentence: str
-    chance: str
+    unjudged: int
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs were measured."""
+        return int(np.triu(~np.isnan(self.seconds), 1).sum())
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,7 @@ def judged_once(samples: Samples, switches: Mapping[str, str] | None = None) -> 
     return found, suspicious(seconds / factors, hosts, matrix(samples, low=True) / factors)
 
 
-def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Verdict:
+def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Twice:
     """Name the hosts, switches and pairs that were slow twice, and what such pairs have in common.
 
     Parameters
@@ -287,19 +288,15 @@ def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None
     once, twice = matrix(first), matrix(again)
     found = slow_parts([once, twice], hosts, switches)
     factors, explained = _factors(found, hosts), of_parts(found, hosts)
-    before = suspicious(once / factors, hosts, matrix(first, low=True) / factors)
-    now = suspicious(twice / factors, hosts, matrix(again, low=True) / factors)
+    low = [matrix(one, low=True) for one in (first, again)]
+    before = suspicious(once / factors, hosts, low[0] / factors)
+    now = suspicious(twice / factors, hosts, low[1] / factors)
     bad = before & now
     seconds = (once + twice) / 2
     table = _table(bad, seconds, factors, hosts, causes(bad, hosts, switches or {}))
     passing = int(np.triu(before & ~now).sum())
-    pairs = int(np.triu(~np.isnan(seconds), 1).sum())
-    chance = (
-        f"By the rule, on a healthy system whose {plural(pairs, 'pair')} scatter normally a pair is suspicious in one "
-        f"measurement of about {1 / ALPHA:.0f}, and twice by chance in one of about {round(pairs / ALPHA**2):,}."
-    )
-    sentence = _sentence(found, table, passing, pairs)
-    return Verdict(seconds, tuple(found), explained, table, passing, sentence, chance)
+    unjudged = int(np.triu(np.isnan(low[0] + low[1]), 1).sum())
+    return Twice(seconds, tuple(found), explained, table, passing, unjudged)
 
 
 def _table(
@@ -309,7 +306,7 @@ def _table(
     hosts: Sequence[str],
     cause_of: Mapping[tuple[int, int], str],
 ) -> pd.DataFrame:
-    """`Verdict.table` from the bad pairs, the times of all, `_factors`, and the cause of each bad pair."""
+    """`Twice.table` from the bad pairs, the times of all, `_factors`, and the cause of each bad pair."""
     names, measured = np.asarray(hosts), (seconds + seconds.T) / 2
     both = measured / factors
     near = names[:, None] == names[None, :]
@@ -410,33 +407,3 @@ def false_alarms(samples: Samples, draws: int = 0) -> FalseAlarms:
         f"{once}, the same pair twice in {twice} of {draws // 2}, and the same host in {hosts_twice}."
     )
     return FalseAlarms(draws, once, twice, hosts_twice, sentence)
-
-
-def told(part: Part) -> str:
-    """Say how slow a part is, and what that rests on."""
-    low, high = format_share(part.low), format_share(part.high)
-    return (
-        f"{part.name} is slow as a whole: its {plural(part.pairs, 'pair')} of hosts take {format_share(part.excess)} "
-        f"longer than the others (95 % interval {low} to {high})"
-    )
-
-
-def _sentence(found: Sequence[Part], table: pd.DataFrame, passing: int, pairs: int) -> str:
-    """What a reader needs to know."""
-    passed = f" {passing} more were slow the first time only." if passing else ""
-    whole = "".join(f"{told(part)[0].upper()}{told(part)[1:]}, in both measurements. " for part in found)
-    beside = " beside that" if found else ""
-    if table.empty:
-        return f"{whole}None of {plural(pairs, 'pair')} was slow twice{beside}.{passed}"
-    findings = []
-    for cause, rows in table.groupby("cause", sort=False):
-        if cause == ALONE:
-            number = "1 pair shares" if len(rows) == 1 else f"{len(rows)} pairs share"
-            named = [f"{row.host} and {row.other_host}" for row in rows.head(_NAMED).itertuples()]
-            more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
-            hosts = ", ".join(named) + more
-            findings.append(f"{number} no host and no switch with the other slow ones: {hosts}")
-        else:
-            excess = format_share(rows["excess"].median())
-            findings.append(f"{cause} explains {len(rows)} slow pairs, by {excess} (median)")
-    return f"{whole}{len(table)} of {plural(pairs, 'pair')} were slow twice{beside}: {'; '.join(findings)}.{passed}"

@@ -17,18 +17,19 @@ from labkit.judge.view import View
 _ASKING: tuple[Level, ...] = ("bad", "doubtful")  # verdicts that ask for a cause
 
 
-def check(view: View, which: Sequence[Rule] | None = None) -> tuple[Finding, ...]:
+def check(view: View, which: Sequence[Rule] | None = None, *, explain: bool = True) -> tuple[Finding, ...]:
     """Return what rules find in a campaign, with causes that the data show, in the order in which findings are shown.
 
     Parameters
     ----------
     view : what rules see of the campaign.
     which : rules (default: those of `labkit lint`, about the method of measuring and the plausibility of results).
+    explain : whether to look for causes, which may take longer than the rules.
     """
     chosen = rules.about(*LINTED) if which is None else which
     with uncollected():  # a rule may find something at each of very many points
         found = [one for rule in chosen for one in rule.check(view) if sound(one)]
-        return ordered(_explained(view, found))
+        return ordered(_explained(view, found) if explain else found)
 
 
 def _explained(view: View, found: Sequence[Finding]) -> list[Finding]:
@@ -50,8 +51,8 @@ def _explained(view: View, found: Sequence[Finding]) -> list[Finding]:
 
 
 def _asks(one: Finding) -> bool:
-    """Whether a cause is looked for: of a verdict that is not good, or of an emulated device, and of any violation."""
-    poor = one.level in _ASKING and one.form != "defect"
+    """Whether a cause is looked for: of a value that is not good, or of an emulated device, and of any violation."""
+    poor = one.level in _ASKING and one.form != "defect" and "measured" in one.values
     return (one.kind != "verdict" or poor or one.form == "functional") and bool(one.subject.points)
 
 

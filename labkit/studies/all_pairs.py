@@ -14,6 +14,9 @@ from labkit import figures, studies, testbeds
 from labkit.errors import DataError, SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import all_pairs, effects
+from labkit.judge.finding import Finding, Subject
+from labkit.judge.rules import slow_pairs
+from labkit.judge.sentences import sentence
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_sizes, plural
 from labkit.read.records import per_rank, resolution
@@ -115,8 +118,8 @@ class Study(studies.Study):
         return {host: leaf for host, _, leaf in given} if given else per_rank.switches(samples)
 
     @of_samples
-    def verdicts(self) -> dict[int, all_pairs.Verdict]:
-        """The verdict at each size that was measured twice."""
+    def verdicts(self) -> dict[int, all_pairs.Twice]:
+        """What both measurements of a size have in common, where there are two."""
         verdicts = {}
         for size in self.sizes:
             launches = self.pairs(size)
@@ -246,24 +249,19 @@ class Study(studies.Study):
     def _verdicts(self) -> Iterator[str]:
         """The verdict at each size."""
         for size, verdict in self.verdicts.items():
-            seldom = [
-                one.launch
-                for one in self.pairs(size)[:2]
-                if np.isnan(all_pairs.matrix(one, low=True)).sum() > one.spec.ranks  # the diagonal has no time
-            ]
-            doubt = " Some pairs met less than six times and could not be judged: raise time_cap." if seldom else ""
-            yield f"{size_words(size)}: {verdict.sentence}{doubt}{self._left_out(size)}"
+            doubt = " Some pairs met less than six times and could not be judged: raise time_cap."
+            yield f"{size_words(size)}: {_said(verdict)}{doubt if verdict.unjudged else ''}{self._left_out(size)}"
         for size in self.sizes:
             if size not in self.verdicts and self.pairs(size):
                 yield f"{size_words(size)}: {self._once(size)}{self._left_out(size)}"
-        yield from dict.fromkeys(verdict.chance for verdict in self.verdicts.values())
+        yield from dict.fromkeys(_chance(verdict.pairs) for verdict in self.verdicts.values())
 
     def _once(self, size: int) -> str:
         """Say which pairs were slow in the only launch of a size."""
         (first,) = self.pairs(size)
         hosts, seconds = all_pairs.hosts_of(first), all_pairs.matrix(first)
         parts, every = all_pairs.judged_once(first, self.switches(first))
-        slow, whole = np.triu(every), "".join(f"{all_pairs.told(part)}. " for part in parts)
+        slow, whole = np.triu(every), "".join(f"{_whole(slow_pairs.slow_part(Subject(), part))}. " for part in parts)
         names = ", ".join(f"{hosts[one]} and {hosts[other]}" for one, other in np.argwhere(slow)[:_NAMED])
         more = f" and {slow.sum() - _NAMED} more" if slow.sum() > _NAMED else ""
         pairs = int(np.triu(~np.isnan(seconds), 1).sum())
@@ -314,6 +312,31 @@ class Study(studies.Study):
                     yield f"{size_words(size)}: no rate of false alarms can be given. {error}"
         if simulated:
             yield all_pairs.SIMULATED
+
+
+def _whole(one: Finding) -> str:
+    """Say that a part is slow as a whole."""
+    return f"{one.subject.setting[0].upper()}{one.subject.setting[1:]} is {sentence(one)}"
+
+
+def _said(twice: all_pairs.Twice) -> str:
+    """Say which parts and pairs were slow twice."""
+    found = [*slow_pairs.found(Subject(), twice)]
+    whole = "".join(f"{_whole(one)}, in both measurements. " for one in found if one.form == "part")
+    rest = [f"{one.subject.setting}: {sentence(one)}" for one in found if one.form in ("pairs", "alone")]
+    count, were = (len(twice.table), "were") if rest else ("None", "was")
+    pairs = f"{count} of {plural(twice.pairs, 'pair')} {were} slow twice{' beside that' if whole else ''}"
+    passed = f" {twice.passing} more were slow the first time only." if twice.passing else ""
+    return f"{whole}{pairs}{': ' if rest else ''}{'; '.join(rest)}.{passed}"
+
+
+def _chance(pairs: int) -> str:
+    """Say how often the rule suspects a pair of a healthy system."""
+    alpha = all_pairs.ALPHA
+    return (
+        f"By the rule, on a healthy system whose {plural(pairs, 'pair')} scatter normally a pair is suspicious in one "
+        f"measurement of about {1 / alpha:.0f}, and twice by chance in one of about {round(pairs / alpha**2):,}."
+    )
 
 
 def _ordered(times: NDArray[np.float64], chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -431,7 +431,7 @@ def test_a_throttled_link_is_found_by_name(tmp_path: Path) -> None:
         verdict = all_pairs.bad_pairs(first, again, {"vc0": "leaf0", "vc1": "leaf0", "vc2": "leaf1", "vc3": "leaf1"})
         if len(verdict.table) == 3:
             break
-    assert set(verdict.table["cause"]) == {"the card or cable of vc2"}, verdict.sentence
+    assert set(verdict.table["cause"]) == {"the card or cable of vc2"}, verdict.table
     assert len(verdict.table) == 3
 
 
