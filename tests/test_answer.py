@@ -275,6 +275,16 @@ def test_what_a_gate_shows_of_an_answer_has_eight_lines(topics: int, last: str) 
     assert lines[-1].startswith(last.replace("unknown", "no reference"))
 
 
+def test_the_pages_show_what_explain_prints_and_what_its_rules_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    docs = EXAMPLES.parents[2] / "docs"
+    (shown,) = re.findall(r"```text\n(two-cores-limits: .*?)```", (docs / "guide.md").read_text(), re.DOTALL)
+    assert main(["explain", "examples/two-cores-limits"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert [one for one in shown.splitlines() if one != "…" and one not in printed] == []
+    page = (docs / "statistics.md").read_text()
+    assert [one.code for one in rules.about("path") if f"`{one.code}` | {one.must} | {one.why} |" not in page] == []
+
+
 def test_a_campaign_of_another_machine_is_not_measured(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="was measured on an unknown machine, but this is "):
         deciding.decide(Campaign(tmp_path), lambda: asked(FAST), 1.0)

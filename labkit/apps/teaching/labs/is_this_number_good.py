@@ -144,7 +144,7 @@ LAB = Lab(
             of=lambda r: _verdict(r, "local"),
             hints=(
                 "Its best size counts; the table has 64 KiB, and lab.results.rows has both.",
-                "Of shared memory, two copies count. The campaign knows the rate of one, so half of the limits count: 45 % and 35 % of the copy rate.",
+                "Shared memory is judged by two copies, one after the other. They have half the rate of one copy, so the limits are 45 % and 35 % of the copy rate.",
             ),
         ),
     ),
@@ -157,7 +157,7 @@ LAB = Lab(
     means="A number alone is neither good nor bad. Beside the bound of its path it says how much a better library, setting or placement could still bring: near the bound nothing does, and only another path helps. A number above its bound is a reason to look for the error, not to celebrate.",
     reading=(
         "`notebooks/80-is-this-good.ipynb`: verdicts on this machine, and `labkit explain CAMPAIGN` on any campaign.",
-        "`docs/models.md`: where each bound is from.",
+        "`docs/guide.md`, *Is this number good?*: what each number is compared with.",
         "Lab 9, *Lies, statistics and benchmarks*: rule 11 asks for the bound.",
     ),
 )
