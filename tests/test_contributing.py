@@ -15,9 +15,11 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from labkit.point.notes import badge
 from labkit.point.spec import Spec
 from labkit.run import launch
 from labkit.store.campaign import Campaign
+from labkit.store.samples.facts import noted
 from tests import made
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -303,6 +305,23 @@ def test_the_rule_is_one_file_that_lint_applies(copy: Path, tmp_path: Path) -> N
     assert "`short-launches`" in described
 
 
+def test_the_cause_is_one_file_that_explain_names(copy: Path, tmp_path: Path) -> None:
+    host = {"hostname": "node", "name": "node"}
+    facts = noted([badge("shared memory")], []) | {"fingerprint": "a" * 16, "library": "Open MPI 4.1.4 debug"}
+    slow = made.values(mean=9.0)
+    point = made.samples(Spec(benchmark="mpi.latency", size=8), reported=slow, meta=facts, host=host)
+    line = made.samples(
+        Spec(benchmark="micro.core_to_core", ranks=1),
+        reported=made.values("line_transfer_ns", mean=50.0),
+        meta={"fingerprint": "b" * 16},
+        host=host,
+    )
+    campaign = made.campaign(tmp_path / "c", [point, line])
+    text = run(copy, "-m", "labkit", "explain", campaign.path)
+    assert "cause: library built for debugging (the point ran with Open MPI 4.1.4 debug)" in text
+    assert "1. Build the library without --enable-debug." in text
+
+
 @pytest.mark.slow
 @pytest.mark.mpi
 def test_the_study_measures_draws_and_tells(copy: Path, tmp_path: Path) -> None:
@@ -350,6 +369,7 @@ from labkit.report import blocks, sources
 from labkit.report.content import Content
 from labkit import benchmarks, studies, tools; from labkit.run import launch
 from labkit.store.campaign import Campaign
+from labkit.store.samples.facts import noted
 from labkit.errors import DataError
 from labkit.apps.explorer import panels
 from labkit.apps.explorer.session import Session
