@@ -13,6 +13,7 @@ import pytest
 
 from labkit import benchmarks, figures, studies
 from labkit.apps.cli import main
+from labkit.apps.show import answered
 from labkit.errors import DataError
 from labkit.io import project
 from labkit.judge import answer, checking, detours, iterations, rules
@@ -96,6 +97,16 @@ def test_an_effect_is_observed_if_most_launches_show_it(code: str, change: Any, 
     assert said in sentence(one)
     assert "so in 3 of 3 launches" in whole(one)
     assert observed(shown[0], *(launch(quiet(number), number) for number in (1, 2))) == []
+
+
+def test_explain_prints_what_is_observed_with_its_evidence() -> None:
+    slow = np.where(np.arange(1000) < 50, 1.5, 1.0)
+    together = of_samples([launch(quiet(number) * slow, number) for number in range(2)])
+    made = answer.answer(View("c", together.records, together.summary, together), ["short-warmup"])
+    lines = answered.table(made, everything=True).splitlines()
+    assert "  doubtful  mpi.latency, 8 B: the first 50 iterations take 1.5" in "\n".join(lines)
+    assert any(line.strip().startswith("evidence: 50 of the first 50 iterations take longer") for line in lines)
+    assert f"{'':12}{made.findings[0].command}" in lines
 
 
 def test_launches_of_a_campaign_are_judged_together_as_each_alone(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from labkit.io.markdown import table
 from labkit.judge import causes, rules
 from labkit.judge.cause import Case, Cause, ranked
 from labkit.judge.finding import HOW, Finding, Level, ordered, sound
-from labkit.judge.rule import LINTED, METHOD, PLAUSIBILITY, Rule
+from labkit.judge.rule import LINTED, METHOD, OBSERVED, PLAUSIBILITY, Rule
 from labkit.judge.twelve import JUDGEMENT
 from labkit.judge.view import View
 
@@ -91,6 +91,12 @@ def expected() -> str:
     return "\n\n".join(
         [table(["rule", "level", "what is expected", "because"], rows), table(["decided", "means"], decided)]
     )
+
+
+def observed() -> str:
+    """Return the rules on what numbers show beside their values as a table of `docs/statistics.md`, in Markdown."""
+    rows = [(f"`{one.code}`", one.level, one.must, one.why, _remedy(one)) for one in rules.about(*OBSERVED)]
+    return table(["rule", "level", "what is expected", "because", "remedy"], rows)
 
 
 def _remedy(rule: Rule) -> str:

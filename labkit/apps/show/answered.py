@@ -15,7 +15,8 @@ from labkit.io import csv_export
 from labkit.judge import rules
 from labkit.judge.answer import Answer, Topic
 from labkit.judge.finding import Finding, Value, grouped
-from labkit.judge.sentences import sentence
+from labkit.judge.sentences import clue, sentence
+from labkit.point.notes import joined
 from labkit.point.units import plural
 
 LINES = 40  # that are printed unless all are asked for
@@ -112,10 +113,12 @@ def _all(answer: Answer) -> Iterator[str]:
 
 
 def _finding(one: Finding) -> Iterator[str]:
-    """Yield the lines of a finding with its bound, its causes and its command."""
+    """Yield the lines of a finding with its bound, its evidence, its causes and its command."""
     yield from _wrapped(f"  {one.level:9} ", f"{one.subject}: {sentence(one)}")
     if how := one.values.get("how"):
         yield from _wrapped(" " * 12, f"bound: {how}")
+    if one.evidence:
+        yield from _wrapped(" " * 12, f"evidence: {joined(clue(one, each) for each in one.evidence)}")
     for cause in one.causes:
         yield from _wrapped(" " * 12, f"{'cause' if cause.supported else 'excluded'}: {sentence(cause)}")
         if cause.supported and cause.command:
