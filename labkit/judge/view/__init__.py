@@ -183,13 +183,8 @@ class View:
     def label(self, fingerprint: str) -> str:
         """Return the size and settings that tell a point from the others of its benchmark; empty if it is not there."""
         if fingerprint not in self._labels:
-            text_of = ""
-            if (place := self._last.get(fingerprint)) is not None:
-                row = Row(self.columns, place)
-                size = [format_size(int(row["message_size_B"]))] if row["message_size_B"] else []
-                factors = self.factors[str(row["benchmark"])]
-                text_of = ", ".join([*size, *(f"{named(c)}={text(row, c)}" for c in factors)])
-            self._labels[fingerprint] = text_of
+            place = self._last.get(fingerprint)
+            self._labels[fingerprint] = "" if place is None else self.setting(Row(self.columns, place))
         return self._labels[fingerprint]
 
     def subject(self, row: Mapping[str, Any], *, launch: bool = False) -> Subject:
