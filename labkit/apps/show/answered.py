@@ -14,7 +14,7 @@ from labkit.apps.show.texttable import columns
 from labkit.io import csv_export
 from labkit.judge import rules
 from labkit.judge.answer import Answer, Topic
-from labkit.judge.finding import Finding, Value, grouped
+from labkit.judge.finding import Finding, Value
 from labkit.judge.sentences import clue, sentence
 from labkit.point.notes import joined
 from labkit.point.units import plural
@@ -105,10 +105,11 @@ def _all(answer: Answer) -> Iterator[str]:
         yield f"{topic.name}: {topic.verdict}"
         for one in topic.findings:
             yield from _finding(one)
-    for group in grouped(answer.others):
-        yield f"{group[0].code}: {rules.every()[group[0].code].must}"
-        for one in group:
-            yield from _finding(one)
+    for code in dict.fromkeys(one.code for one in answer.others):
+        yield f"{code}: {rules.every()[code].must}"
+        for one in answer.others:
+            if one.code == code:
+                yield from _finding(one)
     yield from _method(answer)
 
 
