@@ -252,7 +252,8 @@ def _hosts(source: Source) -> dict[str, Mapping[str, Any]]:
 def _interfaces(host: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the physical network interfaces, a row each."""
     rows = []
-    for nic in host.get("nics") or []:
+    nics = host.get("nics")
+    for nic in nics if isinstance(nics, list) else ():
         if isinstance(nic, Mapping) and nic.get("physical"):
             speed = f"{nic['speed_Mbps']} Mbit/s" if nic.get("speed_Mbps") else ""
             facts = [nic.get("kind"), nic.get("driver"), nic.get("model"), speed, nic.get("state")]
