@@ -64,12 +64,15 @@ def _interconnect(kind: str, host: Mapping[str, Any]) -> str:
         return "links between namespaces of one host, emulated"
     if kind.startswith("simulated"):
         return "simulated by SimGrid: nothing was measured"
-    nics = [nic for nic in host.get("nics") or [] if isinstance(nic, Mapping) and nic.get("physical")]
-    rdma = [
-        str(one.get("name", one)) if isinstance(one, Mapping) else str(one) for one in host.get("rdma_devices") or []
-    ]
+    nics = [nic for nic in _listed(host.get("nics")) if isinstance(nic, Mapping) and nic.get("physical")]
+    devices = _listed(host.get("rdma_devices"))
+    rdma = [str(one.get("name", one)) if isinstance(one, Mapping) else str(one) for one in devices]
     named = [f"{nic.get('kind')} {_speed(nic)}".strip() for nic in nics] + rdma
     return ", ".join(dict.fromkeys(named)) or "not recorded"
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _speed(nic: Mapping[str, Any]) -> str:
