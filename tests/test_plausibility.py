@@ -342,6 +342,53 @@ def test_two_modes_of_a_mix_are_explained_by_its_shares(
     assert (f"the iterations are a mix (of {kinds}: " in reasons(one)) == bool(kinds)
 
 
+# ---- causes ----------------------------------------------------------------------------------------------------------
+
+
+def test_points_that_were_not_measured_in_turn_are_named() -> None:
+    later = {"start": "2026-01-01T01:00:00"}
+    (one,) = odd(point(2.0, size=64), point(1.4, size=1024, meta=later))
+    assert reasons(one) == "the points were not measured in turn (one ended at 00:00:05, the other began at 01:00:00)"
+    (one,) = odd(point(2.0, size=64), point(1.4, size=1024))
+    assert reasons(one) == ""
+
+
+def test_a_change_of_protocol_is_named_where_benchmarks_of_a_library_share_it() -> None:
+    def falling(benchmark: str) -> list[list[Samples]]:
+        return [point(us, size=size, benchmark=benchmark) for size, us in ((64, 2.0), (1024, 1.4))]
+
+    shared = odd(*falling("mpi.latency"), *falling("mpi.bcast"))
+    assert {one.subject.benchmark: reasons(one) for one in shared} == {
+        name: f"the library changes its protocol or algorithm (so do {other} with Open MPI 5.0.8 between 64 B and 1 KiB)"
+        for name, other in (("mpi.latency", "mpi.bcast"), ("mpi.bcast", "mpi.latency"))
+    }
+    (alone,) = odd(*falling("mpi.latency"))
+    assert reasons(alone) == ""
+
+
+def test_messages_that_no_longer_fit_in_a_cache_are_named() -> None:
+    def local(mbps: float, size: int) -> list[Samples]:
+        return rate(mbps, size=size, benchmark="mpi.get_bandwidth", ranks=2, testbed="local", transport="shm")
+
+    (one,) = odd(local(20.0, 4096), local(10.0, 1 << 20))
+    assert reasons(one).endswith("(1 × 1 MiB = 1 MiB in flight)")
+    (one,) = odd(local(20.0, 4096), local(10.0, 8192))
+    assert reasons(one) == ""
+
+
+def test_modes_of_a_rotating_root_and_of_a_lost_processor_are_explained() -> None:
+    def bimodal(**fields: Any) -> str:
+        launches = point(2.0, benchmark="mpi.reduce", **fields)
+        name = str(launches[0].meta["fingerprint"])
+        (one,) = odd(launches, modes={(name, number): Modes(1e-6, 3e-6, 0.4) for number in range(6)})
+        return reasons(one)
+
+    assert bimodal() == ""
+    assert bimodal(options={"rotate": True}) == "the root rotates, and is not as fast on each rank (rotate=true)"
+    lost = bimodal(meta={"involuntary_switches": 100})
+    assert lost == "rank 0 waits for its processor (it lost it 600 times in 1,800 iterations)"
+
+
 # ---- modes -----------------------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import Evidence, Finding, Several, Value, Values
+from labkit.judge.finding import SIZE, Evidence, Finding, Several, Value, Values
 
 
 def test(case: Case) -> Finding | None:
@@ -14,7 +14,9 @@ def test(case: Case) -> Finding | None:
     names = sorted({one.subject.benchmark for one in alike} - {case.about.subject.benchmark})
     if not names:
         return None
-    between = Several(tuple(sorted(sizes)))
+    between = Several(
+        tuple(Value(value=size, unit=SIZE) for size in sorted(row["message_size_B"] for row in case.rows))
+    )
     values: Values = {"others": Several.of(names, "benchmark"), "sizes": between, "library": library}
     return CAUSE.found(case, [Evidence(code="so do", values=values)])
 
