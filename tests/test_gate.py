@@ -20,9 +20,10 @@ import pytest
 
 from bench import gate as simulation
 from labkit.apps import cli
-from labkit.apps.show import gated
+from labkit.apps.show import findings, gated
 from labkit.errors import DataError
 from labkit.judge import gate as gates
+from labkit.judge.sentences import sentence
 from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.stats import limits, nights
@@ -68,6 +69,11 @@ HISTORY = [(f"day{day}", records.table(campaign(day))) for day in range(8)]
 def judge(points: list[Samples], **options: Any) -> gates.Result:
     """What the gate says with eight days of history."""
     return gates.gate("today", records.table(points), HISTORY, **options)
+
+
+def numbers(result: gates.Result, *outcomes: str) -> list[gates.Compared]:
+    """The numbers of the comparisons with these outcomes."""
+    return [found for one, found in result.compared if not outcomes or one.form in outcomes]
 
 
 def test_categories_give_the_same_verdicts_as_texts() -> None:
@@ -178,7 +184,7 @@ def test_the_same_system_passes_and_a_slower_point_fails() -> None:
     assert not same.failed
     assert same.warnings == []
     result = judge(campaign(100, factor=1.5))
-    failed = [one for one in result.verdicts if one.outcome == "fail"]
+    failed = numbers(result, "fail")
     assert {(one.point, one.statistic) for one in failed} == {("8 B", "p50"), ("8 B", "p99")}
     assert failed[0].change == pytest.approx(0.5, abs=0.05)
     assert failed[0].value > failed[0].limit.value > failed[0].usual
@@ -191,12 +197,12 @@ def test_a_faster_point_passes() -> None:
 
 def test_what_differs_from_the_past_is_named() -> None:
     result = judge(campaign(100, library="Open MPI 6.0", badges=["busy machine"]))
-    assert result.verdicts[0].differs == ("library Open MPI 6.0 instead of Open MPI 5.0.8", "busy machine")
+    assert numbers(result)[0].differs == ("library Open MPI 6.0 instead of Open MPI 5.0.8", "busy machine")
 
 
 def test_a_point_of_all_the_past_that_is_missing_is_listed() -> None:
     result = judge(campaign(100, sizes=(8,)))
-    assert [(one.point, one.outcome) for one in result.verdicts if one.outcome == "not measured"] == [
+    assert [(found.point, one.form) for one, found in result.compared if one.form == "not measured"] == [
         ("64 B", "not measured")
     ]
     assert not result.failed
@@ -210,9 +216,9 @@ def test_campaigns_without_a_common_point_are_an_error() -> None:
 
 def test_short_history_is_no_verdict() -> None:
     result = gates.gate("today", records.table(campaign(100)), HISTORY[:1], chance=1e-6)
-    assert {one.outcome for one in result.verdicts} == {"not enough history"}
+    assert {one.form for one in result.verdicts} == {"not enough history"}
     assert not result.judged
-    assert "need" in result.verdicts[0].sentence
+    assert "need" in sentence(result.verdicts[0])
     assert "fewer than 5 earlier campaigns" in result.warnings[0]
 
 
@@ -221,6 +227,7 @@ def test_every_format_holds_every_failure() -> None:
     texts = {name: write(result) for name, write in gated.FORMATS.items()}
     whole = json.loads(texts["json"])
     assert [one["verdict"] for one in whole["verdicts"]] == ["fail", "fail", "pass", "pass"]
+    assert [one["level"] for one in whole["verdicts"]] == ["bad", "bad", "good", "good"]
     assert whole["failed"]
     root = ET.fromstring(texts["junit"])
     assert root.attrib["failures"] == "2"
@@ -230,6 +237,8 @@ def test_every_format_holds_every_failure() -> None:
     assert texts["markdown"].count("| fail |") == 2
     assert texts["table"].count("fail  ") == 2
     assert all("\x1b" not in text for name, text in texts.items() if name != "json")
+    plain = [json.loads(json.dumps(findings.as_dict(one), allow_nan=False)) for one in result.verdicts]
+    assert [one["values"]["numbers"]["limit"]["value"] for one in plain] == [one["limit"] for one in whole["verdicts"]]
     assert not any(line.startswith("::error::x") for text in texts.values() for line in text.splitlines())
 
 
@@ -249,10 +258,10 @@ def together() -> list[tuple[str, Any]]:
 def test_what_all_points_of_a_night_have_in_common_is_removed_from_each(together: list[tuple[str, Any]]) -> None:
     slow = records.table(campaign(100, factor=1.1, level=1.04, sizes=SIZES, spread=0.005))
     result = gates.gate("today", slow, together)
-    assert {(one.point, one.outcome) for one in result.verdicts if one.outcome != "pass"} == {("8 B", "fail")}
+    assert {(found.point, one.form) for one, found in result.compared if one.form != "pass"} == {("8 B", "fail")}
     assert [round(one.times, 1) for one in result.common if one.removed] == [1.0, 1.0]
     assert result.comparisons == 2 * len(SIZES) + 2
-    one = result.verdicts[0]
+    one = numbers(result)[0]
     assert one.expected == pytest.approx(one.usual * 1.04, rel=0.03)
     assert one.usual * one.common * (1 + one.smallest) == pytest.approx(one.limit.value)
     few = [(name, table[table["message_size_B"] < 4096]) for name, table in together]
@@ -264,7 +273,7 @@ def test_what_all_points_of_a_night_have_in_common_is_removed_from_each(together
 
 def test_a_night_that_is_slow_as_a_whole_fails_as_one(together: list[tuple[str, Any]]) -> None:
     result = gates.gate("today", records.table(campaign(100, level=1.5, sizes=SIZES, spread=0.005)), together)
-    failed = [one for one in result.verdicts if one.outcome == "fail"]
+    failed = numbers(result, "fail")
     assert {(one.benchmark, one.point, one.statistic) for one in failed} == {
         ("all", "all points of transport auto", ""),
         ("all", "all points of transport auto", "tail"),
@@ -282,8 +291,8 @@ def test_the_common_factor_of_rates_divides_them() -> None:
 
     past = [(f"day{day}", night(day, level)) for day, level in enumerate(LEVELS)]
     result = gates.gate("today", night(100, 1.04, 1.1), past)
-    failed = next(one for one in result.verdicts if one.outcome == "fail")
-    assert {one.point for one in result.verdicts if one.outcome != "pass"} == {"8 B"}
+    failed = numbers(result, "fail")[0]
+    assert {found.point for one, found in result.compared if one.form != "pass"} == {"8 B"}
     assert failed.metric == "bandwidth_MBps"
     assert failed.expected == pytest.approx(failed.usual / 1.04, rel=0.03)
     assert failed.smallest < 0
@@ -294,14 +303,14 @@ def test_a_night_with_too_few_points_does_not_count(together: list[tuple[str, An
     few = [("few", together[0][1][together[0][1]["message_size_B"] < 512]), *together]
     result = gates.gate("today", records.table(campaign(100, sizes=SIZES, spread=0.005)), few)
     assert [one.campaigns for one in result.common] == [len(together)] * 2
-    assert {one.limit.campaigns for one in result.verdicts} == {len(together)}
+    assert {one.limit.campaigns for one in numbers(result)} == {len(together)}
 
 
 def test_times_of_zero_have_no_common_factor(together: list[tuple[str, Any]]) -> None:
     zero = [(name, table.assign(latency_us_p50=table["latency_us_p50"].where(table["message_size_B"] > 8, 0.0)))
             for name, table in together]  # fmt: skip
     result = gates.gate("today", records.table(campaign(100, sizes=SIZES, spread=0.005)), zero)
-    (one,) = (one for one in result.verdicts if (one.point, one.statistic) == ("8 B", "p50"))
+    (one,) = (one for one in numbers(result) if (one.point, one.statistic) == ("8 B", "p50"))
     assert (one.common, one.limit.campaigns, one.campaigns) == (1.0, len(together), ())
     assert {one.tail: one.points for one in result.common} == {False: 4, True: 5}
 
@@ -310,7 +319,7 @@ def test_a_factor_that_cannot_be_judged_is_not_removed(together: list[tuple[str,
     slow = records.table(campaign(100, level=1.5, sizes=SIZES, spread=0.005))
     result = gates.gate("today", slow, together[:4])
     assert not any(one.removed for one in result.common)
-    assert {one.point for one in result.verdicts if one.outcome == "fail"} == {
+    assert {one.point for one in numbers(result, "fail")} == {
         "8 B", "64 B", "512 B", "4 KiB", "32 KiB"
     }  # fmt: skip
 
@@ -430,17 +439,17 @@ def test_the_gate_names_what_is_not_in_the_reference(fortnight: list[tuple[str, 
     result = gates.gate("today", tonight, fortnight)
     assert result.rejected == (("day10", 2),)
     assert result.waiting == ("day11", "day12", "day13")
-    assert {one.limit.campaigns for one in result.verdicts} == {10}
+    assert {one.limit.campaigns for one in numbers(result)} == {10}
     assert not result.failed
     text = gated.text(result)
     assert "not in the reference, because they were worse than the campaigns before: day10 (2 comparisons)" in text
     accepted = gates.gate("today", tonight, fortnight, accepted={"day10"})
     assert accepted.rejected == ()
-    assert {one.limit.campaigns for one in accepted.verdicts} == {11}
-    assert accepted.verdicts[0].limit.value > result.verdicts[0].limit.value
+    assert {one.limit.campaigns for one in numbers(accepted)} == {11}
+    assert numbers(accepted)[0].limit.value > numbers(result)[0].limit.value
     many = [(f"slow{day}", records.table(campaign(50 + day, factor=1.5, sizes=(8,)))) for day in range(12)]
-    usual = gates.gate("today", tonight, [*fortnight[:10], *many]).verdicts[0].usual
-    assert usual == pytest.approx(result.verdicts[0].usual, rel=0.02)  # what is not in the reference is not usual
+    usual = numbers(gates.gate("today", tonight, [*fortnight[:10], *many]))[0].usual
+    assert usual == pytest.approx(numbers(result)[0].usual, rel=0.02)  # what is not in the reference is not usual
 
 
 def test_a_lasting_change_that_no_night_shows_fails() -> None:
@@ -449,10 +458,10 @@ def test_a_lasting_change_that_no_night_shows_fails() -> None:
     ]
     base = [(f"day{day:02}", records.table(campaign(200 + day, sizes=(8,), spread=0.01))) for day in range(10)]
     result = gates.gate("today", slightly[11][1], [*base, *slightly[:11]])
-    failed = [one for one in result.verdicts if one.outcome == "fail"]
+    failed = numbers(result, "fail")
     assert [one.statistic for one in failed] == ["p50", "p99"]
     assert all(one.drift and one.drift.failed and one.beyond < one.limit.beyond for one in failed)
-    assert "the last 12 campaigns are together +" in failed[0].sentence
+    assert "the last 12 campaigns are together +" in sentence(result.verdicts[0])
     found = json.loads(gated.as_json(result))["verdicts"][0]["drift"]
     assert found["failed"]
     assert found["change"] > found["limit"] > 0
@@ -473,7 +482,7 @@ def test_a_drawing_is_in_the_scale_of_the_limit() -> None:
     assert gated.sparkline([1.0, 1.01], 1.0, 2.0) == "▁▁"
     assert gated.sparkline([5.0, 5.0]) == "▁▁"
     lone = gates.gate("today", records.table(campaign(100)), HISTORY[:1], chance=1e-6)
-    assert all(len(one.campaigns) == 2 for one in lone.verdicts)
+    assert all(len(one.campaigns) == 2 for one in numbers(lone))
 
 
 def wide(days: int = 5) -> list[tuple[str, Any]]:
@@ -483,8 +492,8 @@ def wide(days: int = 5) -> list[tuple[str, Any]]:
 
 def test_a_gate_that_cannot_notice_is_blind_and_prints_no_absurd_limit() -> None:
     result = gates.gate("today", records.table(campaign(100, factor=50)), wide())
-    of_8 = [one for one in result.verdicts if one.point == "8 B"]
-    assert {one.outcome for one in of_8} == {"blind"}
+    of_8 = [one for one in numbers(result, "blind") if one.point == "8 B"]
+    assert len(of_8) == 2
     assert result.blind == 2
     assert not result.failed
     assert any(
@@ -505,23 +514,23 @@ def test_a_gate_that_cannot_notice_is_blind_and_prints_no_absurd_limit() -> None
 @pytest.mark.parametrize("statistic", ["p50", "p99"])
 def test_the_smallest_change_that_fails_is_just_the_limit(statistic: str) -> None:
     """A point slightly worse than the smallest failing change fails; one slightly better passes."""
-    one = next(v for v in judge(campaign(100)).verdicts if (v.point, v.statistic) == ("8 B", statistic))
+    one = next(v for v in numbers(judge(campaign(100))) if (v.point, v.statistic) == ("8 B", statistic))
     assert 0 < one.smallest < 0.5
     assert one.usual * (1 + one.smallest) == pytest.approx(one.limit.value)
     for more, outcome in ((0.02, "fail"), (-0.02, "pass")):
         factor = (1 + one.smallest + more) * one.usual / one.value
-        verdicts = judge(campaign(100, factor=factor, spread=0.0)).verdicts
-        assert next(v for v in verdicts if (v.point, v.statistic) == ("8 B", statistic)).outcome == outcome
+        found = numbers(judge(campaign(100, factor=factor, spread=0.0)), outcome)
+        assert ("8 B", statistic) in [(one.point, one.statistic) for one in found]
 
 
 def test_a_practical_rule_stands_beside_the_statistical_one() -> None:
     slow = records.table(campaign(100, factor=50))
     result = gates.gate("today", slow, [(name, table) for name, table in wide(2)], worse=0.25)
-    failed = [one for one in result.verdicts if one.outcome == "fail"]
+    failed = numbers(result, "fail")
     assert {one.point for one in failed} == {"8 B"}
     assert result.blind == 0
     assert failed[0].smallest <= 0.25
-    assert "6 of 6 launches worse by 25 %" in failed[0].sentence
+    assert "6 of 6 launches worse by 25 %" in sentence(result.verdicts[0])
     for better in ("lower", "higher"):
         assert gates.times_worse(*((5.0, 4.0) if better == "lower" else (4.0, 5.0)), better) == 1.25
 
@@ -529,7 +538,7 @@ def test_a_practical_rule_stands_beside_the_statistical_one() -> None:
 def test_variables_that_changed_are_named_in_every_format() -> None:
     now = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1"}
     result = judge(campaign(100, environment=now))
-    assert result.verdicts[0].differs == ("OMPI_MCA_btl tcp,self instead of -", "OMPI_MCA_pml ob1 instead of -")
+    assert numbers(result)[0].differs == ("OMPI_MCA_btl tcp,self instead of -", "OMPI_MCA_pml ob1 instead of -")
     for name, write in gated.FORMATS.items():
         assert all(variable in write(result) for variable in now), name
 
@@ -550,15 +559,14 @@ def test_exit_codes_and_folders_of_campaigns(tmp_path: Path, capsys: pytest.Capt
     assert cli.main(["gate", str(slow), "--against", history, "--format", "json"]) == 2
     result = json.loads(capsys.readouterr().out)
     assert result["history"] == ["day0", "day1", "day2", "day3"]  # without itself
-    for form, head in (
-        ("table", "labkit explain slow: 1 no reference\n  no reference MPI latency"),
-        ("markdown", "**`labkit explain"),
-    ):
+    assert cli.main(["explain", str(slow)]) == 0
+    told = f"labkit explain {capsys.readouterr().out.splitlines()[0]}"
+    for form, head in (("table", f"\n\n{told}\n  no reference MPI latency"), ("markdown", f"**`{told}`**\n\n- `no")):
         assert cli.main(["gate", str(slow), "--against", history, "--format", form]) == 2
-        own, _, answer = capsys.readouterr().out.partition("labkit explain")
+        own, found, answer = capsys.readouterr().out.partition(head)
         assert "slow: 2 fail" in own
-        assert head in f"{own[-3:]}labkit explain{answer}"
-        assert len(answer.splitlines()) <= 8
+        assert found
+        assert len(answer.splitlines()) < 8
     days = [str(tmp_path / "nightly" / f"day{day}") for day in range(4)]
     assert cli.main(["gate", str(same), "--against", *days]) == 0
     assert cli.main(["gate", str(same), "--against", days[0], "--false-alarms", "0.000001"]) == 3

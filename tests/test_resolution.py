@@ -227,7 +227,7 @@ def _table(spec: Spec, ticks: int) -> pd.DataFrame:
 def test_a_gate_marks_bounds_and_fails_nothing_finer_than_the_clock(ticks: int, outcome: str) -> None:
     history = [(f"day{day}", _table(LATENCY, 2).assign(campaign=f"day{day}")) for day in range(8)]
     result = gate.gate("today", _table(LATENCY, ticks), history)
-    assert {one.outcome for one in result.verdicts} == {outcome}
+    assert {one.form for one in result.verdicts} == {outcome}
     value = "10" if ticks == 20 else f"≤ {ticks / 2:.2g}"
     for form, write in gated.FORMATS.items():
         text = write(result)

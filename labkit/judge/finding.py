@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.point.spec import Spec
@@ -270,12 +270,12 @@ def _plain(values: Values) -> dict[str, Any]:
     return {name: _plain_value(one) for name, one in values.items()}
 
 
-def _plain_value(one: Value | Count | Several | str | DataclassInstance) -> Any:
-    if isinstance(one, str):
-        return one
-    if isinstance(one, Several):
-        return {"first": [*map(_plain_value, one.first)], "more": one.more, "noun": one.noun}
-    return {key: _known(each) if isinstance(each, float) else each for key, each in vars(one).items()}
+def _plain_value(one: Any) -> Any:
+    if isinstance(one, float):
+        return _known(one)
+    if isinstance(one, tuple):
+        return [*map(_plain_value, one)]
+    return {key: _plain_value(each) for key, each in vars(one).items()} if is_dataclass(one) else one
 
 
 def _known(value: float) -> float | None:

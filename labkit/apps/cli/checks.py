@@ -213,9 +213,9 @@ def gate(options: argparse.Namespace) -> int:
         accepted={one.name for one in earlier if one.facts.get("accepted")},
     )
     result = replace(result, blind_allowed=options.allow_blind)
-    print(gated.FORMATS[options.format](result))
+    print(gated.FORMATS[options.format](result), flush=True)  # before what goes to standard error
     if options.format in answered.BRIEF:
-        print("\n" + answered.BRIEF[options.format](answer.verdicts(_view(campaign, options.benchmark))))
+        print("\n" + answered.BRIEF[options.format](answer.verdicts(_view(campaign, options.benchmark))), flush=True)
     for words in result.warnings:
         warn(words)
     if options.accept:

@@ -13,12 +13,15 @@ from xml.etree import ElementTree as ET
 from labkit.apps.show.texttable import text_table
 from labkit.io import markdown
 from labkit.io.sanitize import plain
+from labkit.judge import sentences
+from labkit.judge.finding import Value
 from labkit.point.notes import joined
-from labkit.point.units import format_number, format_share, plural
+from labkit.point.units import format_share, plural
 from labkit.read.records import resolution
 
 if TYPE_CHECKING:
-    from labkit.judge.gate import Result, Verdict
+    from labkit.judge.finding import Finding
+    from labkit.judge.gate import Compared, Result
 
 _HEAD = (
     "verdict",
@@ -60,23 +63,23 @@ def sparkline(values: Sequence[float], *ends: float) -> str:
     return "".join(_BARS[min(int(step * len(_BARS)), len(_BARS) - 1)] for step in steps)
 
 
-def _drawn(one: Verdict) -> str:
+def _drawn(one: Compared) -> str:
     """Return the last campaigns as bars, the new one last; the limit, if there is one, is in their scale."""
     shown = [value for value in one.campaigns if math.isfinite(value)][-_SHOWN:]
     return sparkline(shown, *filter(math.isfinite, [one.usual, one.allowed])) if len(shown) > 1 else "-"
 
 
-def _cells(one: Verdict) -> tuple[str, ...]:
+def _cells(verdict: Finding, one: Compared) -> tuple[str, ...]:
     """Return a verdict as the cells of a row."""
-    unit = one.measure.unit
-    numbers = [*one.texts, format_number(one.allowed, unit, none="-")]
+    limit = Value(value=one.allowed, unit=one.measure.unit)
+    numbers = [f"{each}" if math.isfinite(each.value) else "-" for each in (*one.new_and_usual, limit)]
     beyond = (
         f"{one.beyond} of {one.launches} (fails at {one.limit.beyond})"
         if one.measured and math.isfinite(one.allowed)
         else "-"
     )
     return (
-        one.outcome,
+        verdict.form,
         one.benchmark,
         line(one.name),
         numbers[0],
@@ -92,18 +95,18 @@ def _cells(one: Verdict) -> tuple[str, ...]:
 
 def _unlike(result: Result) -> list[str]:
     """Return each condition that differs from the past once, with the number of comparisons."""
-    counts = Counter(line(words) for one in result.verdicts for words in one.differs)
+    counts = Counter(line(words) for _, one in result.compared for words in one.differs)
     return [f"unlike the past: {words} ({plural(count, 'comparison')})" for words, count in counts.items()]
 
 
 def text(result: Result) -> str:
     """Return the verdicts as a table, with what differs from the past below it."""
     parts = [
-        text_table(_HEAD, [_cells(one) for one in result.verdicts], right=(3, 4, 5, 6, 7, 8)),
+        text_table(_HEAD, [_cells(*one) for one in result.compared], right=(3, 4, 5, 6, 7, 8)),
         line(result.sentence),
     ]
-    if short := next((one for one in result.verdicts if one.outcome == "not enough history"), None):
-        parts.append(line(f"not enough history: {short.sentence}"))
+    if short := next((one for one in result.verdicts if one.form == "not enough history"), None):
+        parts.append(line(f"not enough history: {sentences.sentence(short)}"))
     return "\n\n".join([parts[0], "\n".join([*parts[1:], *_common(result), *_bounds(result), *_unlike(result)])])
 
 
@@ -114,7 +117,7 @@ def _common(result: Result) -> list[str]:
 
 def _bounds(result: Result) -> list[str]:
     """Return what the signs before values mean, if there are any."""
-    return [resolution.MEANING] if any(any(one.coarse) for one in result.verdicts) else []
+    return [resolution.MEANING] if any(any(one.coarse) for _, one in result.compared) else []
 
 
 def as_json(result: Result) -> str:
@@ -127,7 +130,9 @@ def as_json(result: Result) -> str:
             "statistic": one.statistic,
             "unit": one.measure.unit,
             "better": one.measure.better,
-            "verdict": one.outcome,
+            "verdict": verdict.form,
+            "level": verdict.level,
+            "sentence": sentences.sentence(verdict),
             "value": _number(one.value),
             "usual": _number(one.usual),
             "common_factor": one.common,
@@ -157,7 +162,7 @@ def as_json(result: Result) -> str:
             "history_needed": one.limit.needed,
             "differs": list(one.differs),
         }
-        for one in result.verdicts
+        for verdict, one in result.compared
     ]
     whole = {
         "campaign": result.name,
@@ -193,7 +198,8 @@ def _number(value: float) -> float | None:
 def junit(result: Result) -> str:
     """Return the verdicts as JUnit's XML: a suite for each benchmark, a case for each statistic of a point."""
     rows: list[tuple[str, str, str, str, str]] = [
-        (one.benchmark, one.name, one.outcome, one.sentence, joined(one.differs)) for one in result.verdicts
+        (one.benchmark, one.name, verdict.form, sentences.sentence(verdict), joined(one.differs))
+        for verdict, one in result.compared
     ]
     if result.inconclusive:  # a pipeline that reads nothing else would take skipped cases for a success
         rows.append(("gate", "enough data for a verdict", "inconclusive", result.sentence, joined(result.warnings)))
@@ -239,7 +245,7 @@ def as_markdown(result: Result) -> str:
     """Return the verdicts as a pipe table, for the summary of a job or a comment; names are code."""
     rows = [
         [verdict, in_code(benchmark), in_code(point), *numbers]
-        for verdict, benchmark, point, *numbers in map(_cells, result.verdicts)
+        for verdict, benchmark, point, *numbers in (_cells(*one) for one in result.compared)
     ]
     state = "failed" if result.failed else "blind" if result.blind else "passed" if result.judged else "no verdict"
     unlike = "".join(f"\n- {in_code(words)}" for words in _unlike(result))
@@ -257,9 +263,9 @@ def in_code(text: str) -> str:
 
 def github(result: Result) -> str:
     """Return GitHub workflow annotations: one for each failure, difference and warning, and one with the counts."""
-    failed = [one for one in result.verdicts if one.outcome == "fail"]
+    failed = [(one.subject, sentences.sentence(one)) for one in result.verdicts if one.level == "bad"]
     removed = [one for one in result.common if one.removed]
-    lines = [annotation("error", f"{one.benchmark} {one.name}", one.sentence) for one in failed]
+    lines = [annotation("error", f"{about.benchmark} {about.setting}", words) for about, words in failed]
     lines += [
         annotation("notice", "labkit gate", words) for words in [*(one.sentence for one in removed), *_unlike(result)]
     ]

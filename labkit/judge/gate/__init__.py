@@ -16,13 +16,14 @@ import pandas as pd
 
 from labkit import stats
 from labkit.errors import DataError
+from labkit.judge.finding import Finding
 from labkit.judge.gate.judging import Verdicts
-from labkit.judge.gate.verdicts import OUTCOMES, Common, Drift, Result, Verdict, times_worse
+from labkit.judge.gate.verdicts import OUTCOMES, Common, Compared, Drift, Result, judged, times_worse
 from labkit.judge.matching_points import Key, Past, Points, compared, grouped, identifying, labelled
 from labkit.point.columns import statistic_column
 from labkit.stats import limits
 
-__all__ = ["Common", "Drift", "Result", "Verdict", "gate", "times_worse"]
+__all__ = ["Common", "Compared", "Drift", "Result", "gate", "times_worse"]
 
 
 def gate(
@@ -84,7 +85,8 @@ def gate(
     comparisons = made.comparisons
     verdicts = [*made.of_factors(), *made.of_points()]
     verdicts += _absent(before, {*now.keys}, keys, several)
-    verdicts.sort(key=lambda one: OUTCOMES.index(one.outcome))
+    places_of: dict[str, int] = {outcome: place for place, outcome in enumerate(OUTCOMES)}
+    verdicts.sort(key=lambda one: places_of[one.form])
     return Result(
         name,
         tuple(verdicts),
@@ -104,7 +106,7 @@ def _labelled(label: str, names: pd.Series) -> pd.Series:
     return f"{label}/" + names.astype(str)
 
 
-def _absent(past: Points, measured: Collection[Key], keys: Sequence[str], campaigns: int) -> Iterator[Verdict]:
+def _absent(past: Points, measured: Collection[Key], keys: Sequence[str], campaigns: int) -> Iterator[Finding]:
     """Yield a verdict for each point that every earlier campaign has and the new one lacks."""
     if not len(past):
         return
@@ -121,4 +123,4 @@ def _absent(past: Points, measured: Collection[Key], keys: Sequence[str], campai
         for one in names[place]:
             value, count = usual[one][place]
             limit = limits.Limit(math.nan, 0, count, int(several[place]), 0)
-            yield Verdict(lacking.keys[place][0], label, *one, "not measured", math.nan, 0, value, limit, 0)
+            yield judged(Compared(lacking.keys[place][0], label, *one, math.nan, 0, value, limit, 0), "not measured")

@@ -13,8 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import stats
+from labkit.judge.finding import Finding
 from labkit.judge.gate.conditions import differs
-from labkit.judge.gate.verdicts import COMMON, PASTS, Common, Drift, Verdict, judged, times_worse
+from labkit.judge.gate.verdicts import COMMON, PASTS, Common, Compared, Drift, judged, times_worse
 from labkit.judge.matching_points import TAIL, Points
 from labkit.point.columns import METRICS, statistic_column
 from labkit.read.records.factors import NONE
@@ -37,7 +38,7 @@ class _Comparison:
     medians : of the launches of each campaign, the new one last; NaN where it lacks the point.
     positive : whether all values have logarithms.
     usual : median of `past`.
-    coarse, finest : as in `Verdict`.
+    coarse, finest : as in `Compared`.
     """
 
     place: int
@@ -246,7 +247,7 @@ class Verdicts:
         flags[counted] = True
         return flags
 
-    def of_factors(self) -> Iterator[Verdict]:
+    def of_factors(self) -> Iterator[Finding]:
         """Yield the verdict on each common factor that is removed."""
         for (common, own, factors), replayed in zip(self._groups, self._replays, strict=False):
             past = factors[replayed.reference[:, 0]]
@@ -254,12 +255,11 @@ class Verdicts:
             value = math.exp(min(max(float(replayed.limit[0]), math.log(finest)), limits.LARGEST))
             limit = limits.Limit(value, 1, len(past), len(past), limits.CAMPAIGNS, by_campaigns=True)
             yield judged(
-                Verdict(
+                Compared(
                     benchmark="all",
                     point=common.name,
                     metric=COMMON.name,
                     statistic="tail" if common.tail else "",
-                    outcome="pass",
                     value=common.times,
                     launches=1,
                     usual=math.exp(np.median(past)),
@@ -271,13 +271,13 @@ class Verdicts:
                 )
             )
 
-    def of_points(self) -> Iterator[Verdict]:
+    def of_points(self) -> Iterator[Finding]:
         """Yield the verdict on each statistic of each point."""
         for n, one in enumerate(self._cases):
             factors = self._factors[:, n] if one.higher else -self._factors[:, n]
             yield self._verdict(n, one, factors)
 
-    def _verdict(self, place: int, one: _Comparison, factors: NDArray[np.float64]) -> Verdict:
+    def _verdict(self, place: int, one: _Comparison, factors: NDArray[np.float64]) -> Finding:
         """Compare one statistic of a point.
 
         Parameters
@@ -304,12 +304,11 @@ class Verdicts:
             less = max(1 + self._worse, one.finest * (1 - _STEP))
             over = sum(times_worse(v, usual, METRICS[one.metric].better) >= less for v in one.values.tolist())
         return judged(
-            Verdict(
+            Compared(
                 benchmark=self._new.keys[one.place][0],
                 point=self._labels[one.place],
                 metric=one.metric,
                 statistic=one.statistic,
-                outcome="pass",
                 value=float(one.medians[-1]),
                 launches=len(one.values),
                 usual=usual,

@@ -1,19 +1,25 @@
-"""What the gate says: a verdict on each comparison, the common factors, and the whole, with their sentences."""
+"""What the gate says: a finding for each comparison, the common factors, and the whole."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from labkit.point import notes
+from labkit.judge.finding import SHARE, TIMES, Count, Decided, Evidence, Finding, Level, Subject, Value, Values
+from labkit.judge.rules.worse_than_past import RULE
 from labkit.point.columns import METRICS, STATISTICS, Metric
-from labkit.point.units import format_number, format_share, plural
+from labkit.point.notes import joined
+from labkit.point.units import format_share, plural
 from labkit.read.records.resolution import sign
 from labkit.stats import limits, nights
 
 Outcome = Literal["pass", "fail", "blind", "not enough history", "not measured"]
 OUTCOMES: tuple[Outcome, ...] = ("fail", "blind", "pass", "not enough history", "not measured")
+_LEVELS: dict[Outcome, Level] = {"fail": "bad", "pass": "good"}  # of the others nothing is known
+_DECIDED = Decided(how="tested", test="exceedance of past launches", correction="Bonferroni")
 PASTS = ("the first reference", "all campaigns before them")
 BLIND = 1.5  # times worse than usual; a comparison that would pass this is blind
 _FARTHEST = 10.0  # times worse than usual; limits beyond this are not printed
@@ -38,24 +44,15 @@ class Drift:
     allowed: float
     failed: bool
 
-    @property
-    def sentence(self) -> str:
-        """Both numbers."""
-        return (
-            f"the last {plural(self.campaigns, 'campaign')} are together {format_share(self.change, sign=True)} worse "
-            f"than {self.past}, {format_share(self.allowed, sign=True)} fails"
-        )
-
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the gate says about one statistic of a point.
+class Compared:
+    """One statistic of a point beside its past: the numbers of a finding.
 
     Parameters
     ----------
     benchmark, point : which; `point` is its size and settings.
     metric, statistic : as in `labkit.point.columns`.
-    outcome : the verdict.
     value, launches : median over the new launches, and their number.
     usual : median over the launches of the past that are the reference.
     limit : what the past allows.
@@ -75,7 +72,6 @@ class Verdict:
     point: str
     metric: str
     statistic: str
-    outcome: Outcome
     value: float
     launches: int
     usual: float
@@ -111,12 +107,12 @@ class Verdict:
         return self.limit.past if self.measured else plural(self.limit.campaigns, "campaign")
 
     @property
-    def texts(self) -> tuple[str, str]:
-        """The new and the usual value with their unit, with ``≥`` or ``≤`` where they are bounds."""
-        unit = self.measure.unit
+    def new_and_usual(self) -> tuple[Value, Value]:
+        """The new and the usual value."""
+        unit, launches = self.measure.unit, (self.launches, self.limit.launches)
         new, usual = (
-            (sign(unit) if bound else "") + format_number(value, unit, none="-")
-            for value, bound in zip((self.value, self.usual), self.coarse, strict=True)
+            Value(value=value, unit=unit, launches=count, sign=sign(unit) if bound else "")
+            for value, count, bound in zip((self.value, self.usual), launches, self.coarse, strict=True)
         )
         return new, usual
 
@@ -149,41 +145,6 @@ class Verdict:
         """Point and statistic in words."""
         statistic = STATISTICS[self.statistic].label if self.statistic in STATISTICS else self.statistic
         return ", ".join(filter(None, [self.point, self.measure.label, statistic]))
-
-    @property
-    def sentence(self) -> str:
-        """The verdict with its numbers, and what differs from the past."""
-        unlike = f"; unlike the past: {notes.joined(self.differs)}" if self.differs else ""
-        return f"{self._numbers}{unlike}"
-
-    @property
-    def _numbers(self) -> str:
-        unit = self.measure.unit
-        if self.outcome == "not measured":
-            return f"the past has {self.limit.past}"
-        if self.outcome == "not enough history":
-            return (
-                f"{self.limit.past}, but {self.launches} new ones need {plural(self.limit.needed, 'launch')} of the "
-                f"past"
-            )
-        parts = [f"{self.texts[0]} ({format_share(self.change, sign=True)} from {self.texts[1]})"]
-        if math.isfinite(self.allowed):
-            limit = format_number(self.allowed, unit)
-            parts[0] += f", limit {limit}"
-        if math.isfinite(self.allowed) and self.measured:
-            parts[0] += f": {self.beyond} of {plural(self.launches, 'launch')} beyond it, {self.limit.beyond} fail"
-        if self.worse:
-            parts.append(
-                f"{self.over} of {plural(self.launches, 'launch')} worse by {format_share(self.worse)} or more"
-            )
-        fails = format_share(self.smallest, sign=True, none=f"a change of more than {_FARTHEST:g} times")
-        if self.drift and self.drift.failed:
-            parts.append(self.drift.sentence)
-        if self.common != 1:
-            parts.append(
-                f"all points together: {format_share(self.common - 1, sign=True)} worse, which the limit allows"
-            )
-        return notes.joined([*parts, f"smallest change that fails: {fails}", self.past])
 
 
 @dataclass(frozen=True)
@@ -246,7 +207,7 @@ class Result:
     """
 
     name: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Finding, ...]
     chance: float
     comparisons: int
     history: tuple[str, ...]
@@ -257,7 +218,13 @@ class Result:
 
     def count(self, outcome: Outcome) -> int:
         """Return how many verdicts have an outcome."""
-        return sum(one.outcome == outcome for one in self.verdicts)
+        return sum(one.form == outcome for one in self.verdicts)
+
+    @cached_property
+    def compared(self) -> list[tuple[Finding, Compared]]:
+        """Each verdict with its numbers."""
+        numbers = ((one, one.values["numbers"]) for one in self.verdicts)
+        return [(one, found) for one, found in numbers if isinstance(found, Compared)]
 
     @property
     def failed(self) -> bool:
@@ -284,7 +251,7 @@ class Result:
         """What limits the verdicts, and what to do."""
         texts = []
         if short := sum(
-            one.limit.campaigns < limits.CAMPAIGNS for one in self.verdicts if one.outcome != "not measured"
+            found.limit.campaigns < limits.CAMPAIGNS for one, found in self.compared if one.form != "not measured"
         ):
             texts.append(
                 f"fewer than {limits.CAMPAIGNS} earlier campaigns for {plural(short, 'comparison')}: differences "
@@ -344,12 +311,63 @@ def times_worse(value: float, usual: float, better: str) -> float:
     return bad / good if min(bad, good) > 0 else math.inf
 
 
-def judged(one: Verdict) -> Verdict:
-    """Return a comparison with the outcome that follows from its numbers."""
-    return replace(one, outcome=_outcome(one))
+def judged(one: Compared, outcome: Outcome | None = None) -> Finding:
+    """Return the finding of a comparison.
+
+    Parameters
+    ----------
+    outcome : if it does not follow from the numbers.
+    """
+    outcome = outcome or _outcome(one)
+    return RULE.found(
+        Subject(benchmark=one.benchmark, setting=one.name),
+        _LEVELS.get(outcome, "unknown"),
+        form=outcome,
+        decided=_DECIDED,
+        evidence=tuple(_evidence(one, outcome)),
+        numbers=one,
+    )
 
 
-def _outcome(one: Verdict) -> Outcome:
+def _evidence(one: Compared, outcome: Outcome) -> Iterator[Evidence]:
+    """Yield what a comparison shows, and what differs from the past."""
+    launches = Count(one.launches, "launch")
+    if outcome == "not measured":
+        yield Evidence(code="past-has", values={"past": one.limit.past})
+    elif outcome == "not enough history":
+        needed = Count(one.limit.needed, "launch")
+        yield Evidence(code="short", values={"past": one.limit.past, "launches": launches, "needed": needed})
+    else:
+        new, usual = one.new_and_usual
+        yield Evidence(code="change", values={"new": new, "usual": usual, "change": _share(one.change)})
+        if math.isfinite(one.allowed):
+            limit, fail = Value(value=one.allowed, unit=one.measure.unit), Count(one.limit.beyond, "launch")
+            beyond = Count(one.beyond, "launch")
+            values: Values = {"limit": limit, "beyond": beyond, "launches": launches, "fail": fail}
+            yield Evidence(code="limit" if one.measured else "limit-alone", values=values)
+        if one.worse:
+            over = Count(one.over, "launch")
+            yield Evidence(code="worse", values={"over": over, "launches": launches, "worse": _share(one.worse)})
+        if one.drift and one.drift.failed:
+            together = {"change": _share(one.drift.change), "allowed": _share(one.drift.allowed)}
+            campaigns = Count(one.drift.campaigns, "campaign")
+            yield Evidence(code="drift", values={"campaigns": campaigns, "past": one.drift.past, **together})
+        if one.common != 1:
+            yield Evidence(code="common", values={"change": _share(one.common - 1)})
+        if math.isfinite(one.smallest):
+            yield Evidence(code="smallest", values={"smallest": _share(one.smallest)})
+        else:
+            yield Evidence(code="far", values={"times": Value(value=_FARTHEST, unit=TIMES)})
+        yield Evidence(code="past", values={"past": one.past})
+    if one.differs:
+        yield Evidence(code="unlike", values={"what": joined(one.differs)})
+
+
+def _share(value: float) -> Value:
+    return Value(value=value, unit=SHARE)
+
+
+def _outcome(one: Compared) -> Outcome:
     """Return the outcome that follows from the numbers of a comparison."""
     has_limit = not math.isnan(one.limit.value)
     drifts = one.drift is not None and one.drift.failed
