@@ -269,3 +269,10 @@ def test_what_a_benchmark_is_stands_in_its_file() -> None:
         if named:
             found[str(path.relative_to(ROOT))] = named
     assert found == NAMED
+
+
+def test_the_page_on_the_architecture_names_files_that_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    named = set(re.findall(r"`(labkit/[\w./-]+)`", page)) - {"labkit/_shipped"}  # only in an installed package
+    assert len(named) > 50
+    assert sorted(one for one in named if not (ROOT / one).exists()) == []
