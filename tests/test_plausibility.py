@@ -376,6 +376,13 @@ def test_messages_that_no_longer_fit_in_a_cache_are_named() -> None:
     assert reasons(one) == ""
 
 
+def test_a_busy_machine_explains_a_slow_launch_whatever_it_leaves_of_the_processors() -> None:
+    """An iteration that waits for a time slice takes far longer than its share of the processors says."""
+    load = note("busy-machine", "busy machine", processors=1.0, cores=2)
+    (one,) = odd([*point(2.0, 5), *point(90.0, 6, meta=noted([], [load]))[5:]], rule="slow-launch")
+    assert "busy machine (other programs used the processors in 1 of 6 launches)" in reasons(one)
+
+
 def test_modes_of_a_rotating_root_and_of_a_lost_processor_are_explained() -> None:
     def bimodal(**fields: Any) -> str:
         launches = point(2.0, benchmark="mpi.reduce", **fields)

@@ -45,9 +45,12 @@ def _times(case: Case) -> float:
 
 
 def _too_little(case: Case, times: float) -> list[Evidence]:
-    """Return that the load explains less than half of what is missing, on the scale of factors."""
+    """Return that the load explains less than half of what is missing, on the scale of factors.
+
+    Of a slow launch, or of some slow iterations, it says nothing: they may have waited for a whole time slice.
+    """
     cost = case.about.cost
-    if not times or not cost > 1 or math.log(times) >= math.log(cost) / 2:
+    if case.about.kind != "verdict" or not times or not cost > 1 or math.log(times) >= math.log(cost) / 2:
         return []
     values = {"times": Value(value=times, unit=TIMES), "cost": Value(value=cost, unit=TIMES)}
     return [Evidence(code="too little", values=values)]
