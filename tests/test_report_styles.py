@@ -22,7 +22,7 @@ from labkit.apps.teaching.attempts import Attempts
 from labkit.errors import DataError, ReportError
 from labkit.io import project
 from labkit.point.columns import METRICS
-from labkit.report import blocks, literature, styles, templates
+from labkit.report import blocks, literature, styles, summary, templates
 from labkit.report.blocks import surveyed
 from labkit.report.blocks import testbeds as blocks_testbeds
 from labkit.report.content import Content
@@ -511,3 +511,10 @@ def test_a_node_has_its_own_memory_and_processor(
 ) -> None:
     assert blocks_testbeds._processor(kind, facts, host) == processor
     assert blocks_testbeds._memory(kind, facts, host) == memory
+
+
+@pytest.mark.parametrize("garbage", [1.5, 3, True, "eth0", {"a": 1}])
+def test_adapters_that_are_no_list_are_none(garbage: Any) -> None:
+    host = {"nics": garbage, "rdma_devices": garbage}
+    assert blocks_testbeds._interconnect("local", host) == "not recorded"
+    assert summary._interfaces(host) == []
