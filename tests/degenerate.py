@@ -50,7 +50,7 @@ class Kind:
     """
 
     value: Value
-    launches: int = 2
+    launches: int = 6  # fewer decide nothing in a large family, so that no claim would be tried
     busy: bool = False
     kept: float = 1.0
     claims: bool = False
@@ -62,11 +62,18 @@ def _number(*key: object) -> float:
     return random.Random(repr(key)).random()
 
 
+def _high(place: int, name: str) -> list[int]:
+    """Return which three of six launches have high values: others for each quantity, so that no launch has its own."""
+    return random.Random(repr((place, name, "high"))).sample(range(6), 3)
+
+
 KINDS = {
     "no points": Kind(lambda place, launch, name: 50.0, kept=0),
     "zeros": Kind(lambda place, launch, name: 0.0),
     "one value": Kind(lambda place, launch, name: 50.0, claims=True),  # rates differ by their work
-    "overlapping launches": Kind(lambda place, launch, name: 50 * (1 + _number(place)) * (0.001, 1000.0)[launch]),
+    "overlapping launches": Kind(
+        lambda place, launch, name: 50 * (1 + _number(place)) * (1000.0 if launch in _high(place, name) else 0.001)
+    ),
     "one launch of a busy machine": Kind(
         lambda place, launch, name: 2 + 98 * _number(place, name), launches=1, busy=True
     ),
@@ -124,6 +131,7 @@ def point(spec: Spec, place: int, launch: int, kind: Kind) -> Samples:
         return kind.value(place, launch, name)
 
     meta = dict(like.meta) if like else {"engine": "c", "library": "L"}
+    meta |= {"start": f"2026-01-01T00:{launch:02}:00.000+00:00"}  # in turns: else no difference could be claimed
     meta |= {"badges": [BUSY] if kind.busy else [], "warnings": [], "fingerprint": f"{place:016x}"}
     meta |= {} if math.isnan(kind.clock_ns) else {"clock_ns": kind.clock_ns}
     if like and not like.n:

@@ -127,6 +127,13 @@ def test_no_sentence_claims_what_its_campaign_does_not_show(name: str, kind: str
     assert not wrong(name, kind)
 
 
+@pytest.mark.parametrize("name", ["one_sided", "latency"])
+def test_campaigns_that_support_claims_get_some(name: str) -> None:
+    """Otherwise the kinds with claims would try no sentence of those that need a difference."""
+    said = degenerate.texts(degenerate.study(name, degenerate.KINDS["reversed order"]))
+    assert any(CLAIM.search(one) and not OPEN.search(one) for text in said.values() for one in sentences(text))
+
+
 def test_lists_and_tables_of_studies_mark_values_below_the_clock() -> None:
     """Lists that name their unit once have no statement with a mark; nothing is the fastest of bounds."""
     how = degenerate.KINDS[FINE]
