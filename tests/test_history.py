@@ -167,6 +167,15 @@ def test_days_that_resemble_each_other_are_no_changes(campaigns: int, shape: str
     assert sum(one <= 0.05 for one in p) <= 13  # 5 % declared; more than 13 of 100 would have a chance of 0.05 %
 
 
+@pytest.mark.slow
+def test_long_series_near_a_floor_have_no_changes() -> None:
+    """200 days of ρ = 0.8 with a least time: the zero of a logarithm must come near enough to that."""
+    series = simulation.values(np.random.default_rng(3), 300, 200, "floor", 0.8)
+    ratios, _ = changes.likelihood_ratio(series)
+    wrong = [ratio > changes.RATIOS[200][changes.CHANCES.index(0.05)] for ratio in ratios]
+    assert np.mean(wrong) <= 0.075, "5 % and two standard deviations; zeros at 0.3 mean distances give 10 %"
+
+
 def test_a_shock_that_dies_out_is_no_change() -> None:
     random = np.random.default_rng(9)
     skewed = np.exp(random.standard_normal((100, 60)))

@@ -47,7 +47,8 @@ _SEED = 20261122
 _TOLERANCE = 1e-9
 _LONGER = 1.25  # a piece in the middle than the next shorter one that is tried
 _RHO = (0.0, 0.2, 0.4, 0.55, 0.7, 0.8, 0.88, 0.94)  # of the likelihoods
-_BENT = (0.3, 1.0, 3.0)  # distances of a logarithm's zero from the least value, in mean distances
+_BENT = (0.2, 1.0, 3.0)  # distances of a logarithm's zero from the least value, in mean distances
+_MANY = 100  # campaigns; the least value of more lies nearer to the floor of the times, and so do the zeros
 _TAIL = 3  # degrees of freedom of the Student distribution that prices the largest noise without a change
 # values of the ratio that series without a change exceed with these chances, by length; they do not fall with it:
 # bench/history.py --table
@@ -138,8 +139,9 @@ def _transformed(series: _Floats) -> Iterator[tuple[_Floats, _Floats]]:
     yield x, np.zeros(len(x))
     for sign in (1, -1):
         above = sign * x - (sign * x).min(axis=1, keepdims=True)
+        nearer = min(1.0, _MANY / x.shape[1])
         for part in _BENT:
-            bent = np.log(above + part * above.mean(axis=1, keepdims=True))
+            bent = np.log(above + part * nearer * above.mean(axis=1, keepdims=True))
             yield bent - bent.mean(axis=1, keepdims=True), -2 * bent.sum(axis=1)
 
 
