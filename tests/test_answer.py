@@ -23,6 +23,7 @@ from labkit.judge import answer, causes, rules, view
 from labkit.judge.answer import Answer
 from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Finding, Subject, Value, ordered, sound
 from labkit.judge.sentences import clue, sentence
+from labkit.models.bounds import Stated
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
 from labkit.read import records
@@ -162,6 +163,17 @@ def test_commands_name_the_campaign_as_the_user_did_and_are_not_wrapped(
     assert main(["explain", given, "--format", "json"]) == 0
     steps = [one["command"] for one in json.loads(capsys.readouterr().out)["steps"]]
     assert shlex.join(["labkit", "explain", given, "--decide"]) in steps
+
+
+def test_the_next_command_repeats_what_the_user_states_and_no_machine_of_somebody_else_is_measured() -> None:
+    far = noted([], []) | {"rank_hosts": ["a", "b"]}
+    own = point("mpi.latency", "latency_us", *[9.0] * 6, size=8, meta=far)
+    launches, stated = of_samples(own), Stated(link="25gbit", delay="1us")
+    summary = records.summary(launches.records)
+    for origin, command in (("measured", "labkit explain c --link 25gbit --delay 1us --decide"), ("imported", "")):
+        seen = view.View("c", launches.records, summary.assign(origin=origin), launches, stated=stated)
+        (topic,) = answer.answer(seen).topics
+        assert (topic.verdict, topic.lead.command, bool(topic.lead.measure)) == ("no reference", command, bool(command))
 
 
 def test_a_sentence_on_what_to_do_is_wrapped_and_no_command() -> None:

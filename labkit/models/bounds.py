@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -93,6 +94,17 @@ class Stated:
     mtu: int = 0
     pcie: str = ""
     delay: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is stated, as options of a command.
+
+        Examples
+        --------
+        >>> Stated(link="100 Gb/sec (4X EDR)", mtu=4096).words
+        ("--link '100 Gb/sec (4X EDR)'", '--mtu 4096')
+        """
+        return tuple(f"--{name} {shlex.quote(str(value))}" for name, value in vars(self).items() if value)
 
     @property
     def rate(self) -> float:

@@ -212,12 +212,13 @@ REASONS = {  # → why, as the end of a sentence
 def no_reference(rule: Rule, one: Chosen, view: View) -> Finding:
     """Return that nothing says how good a point is, with why, and with the one measurement that would."""
     reason, wanted = missing(one, view)
+    here = reason == "machine" and not one.subject.imported  # labkit cannot measure the machine of somebody else
     return rule.found(
         one.subject,
         level="unknown",
         form="no reference",
-        command=_REPAIRS.get(reason, "").format(campaign=view.argument),
-        measure=tuple(_machine(one, wanted.split(","))) if reason == "machine" else (),
+        command=_REPAIRS.get(reason, "").format(explain=view.explain) if here or reason != "machine" else "",
+        measure=tuple(_machine(one, wanted.split(","))) if here else (),
         measured=one.measured,
         path=one.path,
         reason=REASONS[reason],
@@ -226,8 +227,8 @@ def no_reference(rule: Rule, one: Chosen, view: View) -> Finding:
 
 
 _REPAIRS = {  # reason → what supplies what is missing; where hardware is missing, nothing does
-    "machine": "labkit explain {campaign} --decide",
-    "link": "State the link: labkit explain {campaign} --link RATE --mtu B.",
+    "machine": "{explain} --decide",
+    "link": "State the link: {explain} --link RATE --mtu B.",
     "path unknown": "Measure more iterations, or set --transport.",
 }
 

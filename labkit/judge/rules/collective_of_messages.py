@@ -145,7 +145,7 @@ def _judged(one: Chosen, view: View) -> Finding:
         return RULE.found(
             one.subject,
             form="no reference",
-            command=f"labkit explain {view.argument} --decide" if wanted else "",
+            command=f"{view.explain} --decide" if wanted else "",
             measure=wanted,
             measured=measured,
             path=one.path,

@@ -117,7 +117,7 @@ def _no_reference(one: Chosen, view: View, reason: Literal["memory", "device", "
     return RULE.found(
         one.subject,
         form="no reference",
-        command=f"labkit explain {view.argument} --decide" if wanted else "",
+        command=f"{view.explain} --decide" if wanted else "",
         measure=tuple(wanted),
         measured=one.measured,
         reason=_REASONS[reason],

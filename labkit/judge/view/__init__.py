@@ -66,6 +66,11 @@ class View:
         """The campaign as a word of a command."""
         return shlex.quote(self.place or self.name)
 
+    @property
+    def explain(self) -> str:
+        """The command that answers about the campaign again, with what the user states."""
+        return " ".join(("labkit explain", self.argument, *(self.stated or Stated()).words))
+
     @cached_property
     def costs(self) -> Mapping[str, Costs]:
         """Host → what it costs without a network."""
