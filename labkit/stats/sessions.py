@@ -86,6 +86,21 @@ def of_launches(starts: Sequence[str], placed: Sequence[str] = ()) -> list[int]:
     return [int(one) for one in found]
 
 
+def brief(starts: Sequence[str], sessions: int) -> bool:
+    """Return whether launches without a schedule span too little time for so many sessions, from their ends alone.
+
+    Examples
+    --------
+    >>> brief(["2026-11-26T08:00:00Z", "2026-11-26T08:09:00Z"], 6)
+    True
+    """
+    try:
+        first, last = (datetime.fromisoformat(one) for one in (min(starts), max(starts)))
+        return (last - first).total_seconds() <= (sessions - 1) * MOMENT
+    except (ValueError, TypeError):
+        return False
+
+
 def basis(launches: int, sessions: int = 0, span_s: float = math.nan, least_s: float = math.nan) -> str:
     """Return in words what values over launches rest on.
 

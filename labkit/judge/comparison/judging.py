@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, permutations
 from operator import itemgetter
 from statistics import NormalDist
 
@@ -61,9 +61,13 @@ class Launches:
             return []
         return grouping.of_launches(self.starts, self.placed)
 
-    @property
+    @cached_property
     def many(self) -> bool:
         """Whether there are six sessions or more, so that each counts once."""
+        if not self.timed or len(self.values) < stats.LAUNCHES:
+            return False
+        if not any(self.placed) and grouping.brief(self.starts, stats.LAUNCHES):  # saves the sessions of many points
+            return False
         return len(set(self.sessions)) >= stats.LAUNCHES
 
     @cached_property
@@ -318,8 +322,7 @@ def _judged(
 
 def one_moment(pair: Pair) -> bool:
     """Return whether one side has launches of a single session only, and the other has six sessions or more."""
-    counts = [len(set(side.sessions)) for side in _sides(pair)]
-    return min(counts) == 1 and any(side.many for side in _sides(pair))
+    return any(one.many and len(set(other.sessions)) == 1 for one, other in permutations(_sides(pair)))
 
 
 def _exp(logarithm: float) -> float:
