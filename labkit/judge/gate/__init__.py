@@ -16,6 +16,7 @@ import pandas as pd
 
 from labkit import stats
 from labkit.errors import DataError
+from labkit.io.collector import uncollected
 from labkit.judge.finding import Finding
 from labkit.judge.gate.judging import Verdicts
 from labkit.judge.gate.verdicts import OUTCOMES, Common, Compared, Drift, Result, judged, times_worse
@@ -83,8 +84,8 @@ def gate(
     common = made.common(keys.index("transport"), reference)
     rejected, waiting = made.replay({full for full, label in origins.items() if label in accepted})
     comparisons = made.comparisons
-    verdicts = [*made.of_factors(), *made.of_points()]
-    verdicts += _absent(before, {*now.keys}, keys, several)
+    with uncollected():  # there may be very many verdicts
+        verdicts = [*made.of_factors(), *made.of_points(), *_absent(before, {*now.keys}, keys, several)]
     places_of: dict[str, int] = {outcome: place for place, outcome in enumerate(OUTCOMES)}
     verdicts.sort(key=lambda one: places_of[one.form])
     return Result(
