@@ -34,7 +34,7 @@ class Rule:
     remedy : what to do; empty where a finding has a command, or nothing is to be done.
     imported : what to do about imported points, if `remedy` needs another measurement.
     clues : code → template of the sentence about a piece of evidence.
-    check : yields the findings in a campaign; none of a rule that needs more than one campaign, such as a contract.
+    check : yields the findings in a campaign; none of a rule that needs more than it, as a gate does.
     source : number of the rule of Hoefler and Belli; 0 for others.
     """
 
