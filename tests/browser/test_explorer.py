@@ -406,6 +406,7 @@ def test_marks_stay_where_they_are_however_often_a_page_is_loaded_again(
         page.set_default_timeout(PATIENCE * 1000)
         page.goto(address)
         until(lambda: page.evaluate(COUNT) > 10)
+        page.get_by_text("why, and what to do next").wait_for()  # the answer moves the plot down when it arrives
         for point_number in (2, 3):
             before = page.evaluate(values)
             page.mouse.click(*page.evaluate(at, point_number))
