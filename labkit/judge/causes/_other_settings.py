@@ -62,7 +62,7 @@ def others(
         effect = effects.Effect(effects.of_row(row, case.metric), own, tests=len(found))
         if how := _better(case, effect, value):
             better.append((value, setting, how))
-        elif effect.same or effect.claimed or _worse(case, value):
+        elif effect.same or effect.claimed or _beyond(effect, up=not case.rate):
             no_better.append((value, setting, "no better"))
     chosen = better or no_better
     if not chosen:
@@ -99,11 +99,12 @@ def _better(case: Case, effect: effects.Effect, value: Value) -> str:
     improved = value.value > own.value if case.rate else value.value < own.value
     if effect.judgement.verdict == BETWEEN and improved:
         return "better later"
-    apart = value.bounded and own.bounded and (value.low > own.high if case.rate else value.high < own.low)
-    return "better in ranges" if effect.judgement.reason and apart else ""
+    return "better in ranges" if effect.judgement.reason and _beyond(effect, up=case.rate) else ""
 
 
-def _worse(case: Case, value: Value) -> bool:
-    """Return whether the launches of a value are all worse than those of the point."""
-    own = case.measured
-    return value.bounded and own.bounded and (value.high < own.low if case.rate else value.low > own.high)
+def _beyond(effect: effects.Effect, *, up: bool) -> bool:
+    """Return whether all launches of a value are beyond all of those that it is compared with, if there are several."""
+    other, own = effect.value.launches, effect.base.launches
+    if min(len(other), len(own)) < 2:
+        return False
+    return min(other) > max(own) if up else max(other) < min(own)
