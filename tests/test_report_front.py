@@ -30,7 +30,6 @@ from labkit.report import (
     beside,
     campaigns,
     caveats,
-    findings,
     front,
     markdown,
     methods,
@@ -38,6 +37,7 @@ from labkit.report import (
     options,
     prune,
     sources,
+    statements,
     summary,
     topics,
     variables,
@@ -97,7 +97,7 @@ def test_growth_compares_the_times_at_both_ends(large: tuple[int, int], growth: 
     assert one is not None
     assert one.growth == growth
     assert one.reversed == (not growth)
-    text = findings.of_contrast(one).text
+    text = statements.of_contrast(one).text
     assert ("in time per message" in text) == (benchmark == "mpi.bandwidth" and growth != "")
     assert "larger messages" not in text
 
@@ -113,14 +113,14 @@ def hpcc(test: str, system: str, gflops: float) -> Samples:
 def test_different_quantities_are_never_compared() -> None:
     alone = [hpcc("HPL", "a.txt", 3.5), hpcc("StarDGEMM", "a.txt", 19), hpcc("SingleFFT", "a.txt", 10)]
     assert contrast(rows(alone), "performance_GFLOPS") is None
-    one = findings.of_topic(rows(alone), ("compute.hpcc",))
+    one = statements.of_topic(rows(alone), ("compute.hpcc",))
     assert one is not None
     assert one.text.replace("\xa0", " ").startswith("HPC Challenge, test=HPL: 3.5 Gflop/s")
     both = [*alone, hpcc("HPL", "b.txt", 3.5), hpcc("StarDGEMM", "b.txt", 38), hpcc("SingleFFT", "b.txt", 11)]
-    other = findings.of_topic(rows(both), ("compute.hpcc",))
+    other = statements.of_topic(rows(both), ("compute.hpcc",))
     assert other is not None
     assert other.text.replace("\xa0", " ").startswith("HPC Challenge, test=StarDGEMM: b.txt and a.txt: no")
-    equal = findings.of_topic(rows([hpcc("HPL", "a.txt", 3.5), hpcc("HPL", "b.txt", 3.5)]), ("compute.hpcc",))
+    equal = statements.of_topic(rows([hpcc("HPL", "a.txt", 3.5), hpcc("HPL", "b.txt", 3.5)]), ("compute.hpcc",))
     assert equal is not None
     assert f"a.txt and b.txt: no difference is claimed, because {TOO_FEW} (3.5" in equal.text.replace("\xa0", " ")
 
@@ -163,7 +163,9 @@ def test_each_chapter_speaks_of_its_own_points() -> None:
 )
 def test_a_sentence_on_growth_follows_from_differences_and_not_from_ratios(large: tuple[int, int], said: str) -> None:
     cost = {("shm", 1): 100, ("tcp", 1): 4300, ("shm", 4 << 20): large[0], ("tcp", 4 << 20): large[1]}
-    one = findings.of_topic(rows([point(s, p, n, t) for (p, s), t in cost.items() for n in range(6)]), ("mpi.latency",))
+    one = statements.of_topic(
+        rows([point(s, p, n, t) for (p, s), t in cost.items() for n in range(6)]), ("mpi.latency",)
+    )
     assert one is not None
     text = one.text.replace("\xa0", " ")
     assert re.search(said, text), text
@@ -172,24 +174,24 @@ def test_a_sentence_on_growth_follows_from_differences_and_not_from_ratios(large
 
 
 def test_the_abstract_takes_no_comparison_of_one_launch_and_of_no_emulated_device(tmp_path: Path) -> None:
-    once = findings.of_topic(rows(per_message(1)), ("mpi.latency",))
+    once = statements.of_topic(rows(per_message(1)), ("mpi.latency",))
     soft = [
         replace(one, meta=made.noted({**one.meta, "badges": ["soft-RoCE: functional, not performance"]}))
         for one in per_message()
     ]
-    emulated = findings.of_topic(rows(soft), ("mpi.latency",))
+    emulated = statements.of_topic(rows(soft), ("mpi.latency",))
     assert once is not None
     assert emulated is not None
     assert abstract.chosen([once, emulated]) == []
 
 
 def test_conclusion_and_table_claim_nothing_that_the_abstract_leaves_out() -> None:
-    once = findings.of_topic(rows(per_message(1)), ("mpi.latency",))
+    once = statements.of_topic(rows(per_message(1)), ("mpi.latency",))
     for code, badge_text in (("functional", "soft-RoCE: functional, not performance"), ("gpu-stand-in", "other words")):
         marked = rows(per_message())
         marked["badges"] = [(note(code, badge_text),)] * len(marked)
-        emulated = findings.of_topic(marked, ("mpi.latency",))
-        sound = findings.of_topic(rows(per_message()), ("mpi.latency",))
+        emulated = statements.of_topic(marked, ("mpi.latency",))
+        sound = statements.of_topic(rows(per_message()), ("mpi.latency",))
         assert once is not None
         assert emulated is not None
         assert sound is not None
@@ -209,7 +211,7 @@ def test_a_topic_takes_a_comparison_that_supports_a_claim_before_another() -> No
         for one in per_message()
     ]
     other = [point(s, p, n, t, benchmark="mpi.bcast") for (s, p, t) in SPIKE[2:] for n in range(6)]
-    found = findings.of_topic(rows([*soft, *other]), ("mpi.latency", "mpi.bcast"), (("mpi.latency", "transport"),))
+    found = statements.of_topic(rows([*soft, *other]), ("mpi.latency", "mpi.bcast"), (("mpi.latency", "transport"),))
     assert found is not None
     assert not found.doubtful
     assert "Bcast" in found.text or "broadcast" in found.text.lower()
@@ -258,7 +260,7 @@ SPIKE = [(8, "shm", 100), (8, "tcp", 90_000), (16, "shm", 100), (16, "tcp", 4000
 
 
 def test_a_sentence_compares_interprets_and_says_how_sure() -> None:
-    one = findings.of_topic(rows(per_message()), ("mpi.latency",))
+    one = statements.of_topic(rows(per_message()), ("mpi.latency",))
     assert one is not None
     text = one.text.replace("\xa0", " ").replace("\\", "")
     assert text.startswith("Latency, 8 B: TCP takes 40 times as long as shared memory (4.020 µs [4.000 to 4.040]")
@@ -270,7 +272,7 @@ def test_a_sentence_compares_interprets_and_says_how_sure() -> None:
 
 def test_nearly_equal_values_differ_by_a_share() -> None:
     cost = {"shm": 100_000, "tcp": 103_000}
-    one = findings.of_topic(
+    one = statements.of_topic(
         rows([point(8, path, n, ns + n) for path, ns in cost.items() for n in range(6)]), ("mpi.latency",)
     )
     assert one is not None
@@ -280,7 +282,7 @@ def test_nearly_equal_values_differ_by_a_share() -> None:
 def test_wide_intervals_say_how_many_times_at_least() -> None:
     slow = (1_000, 2_000, 40_000, 40_000, 90_000, 100_000)
     points = [point(8, "shm", n, 100) for n in range(6)] + [point(8, "tcp", n, ns) for n, ns in enumerate(slow)]
-    one = findings.of_topic(rows(points), ("mpi.latency",))
+    one = statements.of_topic(rows(points), ("mpi.latency",))
     assert one is not None
     assert "TCP takes at least 10 times as long as shared memory" in one.text.replace("\xa0", " ")
     assert one.weight == pytest.approx(math.log(10), rel=0.02)
@@ -294,14 +296,14 @@ def test_a_reason_needs_counters_that_speak_for_it(quiet: int, busy: int, sure: 
         for (path, size), (ns, carried) in cost.items()
         for n in range(6)
     ]
-    one = findings.of_topic(rows(points), ("mpi.latency",), (), points)
+    one = statements.of_topic(rows(points), ("mpi.latency",), (), points)
     assert one is not None
     why = "Reason: each message passes the network stack of the kernel (counted: network interfaces received 540,000 B"
     text = one.text.replace("\\", "")
     assert (why in text) is sure
     assert ("eason:" in text) is sure
     assert "eason" not in one.brief
-    without = findings.of_topic(rows(points), ("mpi.latency",))
+    without = statements.of_topic(rows(points), ("mpi.latency",))
     assert without is not None
     assert "eason" not in without.text
 
@@ -313,7 +315,7 @@ def test_a_time_that_includes_the_stated_delay_or_computation_is_compared_with_i
         return [made.samples(spec, np.full((2, 100), 1000 * us + n), launch=n, meta=meta) for n in range(3)]
 
     late = [*waited("virtual-cluster:4", 32), *waited("virtual-cluster:4,delay=4ms", 8100)]
-    one = findings.of_topic(rows(late), ("mpi.iallreduce",))
+    one = statements.of_topic(rows(late), ("mpi.iallreduce",))
     assert one is not None
     text = one.text.replace("\xa0", " ").replace("\\", "")
     assert "delay=4ms 8,100" in text
@@ -325,7 +327,7 @@ def test_a_time_that_includes_the_stated_delay_or_computation_is_compared_with_i
 
 def test_one_launch_on_a_busy_machine_makes_no_claim() -> None:
     points = [point(8, path, 0, ns, badges=["busy-machine"]) for path, ns in (("shm", 100), ("tcp", 4000))]
-    one = findings.of_topic(rows(points), ("mpi.latency",))
+    one = statements.of_topic(rows(points), ("mpi.latency",))
     assert one is not None
     assert f"no difference is claimed, because {TOO_FEW}" in one.text.replace("\xa0", " ")
     assert "times" not in one.text
@@ -345,7 +347,7 @@ def test_full_links_are_compared_with_their_rate_and_badges_are_a_likely_reason(
         ]
 
     full = [*stream("virtual-cluster:4,rate=200mbit", 24), *stream("virtual-cluster:4,rate=50mbit", 6)]
-    one = findings.of_topic(rows(full), ("sockets.tcp_stream",))
+    one = statements.of_topic(rows(full), ("sockets.tcp_stream",))
     assert one is not None
     text = one.text.replace("\xa0", " ").replace("\\", "")
     assert "times" not in text
@@ -353,7 +355,7 @@ def test_full_links_are_compared_with_their_rate_and_badges_are_a_likely_reason(
     assert text.count("96 % of the link's rate") == 2
     alone = [point(8, "shm", n, 100) for n in range(6)]
     shared = [point(8, "tcp", n, 4000, badges=["oversubscription"]) for n in range(6)]
-    likely = findings.of_topic(rows([*alone, *shared]), ("mpi.latency",))
+    likely = statements.of_topic(rows([*alone, *shared]), ("mpi.latency",))
     assert likely is not None
     assert "Likely reason: its ranks share processors (badge on one side only: oversubscription)." in likely.text
 
@@ -371,14 +373,14 @@ def test_values_that_launches_do_not_tell_apart_do_not_differ(
 ) -> None:
     cost = {"shm": 10_000, "tcp": 10_000 + step}
     points = [point(8, path, n, ns + 10 * step * n) for path, ns in cost.items() for n in range(launches)]
-    one = findings.of_topic(rows(points), ("mpi.latency",))
+    one = statements.of_topic(rows(points), ("mpi.latency",))
     assert one is not None
     assert why in one.text.replace("\xa0", " ")
     assert (one.weight, one.certain) == (0, certain)
 
 
 def test_one_launch_has_no_interval_and_no_weight() -> None:
-    one = findings.of_topic(rows(per_message(1)), ("mpi.latency",))
+    one = statements.of_topic(rows(per_message(1)), ("mpi.latency",))
     assert one is not None
     assert "[" not in one.text
     assert (one.weight, one.certain, one.launches) == (0.0, None, 1)
@@ -386,32 +388,32 @@ def test_one_launch_has_no_interval_and_no_weight() -> None:
 
 def test_one_curve_says_how_it_runs_and_nothing_measured_says_nothing() -> None:
     points = [point(size, "shm", n, 100 + size) for size in (8, 65536) for n in range(4)]
-    one = findings.of_topic(rows(points), ("mpi.latency",))
+    one = statements.of_topic(rows(points), ("mpi.latency",))
     assert one is not None
     assert "times for 8,192\xa0times the size" in one.text
-    assert findings.of_topic(rows(points), ("mpi.bandwidth",)) is None
+    assert statements.of_topic(rows(points), ("mpi.bandwidth",)) is None
     lab = points[0].spec.replace(testbed="lab", size=8 << 20)
     meta = points[0].meta | {"fingerprint": lab.fingerprint({})}
-    two = findings.of_topic(rows([*points, replace(points[0], spec=lab, meta=meta)]), ("mpi.latency",))
+    two = statements.of_topic(rows([*points, replace(points[0], spec=lab, meta=meta)]), ("mpi.latency",))
     assert two is not None
     assert two.text.startswith("Latency, local: 0.1")  # the point of another testbed is no end of this curve
     assert "times for 8,192\xa0times the size" in two.text
     busy = [point(size, "shm", 0, 100 + size, badges=["busy-machine"]) for size in (8, 65536)]
-    once = findings.of_topic(rows(busy), ("mpi.latency",))
+    once = statements.of_topic(rows(busy), ("mpi.latency",))
     assert once is not None
     assert "times" not in once.text
 
 
 def test_the_focus_of_a_topic_comes_first() -> None:
     both = [*per_message(3), *(point(8, "shm", n, 100, benchmark="mpi.allreduce") for n in range(3))]
-    one = findings.of_topic(rows(both), ("mpi.allreduce",), (("mpi.latency", "transport"),))
+    one = statements.of_topic(rows(both), ("mpi.allreduce",), (("mpi.latency", "transport"),))
     assert one is not None
     assert "TCP" in one.text
 
 
 def test_the_abstract_takes_the_first_topic_and_the_certain_ones() -> None:
-    def finding(text: str, weight: float) -> findings.Finding:
-        return findings.Finding(text, weight, weight > 0, 3, 100, text)
+    def finding(text: str, weight: float) -> statements.Statement:
+        return statements.Statement(text, weight, weight > 0, 3, 100, text)
 
     topics = [finding("first", 0.0), *(finding(f"t{n}", n) for n in range(6)), finding("t5", 5)]
     assert [one.text for one in abstract.chosen(topics)] == ["first", "t3", "t4", "t5"]
@@ -601,10 +603,10 @@ def test_the_first_figure_draws_each_library_and_names_what_it_leaves_out(tmp_pa
 
 def test_a_statement_names_the_library_that_it_speaks_of() -> None:
     every = [one for name in ("openmpi", "mpich") for path in ("shm", "tcp") for one in started(name, name, path)]
-    found = findings.of_topic(rows(every), ("mpi.latency",), (("mpi.latency", "transport"),))
+    found = statements.of_topic(rows(every), ("mpi.latency",), (("mpi.latency", "transport"),))
     assert found is not None
     assert re.match(r"[^:]*, (openmpi|mpich): ", found.text)
-    alone = findings.of_topic(rows(every[:4]), ("mpi.latency",), (("mpi.latency", "transport"),))
+    alone = statements.of_topic(rows(every[:4]), ("mpi.latency",), (("mpi.latency", "transport"),))
     assert alone is not None
     assert "openmpi" not in alone.text
 

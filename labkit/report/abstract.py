@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from labkit import stats
 from labkit.point.notes import joined
 from labkit.point.units import format_count, format_fact, format_share, plural
-from labkit.report import answered, caveats, findings, markdown, topics
+from labkit.report import answered, caveats, markdown, statements, topics
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
-from labkit.report.findings import Finding
 from labkit.report.markdown import escape
+from labkit.report.statements import Statement
 from labkit.store.samples.facts import BROUGHT
 
 FINDINGS = 4  # in the abstract, at most
@@ -80,7 +80,7 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
     places: dict[str, list[str]] = {}
     for member in members:
         places.setdefault(_place(member), []).append(f"**{escape(member.name)}** ({_extent(member)})")
-    where = joined(f"{place}: {findings.listed(names[:_NAMED])}" for place, names in [*places.items()][:_NAMED])
+    where = joined(f"{place}: {statements.listed(names[:_NAMED])}" for place, names in [*places.items()][:_NAMED])
     more = f" and {plural(len(members) - _NAMED, 'more campaign')}" if len(members) > _NAMED else ""
     parts = [f"labkit measured {where}{more}."]
     if measured:
@@ -95,7 +95,7 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _topics(member: Member, content: Content) -> list[Finding]:
+def _topics(member: Member, content: Content) -> list[Statement]:
     """Return what each chapter found of a campaign."""
     return [one for chapter in content.chapters.values() if (one := topics.finding(chapter, member))]
 
@@ -133,7 +133,7 @@ def _question(members: Sequence[Member]) -> str:
     names = [str(name).partition(".")[0] for member in members for name in member.summary["benchmark"]]
     families = Counter(names)
     words = [_FAMILIES.get(name, "") for name, _ in families.most_common()]
-    named = findings.listed([word for word in words if word]) or "its benchmarks"
+    named = statements.listed([word for word in words if word]) or "its benchmarks"
     verb = "costs" if sum(map(bool, words)) == 1 and not named.endswith("s") else "cost"
     return f"what {named} {verb} here, and which setting matters"
 
@@ -143,12 +143,12 @@ def _extent(member: Member) -> str:
     return f"{plural(len(member.summary), 'point')} in {plural(len(member.records), 'launch')}"
 
 
-def claim(one: Finding, text: str) -> str:
+def claim(one: Statement, text: str) -> str:
     """Return the text of a finding, or the reason why it supports no claim."""
     return f"No claim, because {one.doubtful}." if one.doubtful else text
 
 
-def chosen(found: Sequence[Finding], most: int = FINDINGS, least: int = _LEAST) -> list[Finding]:
+def chosen(found: Sequence[Statement], most: int = FINDINGS, least: int = _LEAST) -> list[Statement]:
     """Return the findings that matter: the first topic's, then certain ones by their size, in the order of the topics.
 
     A sentence that several topics share counts once. Where too few are certain, others fill up. A comparison that rests
@@ -166,7 +166,7 @@ def chosen(found: Sequence[Finding], most: int = FINDINGS, least: int = _LEAST) 
     return [one for one in distinct if one in best]
 
 
-def _sure(members: Sequence[Member], found: Sequence[Finding]) -> str:
+def _sure(members: Sequence[Member], found: Sequence[Statement]) -> str:
     """Say what the brackets are, how much the findings rest on, and how many points have no interval."""
     launches = [int(number) for member in members for number in member.summary["launches"]]
     enough, one = sum(number >= stats.LAUNCHES for number in launches), launches.count(1)
@@ -192,7 +192,7 @@ def _sure(members: Sequence[Member], found: Sequence[Finding]) -> str:
     return text
 
 
-def _in_short(members: Sequence[Member], found: Sequence[Finding]) -> str:
+def _in_short(members: Sequence[Member], found: Sequence[Statement]) -> str:
     """Say how many launches the findings rest on, and how many points have enough of them for an interval."""
     launches = [int(number) for member in members for number in member.summary["launches"]]
     enough = sum(number >= stats.LAUNCHES for number in launches)
@@ -215,13 +215,13 @@ def _caveats(members: Sequence[Member], most: int = _CAVEATS) -> str:
         return ""
     parts = [f"{_DOUBTS[name]} ({format_share(count / total)} of launches)" for name, count in known]
     if busy < _MOSTLY or _BUSY not in dict(known):
-        return f"Caveats: {findings.listed(parts)}{_ALL}."
+        return f"Caveats: {statements.listed(parts)}{_ALL}."
     warning = (
         f"**other tasks took processor time in {format_share(busy)} of launches, so times are too long and rates too "
         "low; repeat when idle**"
     )
     others = [part for part, (name, _) in zip(parts, known, strict=True) if name != _BUSY]
-    rest = findings.listed(others)
+    rest = statements.listed(others)
     return f"Caveats: {'. Also '.join(filter(None, (warning, rest)))}{_ALL}."
 
 

@@ -19,9 +19,9 @@ from labkit.report.campaigns import Member, all_members, members
 from labkit.report.choosing import dropped, having, widest
 from labkit.report.content import Content
 from labkit.report.figures import captioned
-from labkit.report.findings import listed
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
+from labkit.report.statements import listed
 from labkit.report.variables import headline_metric, title
 
 FILE = "figures/front.svg"

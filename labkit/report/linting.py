@@ -7,8 +7,8 @@ from labkit.judge.rule import METHOD
 from labkit.judge.twelve import DUTIES
 from labkit.report import judged
 from labkit.report.content import Content
-from labkit.report.findings import listed
 from labkit.report.markdown import escape
+from labkit.report.statements import listed
 
 
 def broken(content: Content) -> str:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from labkit import studies
 from labkit.errors import LabkitError
-from labkit.report import findings
+from labkit.report import statements
 from labkit.report.campaigns import Member
-from labkit.report.findings import Finding
 from labkit.report.notebook import Chapter
+from labkit.report.statements import Statement
 from labkit.store.samples.facts import FINGERPRINT
 from labkit.studies import Study
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def finding(chapter: Chapter, member: Member) -> Finding | None:
+def finding(chapter: Chapter, member: Member) -> Statement | None:
     """Return what a chapter found; None where its notebook has no study, or nothing of it was measured."""
     study = _study(chapter)
     return _finding(member, chapter.path.stem, tuple(study.benchmarks), tuple(study.focus)) if study else None
@@ -55,7 +55,7 @@ def _named(member: Member) -> Mapping[str, Study]:
 @lru_cache(1024)  # the abstract, the verdicts and the conclusion ask for the same
 def _finding(
     member: Member, notebook: str, benchmarks: tuple[str, ...], focus: tuple[tuple[str, str], ...]
-) -> Finding | None:
+) -> Statement | None:
     rows = own(member, notebook)
     sound = rows[~rows["fingerprint"].isin(member.doubted)] if len(rows) else rows
-    return findings.of_topic(sound, benchmarks, focus, member.points)
+    return statements.of_topic(sound, benchmarks, focus, member.points)

@@ -6,8 +6,8 @@ from labkit.point.units import plural
 from labkit.report.blocks import repeated, surveyed
 from labkit.report.campaigns import all_members, members
 from labkit.report.content import Content
-from labkit.report.findings import Finding, listed
 from labkit.report.markdown import escape
+from labkit.report.statements import Statement, listed
 from labkit.report.topics import finding
 from labkit.stats.shift import least_launches
 
@@ -31,7 +31,7 @@ def topics(content: Content) -> str:
     return "\n\n".join(parts)
 
 
-def _paragraph(findings: list[tuple[str, Finding]]) -> str:
+def _paragraph(findings: list[tuple[str, Statement]]) -> str:
     """Say how many topics have a certain answer, which one is largest, and which have none and why."""
     if not findings:
         return "No chapter compares settings that were measured."

@@ -17,9 +17,9 @@ from labkit.report.blocks.surveyed import names
 from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import curves, hard, left_out, metric_of, nearest, shown
 from labkit.report.content import Content
-from labkit.report.findings import listed
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import code, escape
+from labkit.report.statements import listed
 
 _WHOLE, _PART, _NOT = "repeated", "repeated in part", "not repeated"
 _BENCHMARKS, _PATHS = 2, 3  # that a cell shows

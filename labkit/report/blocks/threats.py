@@ -12,8 +12,8 @@ from labkit.read.records.aggregate import AT_ONCE, RESEMBLING
 from labkit.report import caveats, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
-from labkit.report.findings import listed
 from labkit.report.markdown import escape
+from labkit.report.statements import listed
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ _NEAR = 1.05  # times: below, values are nearly the same
 
 
 @dataclass(frozen=True)
-class Finding:
+class Statement:
     """One sentence in Markdown, and what decides whether it matters.
 
     Parameters
@@ -79,7 +79,7 @@ def of_topic(
     benchmarks: Sequence[str],
     focus: Sequence[tuple[str, str]] = (),
     points: Sequence[Samples] = (),
-) -> Finding | None:
+) -> Statement | None:
     """Return what matters most of a topic; None where nothing of it was measured.
 
     The first contrast in `focus` that the rows allow is taken, else the most distinct one of its benchmarks, else how
@@ -107,7 +107,7 @@ def _contrast(rows: pd.DataFrame, factors: Sequence[str] = ()) -> Contrast | Non
     return contrast(rows, metric, factors) if metric else None
 
 
-def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
+def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Statement:
     """Say which level costs more, how many times, how sure that is, whether it depends on the size, and why."""
     end = one.main
     what = ", ".join(filter(None, (_what(one.benchmark, end.size, one.quantity), escape(one.held))))
@@ -123,7 +123,7 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
             for more in (f" ({_against(values)}{counts})", f" ({_against(values)})", "")
         ]
         certain = None if end.effect.doubt == TOO_FEW else False
-        return Finding(both[0], 0.0, certain, end.launches, end.n, both[1], both[2], functional=_functional(end.rows))
+        return Statement(both[0], 0.0, certain, end.launches, end.n, both[1], both[2], functional=_functional(end.rows))
     times = _at_least(end)
     if METRICS[one.metric].kind == "rate":
         label = METRICS[one.metric].label
@@ -139,7 +139,7 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
     short = f"{text} ({_against(values, bare=True)})."
     if reason := reasons.reason_for(one, points):
         full += f" {escape(reason.sentence)}"
-    return Finding(full, weight, True, end.launches, end.n, brief, short, _functional(end.rows))
+    return Statement(full, weight, True, end.launches, end.n, brief, short, _functional(end.rows))
 
 
 def _undecided(end: End) -> str:
@@ -149,7 +149,7 @@ def _undecided(end: End) -> str:
     return f": no difference is claimed, because {end.effect.doubt}"
 
 
-def _beside_links(one: Contrast, what: str) -> Finding:
+def _beside_links(one: Contrast, what: str) -> Statement:
     """Compare values with the rate or delay of their links, because their ratio would only restate the setting."""
     end = one.main
     each = []
@@ -158,7 +158,7 @@ def _beside_links(one: Contrast, what: str) -> Finding:
         each.append(tuple(f"{name} {shown}{beside and f', {beside}'}" for shown in (_number(value), _bare(value))))
     full, bare = (f"{what}: {'; '.join(texts)}" for texts in zip(*each, strict=True))
     text = f"{full} ({_counts(end)})."
-    return Finding(text, 0.0, None, end.launches, end.n, f"{full}.", f"{bare}.", _functional(end.rows))
+    return Statement(text, 0.0, None, end.launches, end.n, f"{full}.", f"{bare}.", _functional(end.rows))
 
 
 def _functional(rows: Sequence[Mapping[str, Any]]) -> bool:
@@ -218,7 +218,7 @@ def _growth(one: Contrast) -> str:
     return _GROWTH[growth].format(of="" if cost else " in time per message", small=small, large=large)
 
 
-def _run(name: str, rows: pd.DataFrame) -> Finding | None:
+def _run(name: str, rows: pd.DataFrame) -> Statement | None:
     """Say how the headline metric runs over the sizes, or what it is where there is one."""
     metric = headline_metric(name, rows)
     if not metric:
@@ -238,7 +238,7 @@ def _run(name: str, rows: pd.DataFrame) -> Finding | None:
     if int(ends[0]["message_size_B"]) == int(ends[-1]["message_size_B"]):
         size = _hard(format_size(int(ends[0]["message_size_B"]))) if sized(name) else ""
         brief = f"{', '.join(filter(None, (what, size)))}: {_number(first)}"
-        return Finding(f"{brief} ({counts}).", 0.0, None, launches, n, f"{brief}.", functional=functional)
+        return Statement(f"{brief} ({counts}).", 0.0, None, launches, n, f"{brief}.", functional=functional)
     grown = int(ends[-1]["message_size_B"]) / max(int(ends[0]["message_size_B"]), 1)
     effect = effects.between(ends[-1], ends[0], metric, statistic)
     run = f": {_times(effect.ratio)} for {_times(grown)} the size" if effect.claimed else ""
@@ -247,7 +247,7 @@ def _run(name: str, rows: pd.DataFrame) -> Finding | None:
         f"{_number(last)} at {_hard(format_size(int(ends[-1]['message_size_B'])))}{more}{run}."
         for more in (f" ({counts})", "")
     )
-    return Finding(full, 0.0, None, launches, n, brief, functional=functional)
+    return Statement(full, 0.0, None, launches, n, brief, functional=functional)
 
 
 def _setting(rows: pd.DataFrame) -> list[str]:
