@@ -199,6 +199,10 @@ def test_every_kind_has_words_or_is_a_sign_of_life() -> None:
         "state": "begins",
         "done": 1,
         "label": "l",
+        "number": 1,
+        "sessions": 2,
+        "start": "T",
+        "text": "t",
     }
     for kind, wanted in events.KINDS.items():
         one = events.Event(kind, {name: made[name] for name in wanted}, "T")

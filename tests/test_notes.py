@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.apps import show
+from labkit.apps.show import results
 from labkit.errors import DataError
 from labkit.point import doubts, notes
 from labkit.point.notes import Note, badge, note
@@ -58,7 +59,7 @@ def test_a_warning_that_holds_a_semicolon_is_one_warning_everywhere(tmp_path: Pa
     assert [one["warnings"] for one in printed["records"]] == [[SPLIT], [SPLIT]]
 
 
-def test_records_are_the_json_that_the_standard_library_writes() -> None:
+def test_records_are_the_json_that_the_standard_library_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal values of other types, notes, and numbers that JSON lacks are written cell by cell."""
     cells = {
         "warnings": [(), (note("a", 'é "x"'), note("b", "B")), ()],
@@ -74,9 +75,10 @@ def test_records_are_the_json_that_the_standard_library_writes() -> None:
         {"warnings": ['é "x"', "B"], "mixed": 1, "text": "1", "number": None, "count": 2, "verified": False},
         {"warnings": [], "mixed": 1.0, "text": None, "number": None, "count": 3, "verified": True},
     ]
-    document = {"records": rows, "warnings": ["B", 'é "x"'], "published": [{"name": "n"}]}
+    monkeypatch.setattr(results, "points_json", lambda frame: [])  # the table has no columns of points
+    document = {"records": rows, "points": [], "warnings": ["B", 'é "x"'], "published": [{"name": "n"}]}
     assert show.result_json(table, [{"name": "n"}]) == json.dumps(document, indent=1)
-    assert show.result_json(table[:0]) == json.dumps({"records": [], "warnings": []}, indent=1)
+    assert show.result_json(table[:0]) == json.dumps({"records": [], "points": [], "warnings": []}, indent=1)
 
 
 @given(st.lists(NOTE | WITH_VALUES), st.lists(NOTE | WITH_VALUES))

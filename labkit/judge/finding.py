@@ -8,13 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 from labkit.point.spec import Spec
 from labkit.point.units import format_number, format_range, format_share, format_size, plural
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 Kind = Literal["verdict", "cause", "violation", "change", "observation"]
 Level = Literal["bad", "doubtful", "unknown", "good", "note"]
@@ -136,7 +133,13 @@ class Several:
         return f"{(how or ', ').join(map(format, self.first))}{rest}"
 
 
-Values = Mapping[str, "Value | Count | Several | str | DataclassInstance"]  # other dataclasses format themselves too
+class Dataclass(Protocol):
+    """Any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Values = Mapping[str, "Value | Count | Several | str | Dataclass"]  # other dataclasses format themselves too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +292,7 @@ def sound(one: Finding) -> bool:
     )
 
 
-def _possible(one: Value | Count | Several | str | DataclassInstance) -> bool:
+def _possible(one: Value | Count | Several | str | Dataclass) -> bool:
     if isinstance(one, Several):
         return all(map(_possible, one.first))
     return not isinstance(one, Value) or (math.isfinite(one.value) and not (one.unit == TIMES and one.value < 0))

@@ -72,12 +72,11 @@ def of_launches(starts: Sequence[str], placed: Sequence[str] = ()) -> list[int]:
     [1, 0, 1]
     """
     try:
-        moments = [datetime.fromisoformat(start) for start in starts]
+        seconds = np.array([_seconds(start) for start in starts])
     except ValueError:
         return []
-    if not moments:
+    if not len(seconds):
         return []
-    seconds = np.array([(one if one.tzinfo else one.replace(tzinfo=UTC)).timestamp() for one in moments])
     names = {name: place for place, name in enumerate(dict.fromkeys(placed))} | {"": -1}
     order = np.argsort(seconds, kind="stable")
     number = np.array([names[name] for name in placed] or [-1] * len(starts), np.intp)
@@ -95,10 +94,15 @@ def brief(starts: Sequence[str], sessions: int) -> bool:
     True
     """
     try:
-        first, last = (datetime.fromisoformat(one) for one in (min(starts), max(starts)))
-        return (last - first).total_seconds() <= (sessions - 1) * MOMENT
-    except (ValueError, TypeError):
+        return _seconds(max(starts)) - _seconds(min(starts)) <= (sessions - 1) * MOMENT
+    except ValueError:
         return False
+
+
+def _seconds(start: str) -> float:
+    """Return a moment in s; without a zone it is UTC. A text that is no moment raises ValueError."""
+    moment = datetime.fromisoformat(start)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def basis(launches: int, sessions: int = 0, span_s: float = math.nan, least_s: float = math.nan) -> str:

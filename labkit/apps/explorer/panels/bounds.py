@@ -22,6 +22,7 @@ from labkit.judge.sentences import sentence, whole
 from labkit.models import bounds, costs, limits
 from labkit.models.bounds import Stated
 from labkit.models.limits import METRICS_OF_LATENCY, Limit
+from labkit.point.notes import joined
 from labkit.read import records
 from labkit.read.columnar import of_samples
 
@@ -145,7 +146,7 @@ def _html(rows: Sequence[tuple[str, Finding]], notes: Sequence[str]) -> str:
         if texts
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    must = "; ".join(dict.fromkeys(rules.every()[one.code].must for _, one in rows))
+    must = joined(dict.fromkeys(rules.every()[one.code].must for _, one in rows))
     return f"{table}{lists}<p>{html.escape(must)}.</p>"
 
 
