@@ -203,6 +203,7 @@ def test_every_kind_has_words_or_is_a_sign_of_life() -> None:
         "sessions": 2,
         "start": "T",
         "text": "t",
+        "until": "T",
     }
     for kind, wanted in events.KINDS.items():
         one = events.Event(kind, {name: made[name] for name in wanted}, "T")
