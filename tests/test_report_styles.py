@@ -373,7 +373,7 @@ def test_comparison_has_the_verdicts_of_labkit_compare(tmp_path: Path) -> None:
     made = pages(built)
     assert "comparisons of other against synthetic" in made["index.html"].text
     assert "same" in made["index.html"].text
-    assert "No point changed" in made["changes.html"].text
+    assert "No point is shown to have changed" in made["changes.html"].text
     assert "differ in no recorded factor" in made["changes.html"].text
     assert "latency" in made["index.html"].text
 
@@ -399,7 +399,7 @@ def test_slides_have_a_page_for_each_figure(tmp_path: Path) -> None:
     built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="slides")
     made = pages(built)
     assert "Latency (2)" in made["10-latency.html"].text
-    assert "TCP takes" in made["10-latency.html"].text
+    assert "shared memory and TCP: no difference is claimed" in made["10-latency.html"].text
     assert "size = 1" not in made["10-latency.html"].text
     assert (built.html.parent / "assets" / "style.css").is_file()
     assert "presentation-16-9" in (built.html.parent.parent / "report.typ").read_text()
