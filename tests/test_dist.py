@@ -125,7 +125,7 @@ def test_an_installed_wheel_measures_outside_the_checkout(dist: Path, tmp_path: 
     assert record["verified"]
     assert record["n"] == 100
     said = run(labkit, "run", "quick", "-p", "launches=1", "-p", "time_cap=0.01", "-p", "sizes=64Ki", cwd=here)
-    assert "4 of 4 notebooks done" in said
+    assert "5 of 5 notebooks done" in said
     assert (here / "data/campaigns/quick/samples/mpi.latency").is_dir()
     run(labkit, "init", "mine", cwd=here)
     assert "10-latency" in run(labkit, "plan", "quick", cwd=here / "mine")
@@ -182,7 +182,7 @@ def test_the_wheel_alone_measures_and_reports_in_an_empty_folder(wheel: Path, py
         return done.stdout + done.stderr
 
     said = labkit("run", "quick", "-p", "launches=1", "-p", "time_cap=0.01", "-p", "sizes=64Ki")
-    assert "4 of 4 notebooks done" in said
+    assert "5 of 5 notebooks done" in said
     assert "left out: storage.read needs fio" in said
     said += labkit("report")
     report = here / "data/campaigns/quick/report"
