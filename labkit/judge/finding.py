@@ -248,6 +248,12 @@ class Finding:
         assert isinstance(found, Count), name
         return found.value
 
+    def number(self, name: str) -> float:
+        """Return one of its values as a number."""
+        found = self.values[name]
+        assert isinstance(found, Value), name
+        return found.value
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON; numbers that are not known become None."""
         return {

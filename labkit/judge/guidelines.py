@@ -3,7 +3,8 @@
 A program could always replace the left side by the right. If the left side is slower, the library has a better
 algorithm than the one it chose. A guideline is a line of `GUIDELINES`.
 
-The launches decide whether the left side is slower (`labkit.judge.comparison.judging`). Times of several collectives on
+The launches decide whether the left side is slower (`labkit.judge.comparison.judging`); the rule ``guideline`` makes
+findings of the violations. Times of several collectives on
 the right side are added launch by launch. The family is the comparisons of one guideline in one context: its sizes. The
 test has one side, because a left side that is faster is none of its matters.
 
@@ -31,9 +32,9 @@ import pandas as pd
 from labkit.errors import DataError
 from labkit.judge import effects
 from labkit.judge.comparison.judging import SLOWER, Launches, Pair, judge
-from labkit.point.units import format_number, format_size, plural
-from labkit.read.records import GIVEN, KEY, by_benchmark, headline_statistic, launches_of, summary
-from labkit.read.records.factors import OF_SOURCES, differing, distinct, setting, together
+from labkit.point.units import format_size
+from labkit.read.records import KEY, headline_statistic, launches_of
+from labkit.read.records.factors import distinct, together
 from labkit.read.records.launch_values import COLUMN
 
 Factor = Callable[[int], Fraction]
@@ -109,7 +110,7 @@ GUIDELINES = (
 MONOTONE = tuple(
     dict.fromkeys([g.left for g in GUIDELINES] + ["exscan", "allgatherv", "alltoallv", "gatherv", "scatterv"])
 )
-_LARGER = " for m < m'"  # end of a guideline that compares sizes
+LARGER = " for m < m'"  # end of a guideline that compares sizes
 # what must be the same on both sides
 _CONTEXT = [
     "ranks",
@@ -126,85 +127,87 @@ _CONTEXT = [
     "cpu_model",
     "campaign",
 ]
-_COLUMNS = [
-    "guideline",
-    "message_size_B",
-    "ranks",
-    "setting",
-    "left_us",
-    "right_us",
-    "ratio",
-    "certain",
-    "doubt",
-    "right",
-    "fingerprint",
-]
 _TIME = "latency_us"
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What a table says about the guidelines.
+class Violation:
+    """A collective that takes longer, by the medians over launches, than what could stand for it.
 
     Parameters
     ----------
-    table : a row per violation, the worst first: guideline, message_size_B, ranks, setting (path, library, and in what
-        else the points differ), left_us, right_us, ratio (left over right), certain (the launches show it), doubt (why
-        they do not; empty if they do), right (what was compared, with sizes), fingerprint (of the left point).
-    checked : comparisons that were made.
-    unchecked : guideline and reason, for those that could not be compared at any size.
-    sentence : what this says.
+    guideline : in words.
+    fingerprint : of the left point.
+    left, right : times of both sides, µs.
+    instead : the right side with its sizes, in words.
+    doubt : why the launches do not show it; empty if they do.
     """
 
-    table: pd.DataFrame
+    guideline: str
+    fingerprint: str
+    left: float
+    right: float
+    instead: str
+    doubt: str
+
+    @property
+    def ratio(self) -> float:
+        """Left over right."""
+        return self.left / self.right
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What the comparisons show.
+
+    Parameters
+    ----------
+    violations : those that the launches show first, the worst first.
+    checked : comparisons that were made.
+    unchecked : guideline → why it could not be compared at any size.
+    """
+
+    violations: tuple[Violation, ...]
     checked: int
-    unchecked: pd.DataFrame
-    sentence: str
+    unchecked: Mapping[str, str]
 
 
-def check(frame: pd.DataFrame) -> Verdict:
+def compare(summary: pd.DataFrame) -> Compared:
     """Compare collectives with what could stand for them, and every size with larger ones.
 
     Parameters
     ----------
-    frame : records, or their summary. Points are compared that share ranks, path, library, cadence, host and those
-        options that both have. Where several points of a benchmark fit the right side, the slowest counts.
+    summary : a row per point. Points are compared that share ranks, path, library, cadence, host and those options
+        that both have. Where several points of a benchmark fit the right side, the slowest counts.
 
     Raises
     ------
     DataError
         If the table has no latency of a collective.
     """
-    latencies = frame if "headline" in frame else summary(frame)
     names = {f"mpi.{name}" for g in GUIDELINES for name in (g.left, *(part.split()[0] for part in g.right))}
-    latencies = latencies[latencies["benchmark"].isin(names)]
+    latencies = summary[summary["benchmark"].isin(names)]
     if latencies.empty or not {"latency_us_p50", "latency_us_mean"} & set(latencies):
         raise DataError("The table has no latency of a collective. Measure mpi.allreduce, mpi.bcast and others first.")
-    rows: list[tuple[Any, ...]] = []
-    checked, missing = 0, []
-    varied = [name for name in differing(latencies) if name in _CONTEXT and name not in ("ranks", "cadence", "timing")]
-    named = [*dict.fromkeys(["transport", "library", *varied])]
-    options = {
-        name: [c for c in differing(rows) if c.startswith(GIVEN)] for name, rows in by_benchmark(latencies).items()
-    }
+    found: list[Violation] = []
+    checked, missing = 0, {}
     context = together(*(distinct(latencies[name])[0] for name in _CONTEXT))
-    groups = [_Points(latencies[context == code], named, options) for code in range(context.max() + 1)]
+    groups = [_Points(latencies[context == code]) for code in range(context.max() + 1)]
     for guideline in GUIDELINES:
         before = checked
         for points in groups:
             compared = [*_compared(guideline, points)]
             checked += len(compared)
-            rows += points.violations(str(guideline), compared)
+            found += points.violations(str(guideline), compared)
         if checked == before:
-            missing.append((str(guideline), _why_not(guideline, groups)))
+            missing[str(guideline)] = _why_not(guideline, groups)
     for name in MONOTONE:
         for points in groups:
             compared = [(left, [fastest]) for left, fastest in _monotone(f"mpi.{name}", points)]
             checked += len(compared)
-            rows += points.violations(f"{name}(m) ≤ {name}(m'){_LARGER}", compared)
-    table = pd.DataFrame(rows, columns=_COLUMNS)
-    table = table.sort_values(["certain", "ratio"], ascending=False, ignore_index=True)
-    return Verdict(table, checked, pd.DataFrame(missing, columns=["guideline", "reason"]), _sentence(table, checked))
+            found += points.violations(f"{name}(m) ≤ {name}(m'){LARGER}", compared)
+    found.sort(key=lambda one: (bool(one.doubt), -one.ratio))
+    return Compared(tuple(found), checked, missing)
 
 
 class _Points:
@@ -213,23 +216,14 @@ class _Points:
     Parameters
     ----------
     rows : of the summary.
-    named : columns that name a setting.
-    options : benchmark → those of its options that vary, which name it too.
     """
 
-    def __init__(self, rows: pd.DataFrame, named: Sequence[str], options: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, rows: pd.DataFrame) -> None:
         self.statistic = headline_statistic(rows, _TIME)
         centre = f"{_TIME}_{self.statistic}"
         rows = rows[rows[centre].notna()]
-        self._shown = {name: [*named, *own] for name, own in options.items()}
-        columns = {
-            *OF_SOURCES,
-            *KEY,
-            COLUMN,
-            "fingerprint",
-            *(name for shown in self._shown.values() for name in shown),
-        }
-        self._columns = {name: rows[name].tolist() for name in columns if name in rows}
+        self._columns = {name: rows[name].tolist() for name in (*KEY, COLUMN) if name in rows}
+        self.fingerprints: list[str] = rows["fingerprint"].tolist()
         self.benchmarks: list[str] = rows["benchmark"].tolist()
         self.sizes: list[int] = rows["message_size_B"].tolist()
         self.ranks: list[int] = rows["ranks"].tolist()
@@ -250,28 +244,21 @@ class _Points:
         fitting = [place for text, place in same.items() if _fits(options, text)]
         return max(fitting, key=lambda place: (self.centres[place], -place), default=None)
 
-    def violations(self, guideline: str, compared: Sequence[tuple[int, Sequence[int]]]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of the comparisons where the left side takes longer; all of them are one family."""
+    def violations(self, guideline: str, compared: Sequence[tuple[int, Sequence[int]]]) -> Iterator[Violation]:
+        """Yield the comparisons where the left side takes longer; all comparisons are one family."""
         longer = [one for one in compared if self.centres[one[0]] > self._total(one[1]) > 0]
         pairs = [Pair(self._launches(right), self._launches([left]), _TIME) for left, right in longer]
         for (left, right), judged in zip(longer, judge(pairs, tests=len(compared), larger=True), strict=True):
-            row = {name: values[left] for name, values in self._columns.items()}
-            total = self._total(right)
             parts = (
                 f"{self.benchmarks[place].removeprefix('mpi.')} at {format_size(self.sizes[place])}" for place in right
             )
-            yield (
+            yield Violation(
                 guideline,
-                self.sizes[left],
-                self.ranks[left],
-                setting(row, self._shown[self.benchmarks[left]]),
+                self.fingerprints[left],
                 self.centres[left],
-                total,
-                self.centres[left] / total,
-                judged.verdict == SLOWER,
-                judged.reason or effects.UNCLAIMED.get(judged.verdict, ""),
+                self._total(right),
                 " + ".join(parts),
-                row["fingerprint"],
+                "" if judged.verdict == SLOWER else judged.reason or effects.UNCLAIMED.get(judged.verdict, ""),
             )
 
     def _total(self, places: Iterable[int]) -> float:
@@ -356,25 +343,3 @@ def _why_not(guideline: Guideline, groups: Sequence[_Points]) -> str:
                 if (name, int(size)) not in points.places:
                     return f"{name} was not measured at {size} B, nor at what other sizes need"
     return "measured with different options, or on different systems"
-
-
-def _sentence(table: pd.DataFrame, checked: int) -> str:
-    """What a reader needs to know."""
-    certain = table[table["certain"]]
-    if table.empty:
-        return f"None of {plural(checked, 'comparison')} violates a guideline."
-    shown = table if certain.empty else certain
-    worst, count = shown.iloc[0], len(shown)
-    faster = int(shown["guideline"].str.endswith(_LARGER).sum())
-    most = (
-        f"most of all {worst['guideline']} at {format_size(int(worst['message_size_B']))} on {worst['ranks']} ranks"
-        f"{f' ({where})' if (where := worst['setting']) else ''}: {format_number(worst['left_us'], 'µs')} against "
-        f"{format_number(worst['right_us'], 'µs')}, {format_number(worst['ratio'], digits=3)} times."
-    )
-    what = f"{count} of {plural(checked, 'comparison')} {'violates' if count == 1 else 'violate'} a guideline"
-    why = f"; {faster} of them because a larger size takes less time" if faster else ""
-    if certain.empty:
-        return f"{what} by the medians, but the launches do not show it ({worst['doubt']}){why}; {most}"
-    rest = len(table) - count
-    open_ = f" {rest} more {'does' if rest == 1 else 'do'} so, but the launches do not show it." if rest else ""
-    return f"{what}, and the launches show it{why}; {most}{open_}"

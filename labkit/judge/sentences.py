@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from labkit.judge import causes, rules
 from labkit.judge.finding import LEVELS, Evidence, Finding
+from labkit.judge.guidelines import LARGER
 from labkit.point.notes import joined
-from labkit.point.units import plural
+from labkit.point.units import format_share, plural
+
+if TYPE_CHECKING:
+    from labkit.judge.gate import Result
 
 
 def sentence(one: Finding) -> str:
@@ -86,3 +91,38 @@ def broken(findings: Sequence[Finding], points: int, checked: int) -> str:
     levels = [*worst.values()]
     parts = [f"{levels.count(level)} of level {level}" for level in LEVELS if level in levels]
     return f"{data} {len(worst)} of {checked} rules that data can show: {', '.join(parts)}."
+
+
+def guidelines(violations: Sequence[Finding], checked: int) -> str:
+    """Return how many comparisons of collectives violate a guideline, and the worst of them.
+
+    Parameters
+    ----------
+    violations : as `labkit.judge.rules.guideline.judged` returns them.
+    checked : comparisons that were made.
+    """
+    if not violations:
+        return f"None of {plural(checked, 'comparison')} violates a guideline."
+    certain = [one for one in violations if one.supported]
+    shown = certain or violations
+    worst, count = shown[0], len(shown)
+    what = f"{count} of {plural(checked, 'comparison')} {'violates' if count == 1 else 'violate'} a guideline"
+    larger = sum(f"{one.values['guideline']}".endswith(LARGER) for one in shown)
+    why = f"; {larger} of them because a larger size takes less time" if larger else ""
+    most = f"{why}; most of all {worst.subject}: {sentence(worst)}."
+    if not certain:
+        doubt = joined(clue(worst, each) for each in worst.against)
+        return f"{what} by the medians, but the launches do not show it ({doubt}){most}"
+    rest = len(violations) - count
+    more = f" {rest} more {'does' if rest == 1 else 'do'} so, but the launches do not show it." if rest else ""
+    return f"{what}, and the launches show it{most}{more}"
+
+
+def gated(result: Result) -> str:
+    """Return how many verdicts of a gate have each outcome, and the chance of a false alarm."""
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in result.counts.items() if count)
+    return (
+        f"{result.name}: {counts}. {plural(result.comparisons, 'comparison')} with "
+        f"{plural(len(result.history), 'earlier campaign')}; chance of any false alarm {format_share(result.chance)} "
+        "(Bonferroni)."
+    )

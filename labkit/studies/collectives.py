@@ -12,9 +12,10 @@ import pandas as pd
 from labkit import benchmarks, figures, studies
 from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
-from labkit.judge import effects
-from labkit.judge.guidelines import Verdict, check
+from labkit.judge import effects, sentences
+from labkit.judge.rules import guideline
 from labkit.judge.slow_rank import slow_ranks
+from labkit.judge.view import View
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_sizes
 from labkit.stats.decision import RELEVANT
@@ -209,33 +210,37 @@ class Study(studies.Study):
         said: dict[str, list[str]] = {}
         for samples in launches:
             said.setdefault(slow_ranks(samples).sentence, []).append(str(samples.launch))
-        sentences = [
+        texts = [
             f"Launch{'es' if len(numbers) > 1 else ''} {', '.join(numbers)}: {sentence}"
             for sentence, numbers in said.items()
         ]
-        return listed(sentences)
+        return listed(texts)
 
     @of_samples
-    def verdict(self) -> Verdict | None:
-        """Verdict on the guidelines; None without collectives."""
-        return check(rows) if len(rows := self.rows()) else None
+    def view(self) -> View:
+        """The points of the first figures as the rule on guidelines sees them."""
+        return View("", self.records, self.rows())
+
+    @of_samples
+    def judged(self) -> guideline.Judged | None:
+        """Violations of the guidelines; None without collectives."""
+        return guideline.judged(self.view) if len(self.view.summary) else None
 
     def guidelines(self) -> Text | Omitted:
         """Whether a collective is slower than others that could do its work."""
-        if self.verdict is None:
+        if self.judged is None:
             return NOTHING
-        reasons = self.verdict.unchecked["reason"]
-        if reasons.empty:
-            return Text(self.verdict.sentence)
-        names = ", ".join(sorted({name for reason in reasons for name in re.findall(r"mpi\.\w+", reason)}))
-        why = f"{len(reasons)} guidelines could not be checked, because there are no points of {names}."
-        return Text(f"{self.verdict.sentence} {why}")
+        said, reasons = sentences.guidelines(self.judged.violations, self.judged.checked), self.judged.unchecked
+        if not reasons:
+            return Text(said)
+        names = ", ".join(sorted({name for why in reasons.values() for name in re.findall(r"mpi\.\w+", why)}))
+        return Text(f"{said} {len(reasons)} guidelines could not be checked, because there are no points of {names}.")
 
     def violations(self) -> pd.DataFrame:
         """Guidelines that were violated, the worst first; at most twelve."""
-        names = ["guideline", "message_size_B", "ranks", "left_us", "right_us", "ratio", "certain", "doubt"]
-        table = self.summary[:0] if self.verdict is None else self.verdict.table.head(12)
-        return table.reindex(columns=names).rename(columns={"left_us": "left (µs)", "right_us": "right (µs)"})
+        violations = self.judged.violations if self.judged else ()
+        table = guideline.table(self.view, violations[:12]).drop(columns="right")
+        return table.rename(columns={"left_us": "left (µs)", "right_us": "right (µs)"})
 
     def cadence_figure(self) -> Figure | Omitted:
         """Slowest rank of the example in every cadence."""
@@ -287,8 +292,7 @@ class Study(studies.Study):
 
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        sentences = [*self._times(), *self._slowest(), *self._cadences(), *self._odd()]
-        return listed(sentences)
+        return listed([*self._times(), *self._slowest(), *self._cadences(), *self._odd()])
 
     def _times(self) -> Iterator[str]:
         """Smallest and largest message of every collective."""

@@ -216,7 +216,7 @@ def gate(options: argparse.Namespace) -> int:
     print(gated.FORMATS[options.format](result), flush=True)  # before what goes to standard error
     if options.format in answered.BRIEF:
         print("\n" + answered.BRIEF[options.format](answer.verdicts(_view(campaign, options.benchmark))), flush=True)
-    for words in result.warnings:
+    for words in gated.warnings(result):
         warn(words)
     if options.accept:
         campaign.update({"accepted": datetime.now(UTC).isoformat(timespec="seconds")})

@@ -93,6 +93,11 @@ def _cells(verdict: Finding, one: Compared) -> tuple[str, ...]:
     )
 
 
+def warnings(result: Result) -> list[str]:
+    """Return what limits the verdicts, and what to do."""
+    return [sentences.sentence(one) for one in result.doubts]
+
+
 def _unlike(result: Result) -> list[str]:
     """Return each condition that differs from the past once, with the number of comparisons."""
     counts = Counter(line(words) for _, one in result.compared for words in one.differs)
@@ -103,7 +108,7 @@ def text(result: Result) -> str:
     """Return the verdicts as a table, with what differs from the past below it."""
     parts = [
         text_table(_HEAD, [_cells(*one) for one in result.compared], right=(3, 4, 5, 6, 7, 8)),
-        line(result.sentence),
+        line(sentences.gated(result)),
     ]
     if short := next((one for one in result.verdicts if one.form == "not enough history"), None):
         parts.append(line(f"not enough history: {sentences.sentence(short)}"))
@@ -112,7 +117,7 @@ def text(result: Result) -> str:
 
 def _common(result: Result) -> list[str]:
     """Return what the points of each transport have in common, and which campaigns are not in the reference."""
-    return [line(words) for words in (*(one.sentence for one in result.common), *result.outside)]
+    return [line(sentences.whole(one)) for one in (*(each.finding for each in result.common), *result.outside)]
 
 
 def _bounds(result: Result) -> list[str]:
@@ -185,7 +190,7 @@ def as_json(result: Result) -> str:
             for one in result.common
         ],
         "verdicts": verdicts,
-        "warnings": result.warnings,
+        "warnings": warnings(result),
     }
     return json.dumps(whole, indent=1, allow_nan=False)
 
@@ -202,7 +207,8 @@ def junit(result: Result) -> str:
         for verdict, one in result.compared
     ]
     if result.inconclusive:  # a pipeline that reads nothing else would take skipped cases for a success
-        rows.append(("gate", "enough data for a verdict", "inconclusive", result.sentence, joined(result.warnings)))
+        said, why = sentences.gated(result), joined(warnings(result))
+        rows.append(("gate", "enough data for a verdict", "inconclusive", said, why))
     return cases(f"labkit gate {result.name}", rows)
 
 
@@ -253,7 +259,7 @@ def as_markdown(result: Result) -> str:
     below = "".join(f"\n\n{meaning}" for meaning in [*map(in_code, _common(result)), *_bounds(result)]) + (
         unlike and f"\n{unlike}"
     )
-    return f"**labkit gate: {state}** {in_code(result.sentence)}\n\n{table}{below}"
+    return f"**labkit gate: {state}** {in_code(sentences.gated(result))}\n\n{table}{below}"
 
 
 def in_code(text: str) -> str:
@@ -264,13 +270,12 @@ def in_code(text: str) -> str:
 def github(result: Result) -> str:
     """Return GitHub workflow annotations: one for each failure, difference and warning, and one with the counts."""
     failed = [(one.subject, sentences.sentence(one)) for one in result.verdicts if one.level == "bad"]
-    removed = [one for one in result.common if one.removed]
+    removed = [sentences.whole(one.finding) for one in result.common if one.removed]
     lines = [annotation("error", f"{about.benchmark} {about.setting}", words) for about, words in failed]
-    lines += [
-        annotation("notice", "labkit gate", words) for words in [*(one.sentence for one in removed), *_unlike(result)]
-    ]
-    lines += [annotation("warning", "labkit gate", words) for words in result.warnings if result.blind]
-    return "\n".join([*lines, annotation("notice" if result.judged else "warning", "labkit gate", result.sentence)])
+    lines += [annotation("notice", "labkit gate", words) for words in [*removed, *_unlike(result)]]
+    lines += [annotation("warning", "labkit gate", words) for words in warnings(result) if result.blind]
+    whole = annotation("notice" if result.judged else "warning", "labkit gate", sentences.gated(result))
+    return "\n".join([*lines, whole])
 
 
 def annotation(kind: str, title: str, words: str) -> str:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from labkit.judge.finding import SHARE, TIMES, Count, Decided, Evidence, Finding, Level, Subject, Value, Values
-from labkit.judge.rules.worse_than_past import RULE
+from labkit.judge.finding import SHARE, TIMES, Count, Decided, Evidence, Finding, Level, Several, Subject, Value, Values
+from labkit.judge.rules import common_factor, gate_history, worse_than_past
 from labkit.point.columns import METRICS, STATISTICS, Metric
 from labkit.point.notes import joined
-from labkit.point.units import format_share, plural
+from labkit.point.units import plural
 from labkit.read.records.resolution import sign
 from labkit.stats import limits, nights
 
@@ -172,20 +172,20 @@ class Common:
         return self.campaigns >= limits.CAMPAIGNS and not math.isnan(self.times)
 
     @property
-    def sentence(self) -> str:
+    def finding(self) -> Finding:
         """What was removed, or why nothing was."""
-        of = f"{self.name}{', tail' if self.tail else ''}"
+        values: dict[str, Value | Count] = {"points": Count(self.points, "point")}
         if self.removed:
-            return (
-                f"{of}: a common factor of {format_share(self.times - 1, sign=True)}, from "
-                f"{plural(self.points, 'point')}, is removed from each of them"
-            )
-        if math.isnan(self.times):
-            return f"{of}: no common factor is removed, because {self.points} of them are too few (of {nights.MEMBERS})"
-        return (
-            f"{of}: no common factor is removed, because {plural(self.campaigns, 'campaign')} of the past are too few "
-            f"(of {limits.CAMPAIGNS})"
-        )
+            form = "removed"
+            values["change"] = _share(self.times - 1)
+        elif math.isnan(self.times):
+            form = "few-points"
+            values["needed"] = Count(nights.MEMBERS, "point")
+        else:
+            form = "few-campaigns"
+            values |= {"campaigns": Count(self.campaigns, "campaign"), "needed": Count(limits.CAMPAIGNS, "campaign")}
+        about = Subject(setting=f"{self.name}{', tail' if self.tail else ''}")
+        return common_factor.RULE.found(about, "note", form=form, **values)
 
 
 @dataclass(frozen=True)
@@ -247,54 +247,40 @@ class Result:
         return not self.failed and (not self.judged or bool(self.blind and not self.blind_allowed))
 
     @property
-    def warnings(self) -> list[str]:
+    def counts(self) -> dict[Outcome, int]:
+        """How many verdicts have each outcome."""
+        return {outcome: self.count(outcome) for outcome in OUTCOMES}
+
+    @property
+    def doubts(self) -> list[Finding]:
         """What limits the verdicts, and what to do."""
-        texts = []
+        rule, about, found = gate_history.RULE, Subject(), []
         if short := sum(
-            found.limit.campaigns < limits.CAMPAIGNS for one, found in self.compared if one.form != "not measured"
+            one.limit.campaigns < limits.CAMPAIGNS for verdict, one in self.compared if verdict.form != "not measured"
         ):
-            texts.append(
-                f"fewer than {limits.CAMPAIGNS} earlier campaigns for {plural(short, 'comparison')}: differences "
-                "between days look like slower points. Add campaigns to the history."
-            )
+            needed, those = Count(limits.CAMPAIGNS, "campaign"), Count(short, "comparison")
+            found.append(rule.found(about, form="few-campaigns", needed=needed, comparisons=those))
         if self.blind:
-            texts.append(
-                f"blind, so that a point 50 % worse is not noticed: {self.blind} of "
-                f"{plural(self.comparisons, 'comparison')}. Add campaigns to the history, judge fewer benchmarks, or "
-                "add --worse 25%."
-            )
+            counts = {"blind": Count(self.blind, "comparison"), "comparisons": Count(self.comparisons, "comparison")}
+            found.append(rule.found(about, "unknown", form="blind", worse=_share(BLIND - 1), **counts))
         if absent := self.count("not measured"):
-            texts.append(f"{self.name} lacks {plural(absent, 'point')} of the history, which cannot fail.")
+            points = Count(absent, "point")
+            found.append(rule.found(about, form="not-measured", campaign=self.name, points=points))
         if not self.judged:
-            texts.append("no point has enough history for a verdict. Add campaigns or launches.")
-        return texts
+            found.append(rule.found(about, form="none"))
+        return found
 
     @property
-    def outside(self) -> list[str]:
+    def outside(self) -> list[Finding]:
         """Which campaigns of the past are not in the reference, and why."""
-        texts = []
+        rule, about, found = gate_history.RULE, Subject(), []
         if self.rejected:
-            names = ", ".join(f"{name} ({plural(count, 'comparison')})" for name, count in self.rejected)
-            texts.append(
-                f"not in the reference, because they were worse than the campaigns before: {names}. If one of them is "
-                "the new normal, add --accept to its gate."
-            )
+            names = Several(tuple(f"{name} ({plural(count, 'comparison')})" for name, count in self.rejected))
+            found.append(rule.found(about, "note", form="rejected", campaigns=names))
         if self.waiting:
-            texts.append(
-                f"not yet in the reference: {', '.join(self.waiting)}. A campaign enters once {nights.WAIT} later ones "
-                "passed."
-            )
-        return texts
-
-    @property
-    def sentence(self) -> str:
-        """Counts, and the chance of a false alarm."""
-        counts = ", ".join(f"{count} {outcome}" for outcome in OUTCOMES if (count := self.count(outcome)))
-        return (
-            f"{self.name}: {counts}. {plural(self.comparisons, 'comparison')} with "
-            f"{plural(len(self.history), 'earlier campaign')}; chance of any false alarm {format_share(self.chance)} "
-            "(Bonferroni)."
-        )
+            wait = Count(nights.WAIT, "campaign")
+            found.append(rule.found(about, "note", form="waiting", campaigns=Several(self.waiting), needed=wait))
+        return found
 
 
 def times_worse(value: float, usual: float, better: str) -> float:
@@ -319,7 +305,7 @@ def judged(one: Compared, outcome: Outcome | None = None) -> Finding:
     outcome : if it does not follow from the numbers.
     """
     outcome = outcome or _outcome(one)
-    return RULE.found(
+    return worse_than_past.RULE.found(
         Subject(benchmark=one.benchmark, setting=one.name),
         _LEVELS.get(outcome, "unknown"),
         form=outcome,

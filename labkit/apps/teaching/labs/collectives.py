@@ -10,7 +10,9 @@ from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
 from labkit.apps.teaching.results import Results
-from labkit.judge import guidelines
+from labkit.judge import sentences
+from labkit.judge.rules import guideline
+from labkit.judge.view import View
 from labkit.point.spec import Effort, Spec, sweep
 
 HOSTS = "virtual-cluster:8,rate=50mbit"
@@ -99,12 +101,23 @@ def _ratio(results: Results) -> Expected:
     )
 
 
-def _violations(results: Results) -> pd.DataFrame:
-    return guidelines.check(results.summary[results.summary["transport"] == "shm"]).table
+def _view(results: Results) -> View:
+    return View("", results.records, results.summary[results.summary["transport"] == "shm"])
+
+
+def violations(results: Results) -> pd.DataFrame:
+    """Return the violations of guidelines in shared memory, as `labkit.judge.rules.guideline.table` does."""
+    view = _view(results)
+    return guideline.table(view, guideline.judged(view).violations)
+
+
+def _said(results: Results) -> str:
+    judged = guideline.judged(_view(results))
+    return sentences.guidelines(judged.violations, judged.checked)
 
 
 def _verdict(results: Results) -> Expected:
-    table = _violations(results)
+    table = violations(results)
     violation = table[(table["guideline"] == RULE) & (table["message_size_B"] == SIZE)]
     if violation.empty:
         return Expected(KEPT)
@@ -139,7 +152,7 @@ def _scaling(results: Results) -> pd.DataFrame:
 
 def _shown(results: Results) -> pd.DataFrame:
     """The violations as a learner reads them."""
-    found = _violations(results)
+    found = violations(results)
     found = found.assign(certain=found["certain"].map({True: "yes", False: "no"}))
     shown = found[["guideline", "message_size_B", "left_us", "right_us", "ratio", "certain", "doubt"]]
     return shown.rename(columns={"left_us": "left in µs", "right_us": "right in µs"})
@@ -236,7 +249,7 @@ LAB = Lab(
         "growth": lambda r: figures.versus(_rows(r), "ranks", TIME, series=["algorithm"], even=True, log=False),
         "scaling": _scaling,
         "violations": _shown,
-        "guidelines": lambda r: guidelines.check(r.summary[r.summary["transport"] == "shm"]).sentence,
+        "guidelines": _said,
     },
     means="The fastest algorithm depends on the size and on the number of ranks, so a library must choose, and it sometimes chooses badly. Compare a collective with others that give the same result before you write your own; then set the library's variable, which changes no source.",
     reading=(
