@@ -46,8 +46,8 @@ def shown(campaign: str | Path, *names: str) -> tuple[Shown, ...]:
     displayed: list[Shown] = []
     for entry in rereading.missing(Campaign(folder), all_of_them=True):
         if not names or entry.name.startswith(names):
-            looks.forget()  # a kernel of its own
-            displayed += _run(entry.notebook, folder, entry.parameters)
+            with looks.session():  # a kernel of its own
+                displayed += _run(entry.notebook, folder, entry.parameters)
     return tuple(displayed)
 
 

@@ -18,9 +18,8 @@ from labkit.figures.looks import COLOURS, SHAPES
 
 @pytest.fixture(autouse=True)
 def anew() -> Iterator[None]:
-    looks.forget()
-    yield
-    looks.forget()
+    with looks.session():
+        yield
 
 
 def rows(**columns: object) -> pd.DataFrame:
@@ -73,11 +72,11 @@ def test_a_line_that_was_drawn_is_never_recoloured_when_others_come(order: tuple
 def test_a_line_looks_the_same_in_every_session_order_and_report(order: list[int], before: list[str]) -> None:
     view, seen = View(metric="latency_us"), []
     for drawn_before in ([], before):  # by another notebook, or by the Explorer
-        looks.forget()
-        looks.named(drawn_before)
-        seen.append(drawn(view.figure(pd.concat([LINES[n] for n in order], ignore_index=True))))
-    looks.forget()
-    report = drawn(versus_size(pd.concat(LINES, ignore_index=True), "latency_us", series=["transport"], tail=None))
+        with looks.session():
+            looks.named(drawn_before)
+            seen.append(drawn(view.figure(pd.concat([LINES[n] for n in order], ignore_index=True))))
+    with looks.session():
+        report = drawn(versus_size(pd.concat(LINES, ignore_index=True), "latency_us", series=["transport"], tail=None))
     assert seen[0] == report
     assert {name: colour for name, (colour, _) in seen[1].items()} == {n: colour for n, (colour, _) in report.items()}
 
@@ -86,11 +85,11 @@ def test_neighbours_in_a_family_have_colours_of_their_own() -> None:
     for names in ([f"launch {n}" for n in range(5)], [f"{n} ranks" for n in (2, 4, 8, 16)]):
         alone = []
         for name in names[:3]:
-            looks.forget()
-            alone += looks.named([name])
-        looks.forget()
-        assert [look.slot for look in looks.named(names)[:3]] == [look.slot for look in alone]
-        assert len({look.colour for look in looks.named(names)}) == len(names)
+            with looks.session():
+                alone += looks.named([name])
+        with looks.session():
+            assert [look.slot for look in looks.named(names)[:3]] == [look.slot for look in alone]
+            assert len({look.colour for look in looks.named(names)}) == len(names)
 
 
 def test_points_that_are_added_to_a_line_change_nothing_of_it() -> None:
@@ -104,16 +103,25 @@ def test_points_that_are_added_to_a_line_change_nothing_of_it() -> None:
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.lists(st.sampled_from([f"s{n}" for n in range(12)]), min_size=1, unique=True), max_size=8))
 def test_twelve_lines_are_told_apart_and_keep_their_looks(figures: list[list[str]]) -> None:
-    looks.forget()
-    slots: dict[str, int] = {}
-    for names in figures:
-        latest = {look.series: look.slot for look in looks.named(names)}
-        assert all(slots.get(name, slot) == slot for name, slot in latest.items())
-        slots |= latest
-        assert len(set(latest.values())) == len(names)
-    if figures == []:
-        twelve = looks.named([f"n{n}" for n in range(10)] + ["shm", "tcp"])
-        assert len({look.colour for look in twelve}) == 12
+    with looks.session():
+        slots: dict[str, int] = {}
+        for names in figures:
+            latest = {look.series: look.slot for look in looks.named(names)}
+            assert all(slots.get(name, slot) == slot for name, slot in latest.items())
+            slots |= latest
+            assert len(set(latest.values())) == len(names)
+        if figures == []:
+            twelve = looks.named([f"n{n}" for n in range(10)] + ["shm", "tcp"])
+            assert len({look.colour for look in twelve}) == 12
+
+
+def test_a_session_leaves_the_looks_of_the_one_around_it() -> None:
+    looks.keep({"ucx": 40})
+    with looks.session():
+        assert looks.named(["ucx"])[0].slot != 40
+        looks.keep({"ofi": 41})
+    assert looks.named(["ucx"])[0].slot == 40
+    assert looks.named(["ofi"])[0].slot != 41
 
 
 def test_colours_and_shapes_meet_only_once() -> None:

@@ -40,10 +40,10 @@ def published(figure) -> list:
 
 
 def test_published_numbers_are_drawn_in_their_own_style_in_the_unit_and_at_the_size_of_the_figure() -> None:
-    looks.forget()  # series of other tests may have these colours
-    plain = figures.versus_size(summary(), "latency_us")
-    before = plain.to_json()
-    figure = notebook.overlay(plain)
+    with looks.session():  # series of other tests may have these colours
+        plain = figures.versus_size(summary(), "latency_us")
+        before = plain.to_json()
+        figure = notebook.overlay(plain)
     assert plain.to_json() == before
     by_name = {trace.name: trace for trace in published(figure)}
     mpich = by_name["InfiniBand (ConnectX-4), Zambre et al. 2019 (published)"]

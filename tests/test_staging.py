@@ -443,7 +443,6 @@ def little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     found = {"modules": dict(zip(names, map(str, files), strict=True)), "path": [*sys.path, str(package.parent)]}
     monkeypatch.setattr(archive, "probed", lambda *flags: found | {"user_site": False, "user_base": None})
     monkeypatch.setattr(packed.labkit, "__file__", str(package / "__init__.py"))
-    monkeypatch.setattr(packed, "_failed", [])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return package
 

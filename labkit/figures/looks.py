@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -68,25 +71,83 @@ class Look:
         return {"series": self.series, "look": self.slot}
 
 
-_of_names: dict[str, int] = {}
-_of_points: dict[Hashable, int] = {}
+@dataclass
+class Palette:
+    """The looks that series and their points got so far: those of a session.
+
+    Parameters
+    ----------
+    names : series → slot of its look.
+    points : point of a line → slot of the line that it was drawn in first.
+    """
+
+    names: dict[str, int] = field(default_factory=dict)
+    points: dict[Hashable, int] = field(default_factory=dict)
+
+    def looks(self, points_of: Mapping[str, Collection[Hashable]], names: Iterable[str]) -> list[Look]:
+        """Give each series of a figure the look of its points, of its name or of a path in its name, else a new one."""
+        given: dict[str, int] = {}
+        ways: tuple[Callable[[str, Collection[Hashable]], int | None], ...] = (self._by_points, self._by_name, _by_path)
+        for find in ways:
+            for name, points in sorted(points_of.items(), key=_turn):
+                slot = None if name in given else find(name, points)
+                if slot is not None and slot not in given.values():
+                    given[name] = slot
+        for name, _ in sorted(points_of.items(), key=_turn):
+            if name not in given:
+                given[name] = free(name, given.values(), self.names.values())
+        for name, points in points_of.items():
+            self.names.setdefault(name, given[name])
+            for point in points:
+                self.points.setdefault(point, given[name])
+        return [Look(name, given[name]) for name in names]
+
+    def _by_points(self, name: str, points: Collection[Hashable]) -> int | None:
+        """Return the look that most of the points drawn before had; new points do not count."""
+        slots = [self.points[point] for point in points if point in self.points]
+        return max(sorted(set(slots)), key=slots.count) if slots else None
+
+    def _by_name(self, name: str, points: Collection[Hashable]) -> int | None:
+        return FIXED.get(name, self.names.get(name))
+
+
+_opened: ContextVar[Palette | None] = ContextVar("palette", default=None)
+
+
+@cache
+def _of_process() -> Palette:
+    """Return the palette of whatever opened no session, in all threads and tasks: a kernel, the Explorer."""
+    return Palette()
+
+
+def _palette() -> Palette:
+    return _opened.get() or _of_process()
+
+
+@contextmanager
+def session() -> Iterator[None]:
+    """Give series looks as a new session does, until the context ends."""
+    before = _opened.set(Palette())
+    try:
+        yield
+    finally:
+        _opened.reset(before)
 
 
 def forget() -> None:
-    """Begin anew, as a new session does."""
-    _of_names.clear()
-    _of_points.clear()
+    """Begin anew in this process, for a kernel that runs another notebook."""
+    _of_process.cache_clear()
 
 
 def keep(looks: Mapping[str, int]) -> None:
     """Give series the looks that they had in another session; series that have one already keep that."""
     for series, slot in looks.items():
-        _of_names.setdefault(series, slot % SLOTS)
+        _palette().names.setdefault(series, slot % SLOTS)
 
 
 def named(names: Sequence[str]) -> list[Look]:
     """Looks of the series of one figure by their names alone; equal names share one."""
-    return _looks(dict.fromkeys(names, ()), names)
+    return _palette().looks(dict.fromkeys(names, ()), names)
 
 
 def make_looks(parts: Sequence[tuple[str, str, pd.DataFrame]]) -> list[Look]:
@@ -103,7 +164,7 @@ def make_looks(parts: Sequence[tuple[str, str, pd.DataFrame]]) -> list[Look]:
         known = [column for column in _POINT if column in rows]
         if "fingerprint" in known:
             points[name] += zip(*(rows[column].tolist() for column in known), strict=True)
-    return _looks(points, names)
+    return _palette().looks(points, names)
 
 
 def _series(name: str, origin: str, rows: pd.DataFrame) -> str:
@@ -116,38 +177,9 @@ def _series(name: str, origin: str, rows: pd.DataFrame) -> str:
     return plain
 
 
-def _looks(points_of: Mapping[str, Collection[Hashable]], names: Iterable[str]) -> list[Look]:
-    """Give each series of a figure the look of its points, of its name or of a path in its name, else a new one."""
-    given: dict[str, int] = {}
-    ways: tuple[Callable[[str, Collection[Hashable]], int | None], ...] = (_by_points, _by_name, _by_path)
-    for find in ways:
-        for name, points in sorted(points_of.items(), key=_turn):
-            slot = None if name in given else find(name, points)
-            if slot is not None and slot not in given.values():
-                given[name] = slot
-    for name, _ in sorted(points_of.items(), key=_turn):
-        if name not in given:
-            given[name] = free(name, given.values(), _of_names.values())
-    for name, points in points_of.items():
-        _of_names.setdefault(name, given[name])
-        for point in points:
-            _of_points.setdefault(point, given[name])
-    return [Look(name, given[name]) for name in names]
-
-
 def _turn(series: tuple[str, object]) -> tuple[int, str]:
     """When a series of a figure gets its look: in any order of drawing the same, 2 before 16."""
     return len(series[0]), series[0]
-
-
-def _by_points(name: str, points: Collection[Hashable]) -> int | None:
-    """Return the look that most of the points drawn before had; new points do not count."""
-    slots = [_of_points[point] for point in points if point in _of_points]
-    return max(sorted(set(slots)), key=slots.count) if slots else None
-
-
-def _by_name(name: str, points: Collection[Hashable]) -> int | None:
-    return FIXED.get(name, _of_names.get(name))
 
 
 def _by_path(name: str, points: Collection[Hashable]) -> int | None:

@@ -6,6 +6,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 
 from labkit import benchmarks
 from labkit.host import allocation
@@ -84,5 +85,5 @@ def run_concurrently(batch: Sequence[tuple[Sequence[Point], tuple[str, ...]]], r
         yield from run(batch[0][0])
         return
     with ThreadPoolExecutor(len(batch)) as pool:
-        for failures in [pool.submit(narrowed, group, hosts) for group, hosts in batch]:
+        for failures in [pool.submit(copy_context().run, narrowed, group, hosts) for group, hosts in batch]:
             yield from failures.result()

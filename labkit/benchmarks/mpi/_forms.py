@@ -4,9 +4,9 @@ The first two leave time to compute. Their overlap says how much of this time a 
 """
 
 import dataclasses
-import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import numpy as np
 
@@ -66,16 +66,16 @@ class Started(Overlapping):
     overlap: bool = False
 
 
-_made: dict[tuple[type[Any], type[Any]], type[Any]] = {}
-
-
 def _options(form: type[Any], collective: type[Any]) -> type[Any]:
     """Make the options of another form of a collective: the collective's own and those of overlapping."""
-    if (form, collective) not in _made:
-        about = "Options of the collective, and of overlapping."
-        members = {"__doc__": about, "__reduce__": lambda options: (_again, (form, collective, vars(options)))}
-        _made[form, collective] = frozen(type("Options", (form, collective), members))
-    return _made[form, collective]
+    return _made(cast("type", form), cast("type", collective))
+
+
+@cache
+def _made(form: type, collective: type) -> type[Any]:
+    about = "Options of the collective, and of overlapping."
+    members = {"__doc__": about, "__reduce__": lambda options: (_again, (form, collective, vars(options)))}
+    return frozen(type("Options", (form, collective), members))
 
 
 def _again(form: type[Any], collective: type[Any], values: Mapping[str, Scalar]) -> Any:
@@ -103,21 +103,37 @@ def forms(blocking: CollectiveBenchmark, suites: Collection[str] = ()) -> dict[s
     }
 
 
+_COUNTED_DOC = """Latency of MPI_{call}: {does}, with {counts} for each rank.
+
+Every rank times every iteration; the slowest rank counts. The mean over ranks is also given.
+
+With `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_{name} (OMB 7.4){imb};
+`streaming` runs them back to back{unsynchronised}; `synchronised` starts each at an agreed time on synchronised clocks.
+
+The counts of all ranks are the same: sizes, data and metrics are those of mpi.{plain}.
+"""
+_COUNTS = {"v": "a count", "w": "a count and a datatype"}
+
+
 def counted(
-    plain: CollectiveBenchmark, doc: str | None, name: str, title: str, equivalents: Mapping[str, Mapping[str, Scalar]]
+    plain: CollectiveBenchmark, does: str, name: str, title: str, equivalents: Mapping[str, Mapping[str, Scalar]]
 ) -> CollectiveBenchmark:
     """Make the v or w form of a collective: a count for each rank, or also a datatype, all of them alike.
 
     Parameters
     ----------
-    doc : docstring of the file with the plain form; the name of this form replaces the plain one in it.
+    does : what the collective does, a part of the first sentence of its definition.
     """
-    # only the whole name: ialltoall and alltoall_persistent are other forms
-    renamed = re.sub(rf"(?i)(?<![a-z]){plain.kernel}(?![a-z_])", lambda match: match[0] + name[-1], doc or "")
-    # without an IMB test of this form, what the text says about IMB's test of the plain form is wrong here
-    if not any(test.startswith("IMB-") for test in equivalents):
-        renamed = re.sub(r"\s+and\s+in\s+IMB-[^()]*\([^()]*\)|,\s+as\s+IMB-[^;]*(?=;)", "", renamed)
-    doc = f"{renamed.rstrip()}\n\nThe counts of all ranks are the same: the data are those of mpi.{plain.kernel}.\n"
+    imb = next((test for test in equivalents if test.startswith("IMB-MPI1 ")), "")
+    doc = _COUNTED_DOC.format(
+        call=name.capitalize(),
+        does=does,
+        counts=_COUNTS[name[-1]],
+        name=name,
+        imb=f" and in\n{imb} (its default, -sync on)" if imb else "",
+        unsynchronised=f", as {imb} -sync off does" if imb else "",
+        plain=plain.kernel,
+    )
     return dataclasses.replace(plain, title=title, kernel=name, equivalents=equivalents, simulation=None, doc=doc)
 
 

@@ -36,7 +36,7 @@ BENCHMARK = CollectiveBenchmark(
 )
 ALLGATHERV = counted(
     BENCHMARK,
-    __doc__,
+    "every rank receives one message from every rank",
     "allgatherv",
     title="allgatherv",
     equivalents={"osu_allgatherv": {}, "IMB-MPI1 Allgatherv": {}, "IMB-MT AllgathervMT": {"threads": 2}},

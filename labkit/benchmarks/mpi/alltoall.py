@@ -16,6 +16,7 @@ from labkit.benchmarks.mpi import InPlace, allowed, pieces
 from labkit.benchmarks.mpi._forms import IN_ALL, IN_OSU, counted, forms
 from labkit.benchmarks.simulated import BYTE, collective
 
+_DOES = "every rank sends a different message to every rank"
 BENCHMARK = CollectiveBenchmark(
     title="all to all",
     kernel="alltoall",
@@ -32,12 +33,12 @@ BENCHMARK = CollectiveBenchmark(
 )
 ALLTOALLV = counted(
     BENCHMARK,
-    __doc__,
+    _DOES,
     "alltoallv",
     title="all to all, v form",
     equivalents={"osu_alltoallv": {}, "IMB-MPI1 Alltoallv": {}, "IMB-MT AlltoallvMT": {"threads": 2}},
 )
-ALLTOALLW = counted(BENCHMARK, __doc__, "alltoallw", title="all to all, w form", equivalents={"osu_alltoallw": {}})
+ALLTOALLW = counted(BENCHMARK, _DOES, "alltoallw", title="all to all, w form", equivalents={"osu_alltoallw": {}})
 FORMS = {
     **forms(BENCHMARK, IN_ALL),
     "alltoallv": ALLTOALLV,

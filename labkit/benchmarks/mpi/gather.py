@@ -30,7 +30,7 @@ BENCHMARK = CollectiveBenchmark(
 )
 GATHERV = counted(
     BENCHMARK,
-    __doc__,
+    "the root receives one message from every rank",
     "gatherv",
     title="gatherv",
     equivalents={"osu_gatherv": {}, "IMB-MPI1 Gatherv": {}, "IMB-MT GathervMT": {"threads": 2}},

@@ -48,7 +48,7 @@ BENCHMARK = CollectiveBenchmark(
 )
 NEIGHBOR_ALLGATHERV = counted(
     BENCHMARK,
-    __doc__,
+    "every rank receives one message from each of its neighbours",
     "neighbor_allgatherv",
     title="neighbourhood allgather, v form",
     equivalents={"osu_neighbor_allgatherv": {}},

@@ -30,6 +30,7 @@ def expected(spec: Spec[Options], rank: int, send: Callable[[int], Values]) -> V
     return np.stack([crossed, np.concatenate(messages[::-1])]) if twice else crossed
 
 
+_DOES = "every rank sends a different message to each of its neighbours"
 BENCHMARK = CollectiveBenchmark(
     title="neighbourhood all to all",
     kernel="neighbor_alltoall",
@@ -45,14 +46,14 @@ BENCHMARK = CollectiveBenchmark(
 )
 NEIGHBOR_ALLTOALLV = counted(
     BENCHMARK,
-    __doc__,
+    _DOES,
     "neighbor_alltoallv",
     title="neighbourhood all to all, v form",
     equivalents={"osu_neighbor_alltoallv": {}},
 )
 NEIGHBOR_ALLTOALLW = counted(
     BENCHMARK,
-    __doc__,
+    _DOES,
     "neighbor_alltoallw",
     title="neighbourhood all to all, w form",
     equivalents={"osu_neighbor_alltoallw": {}},

@@ -37,7 +37,7 @@ BENCHMARK = CollectiveBenchmark(
 )
 SCATTERV = counted(
     BENCHMARK,
-    __doc__,
+    "the root sends a different message to every rank",
     "scatterv",
     title="scatterv",
     equivalents={"osu_scatterv": {}, "IMB-MPI1 Scatterv": {}, "IMB-MT ScattervMT": {"threads": 2}},

@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 from labkit.errors import LabkitError, SpecError
@@ -121,6 +122,7 @@ class Session:
     _start: tuple[Placement, Launcher] | None = None
     _archive: archive.Archive | None = None
     _no_archive: str = ""
+    _no_file: bool = False  # of byte code, for ranks on this machine
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def script(self, placement: Placement, launcher: Launcher) -> str:
@@ -138,6 +140,13 @@ class Session:
             if fresh:
                 self._copy(self._archive, placement, launcher, fresh)
             return "" if any(self._failures[host] for host in hosts) else str(self._archive.rank)
+
+    def packed(self, words: list[str]) -> list[str]:
+        """Return the command of a rank that loads from one file, see `labkit.run.staging.packed`."""
+        with self._lock:
+            found = words if self._no_file else packed.words(words)
+            self._no_file = found == words  # what stands in its way does not go away
+        return found
 
     def reasons(self, placement: Placement) -> list[str]:
         """Return why ranks that were to load from copies do not."""
@@ -298,15 +307,16 @@ def _broadcast(source: archive.Archive, hosts: int, log: Log) -> str:
     return "" if problem else target
 
 
-# ---- one session in a process ----------------------------------------------------------------------------------------
+# ---- the session of whatever measures --------------------------------------------------------------------------------
 
-_guard = threading.Lock()
-_sessions: list[Session] = []  # the same session, once for each caller that measures
+_session: ContextVar[Session | None] = ContextVar("session", default=None)
 
 
 @contextmanager
 def session(log: Log) -> Iterator[None]:
     """Let ranks start from copies where that is wanted, until the context ends. Then the copies are removed.
+
+    Inside another session it does nothing: the copies of that one serve.
 
     Parameters
     ----------
@@ -318,16 +328,16 @@ def session(log: Log) -> Iterator[None]:
         If `LABKIT_STAGE` is none of `MODES`.
     """
     mode()
-    with _guard:
-        _sessions.append(_sessions[0] if _sessions else Session(log))
+    if _session.get():
+        yield
+        return
+    opened = Session(log)
+    before = _session.set(opened)
     try:
         yield
     finally:
-        with _guard:
-            current = _sessions.pop()
-            last = not _sessions
-        if last:  # outside of the lock: removing copies on the hosts takes seconds
-            current.close()
+        _session.reset(before)
+        opened.close()
 
 
 def command(words: Sequence[str], placement: Placement, launcher: Launcher) -> list[str]:
@@ -337,7 +347,8 @@ def command(words: Sequence[str], placement: Placement, launcher: Launcher) -> l
     ----------
     words : ``PYTHON -m labkit.worker PLAN``.
     """
-    script = _sessions[0].script(placement, launcher) if _sessions else ""
+    opened = _session.get()
+    script = opened.script(placement, launcher) if opened else ""
     if script:
         return ["/bin/sh", script, words[-1]]
     own_python = any(name.startswith("PYTHON") for name, _ in placement.settings)  # which may change what is loaded
@@ -346,7 +357,8 @@ def command(words: Sequence[str], placement: Placement, launcher: Launcher) -> l
 
 def here(words: Sequence[str]) -> list[str]:
     """Return the command of a rank on this machine: in a session from one file of byte code, else as it is."""
-    return packed.words(list(words)) if _sessions and mode() != "no" else list(words)
+    opened = _session.get()
+    return opened.packed(list(words)) if opened and mode() != "no" else list(words)
 
 
 def _elsewhere(placement: Placement) -> bool:
@@ -361,6 +373,7 @@ def doubts(placement: Placement | None, staged: Sequence[str]) -> list[Note]:
     ----------
     staged : what ranks say of where they were loaded from.
     """
-    reasons = _sessions[0].reasons(placement) if _sessions and placement is not None else []
+    opened = _session.get()
+    reasons = opened.reasons(placement) if opened and placement is not None else []
     reasons += [text.removeprefix(node.NO_COPY) for text in staged if text.startswith(node.NO_COPY)]
     return [not_staged(joined(dict.fromkeys(reasons)))] if reasons else []

@@ -13,7 +13,6 @@ import json
 import marshal
 import os
 import sys
-import threading
 from importlib.machinery import FrozenImporter
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,6 @@ FLAGS = ("-S", "-P")  # `site` need not look for packages, and the folder of the
 MOST_FILES = 12  # that stay in the cache, two for each environment; more do if they were used in the last so many s
 RECENT_S = 600.0  # a rank opens its file within that time
 _START = Path(__file__).with_name("start.py")
-_guard = threading.Lock()
-_failed: list[Exception] = []  # the first reason why there is no such file, which does not go away
 
 
 def words(plain: list[str]) -> list[str]:
@@ -45,17 +42,15 @@ def words(plain: list[str]) -> list[str]:
 def made() -> Path | None:
     """Return the file for the modules as they are now, and make it if it is not in the cache; None if it cannot be."""
     searched = os.environ.get("PYTHONPATH")
-    if _failed or (searched and not all(map(os.path.isabs, searched.split(os.pathsep)))):  # relative to a folder
+    if searched and not all(map(os.path.isabs, searched.split(os.pathsep))):  # relative to a folder
         return None
-    with _guard:
-        try:
-            folder = folders.cache() / "ranks"
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            node.is_own(str(folder))
-            return _found(folder) or _built(folder)
-        except (OSError, LabkitError, node.Refused) as error:
-            _failed.append(error)
-            return None
+    try:
+        folder = folders.cache() / "ranks"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        node.is_own(str(folder))
+        return _found(folder) or _built(folder)
+    except (OSError, LabkitError, node.Refused):
+        return None
 
 
 def _key() -> str:
