@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from labkit.io.mounts import Mount, mount_of, mounts
 from labkit.point.spec import Spec
 from labkit.run import launch, staging
 from labkit.run.launch import Placement
+from labkit.run.point import Failure, Point
+from labkit.run.schedule import run_concurrently
 from labkit.run.staging import archive, node, packed
 
 TABLE = """\
@@ -107,6 +109,21 @@ def test_outside_of_a_session_a_rank_starts_as_it_is(monkeypatch: pytest.MonkeyP
     words = [sys.executable, "-m", "labkit.worker", "PLAN"]
     assert staging.command(words, TWO, anything()) == words
     assert staging.doubts(TWO, []) == []
+
+
+def test_starts_side_by_side_are_in_the_session_of_their_campaign() -> None:
+    def run(points: Sequence[Point]) -> Iterator[Failure]:
+        seen.append(staging._session.get())
+        yield from ()
+
+    seen: list[object] = []
+    with staging.session(print):
+        outer = staging._session.get()
+        with staging.session(print):
+            assert not list(run_concurrently([([], ("a",)), ([], ("b",))], run))
+    assert seen == [outer, outer]
+    assert outer is not None
+    assert staging._session.get() is None
 
 
 def anything() -> launch.Launcher:
