@@ -195,6 +195,15 @@ def test_what_crossed_is_set_against_the_payload() -> None:
     assert evidence.crossed_in_all(rows)["times the payload"].tolist() == [pytest.approx(260 / 193)]
 
 
+def test_the_payload_of_a_window_is_that_of_all_its_queue_pairs() -> None:
+    spec = Spec(benchmark="verbs.write_bandwidth", size=1000, options={"tx_depth": 64, "qps": 2, "connection": "UC"})
+    several = made.samples(spec, np.ones(3), meta={"evidence": {"v0.tx_bytes": 500_000}})
+    one = made.samples(Spec(benchmark="verbs.echo", size=1000), np.ones(3), meta={"evidence": {"v0.tx_bytes": 500_000}})
+    rows = evidence.crossed([several, one])
+    assert rows["payload (kB)"].tolist() == [3 * 64 * 2, 3]
+    assert rows["connection"].tolist() == ["UC", ""]
+
+
 def test_fewer_bytes_than_the_payload_are_no_proof() -> None:
     rows = evidence.crossed([counted({"v0.tx_bytes": 10}, n=2)])
     assert "In 1 of 1 point the link carried fewer bytes" in evidence.crossed_sentence(rows)

@@ -12,6 +12,8 @@ from typing import Any
 
 import pandas as pd
 
+from labkit import benchmarks
+from labkit.benchmarks.verbs import service
 from labkit.point.notes import Note
 from labkit.point.units import KB, format_number, plural
 from labkit.store.samples import Samples
@@ -41,7 +43,9 @@ def sum_of(counters: Mapping[str, int], counter: str) -> int | None:
 def messages(samples: Samples) -> int:
     """Messages of a point in one direction, at least: those timed, or those the tool was told to send."""
     if samples.n:
-        return samples.n * samples.spec.count("tx_depth")
+        spec = benchmarks.typed(samples.spec)
+        of_one = benchmarks.get(spec.benchmark).metrics.get("message_rate_per_s")  # of a stream
+        return samples.n * (int(of_one(spec)) if of_one else 1)
     words = [word for command in COMMANDS.of(samples.meta)[-1:] for word in command]
     return int(words[words.index("-n") + 1]) if "-n" in words else 0
 
@@ -53,7 +57,7 @@ def _rows(samples: Iterable[Samples], columns: dict[str, Any]) -> pd.DataFrame:
         {
             "fingerprint": FINGERPRINT.of(one.meta),
             "benchmark": one.spec.benchmark,
-            "connection": one.spec.values.get("connection", ""),
+            "connection": service(one.spec),
             "message_size_B": one.spec.size,
             "testbed": one.spec.testbed,
             "launch": one.launch,

@@ -8,14 +8,25 @@ Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
 
 
 @frozen
-class Verbs:
+class Connected:
+    """Options of the benchmarks whose messages go through queue pairs of a chosen service.
+
+    Parameters
+    ----------
+    connection : service of the queue pairs: reliable (RC) or unreliable (UC) connection, unreliable datagram (UD);
+        XRC, DC and SRD where the device has them.
+    """
+
+    connection: Literal["RC", "UC", "UD", "XRC", "DC", "SRD"] = "RC"
+
+
+@frozen
+class Verbs(Connected):
     """Options of all verbs benchmarks with two ends.
 
     Parameters
     ----------
     tool : `auto` takes perftest where it is installed, else the loops over pyverbs.
-    connection : service of the queue pairs: reliable (RC) or unreliable (UC) connection, unreliable datagram (UD);
-        XRC, DC and SRD where the device has them.
     completion : poll for a completion, or sleep until an event tells of one.
     inline : B up to which data are copied with a request; -1 leaves it to the tool.
     mtu : B of the largest packet; 0 takes the largest.
@@ -25,7 +36,6 @@ class Verbs:
     """
 
     tool: Tool = "auto"
-    connection: Literal["RC", "UC", "UD", "XRC", "DC", "SRD"] = "RC"
     completion: Literal["poll", "event"] = "poll"
     inline: int = -1
     mtu: int = 0
@@ -130,7 +140,7 @@ class AtomicBandwidth(Atomic, Stream):
 
 
 @frozen
-class Echo(Served):
+class Echo(Connected, Served):
     """Options of verbs.echo.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.options.verbs import Echo, Served, Stream, Verbs
+from labkit.options.verbs import Connected, Echo, Served, Stream, Verbs
 from labkit.point.spec import Effort, Scalar, Spec, has
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ def _logs(operation: str, kind: str) -> dict[str, dict[str, Scalar]]:
     for service in ("RC", "UC", "UD") if operation in _QPERF else ():
         tests[f"qperf {service.lower()}_{_QPERF[operation]}{end}"] = {"connection": service}
     return tests
+
+
+def service(spec: Spec) -> str:
+    """Service of the queue pairs that carry the messages; empty where the benchmark has no such option."""
+    return spec.options.connection if has(spec.options, Connected) else ""
 
 
 def window(spec: Spec[Stream]) -> int:
