@@ -220,6 +220,8 @@ def test_spread() -> None:
     assert stats.relative_spread([2.0, 2.0]) == 0.0
     assert stats.relative_spread([10.0, 10.0, 11.0]) == pytest.approx(0.05 / 1.349)  # one launch of three is off: seen
     assert math.isnan(stats.relative_spread([2.0]))
+    assert stats.relative_spread([1e-300] * 3 + [1e300] * 2) == math.inf  # no float holds it, and no warning is given
+    assert stats.relative_spread([1e300, 2e300, 3e300]) == pytest.approx(stats.relative_spread([1, 2, 3]))
 
 
 @pytest.mark.parametrize(

@@ -291,8 +291,8 @@ def relative_spreads(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def _spreads(ordered: Lists) -> NDArray[np.float64]:
     """`relative_spreads` of lists in ascending order."""
     some = np.flatnonzero(ordered.counts >= 2)
-    low, centre, high = (_between(ordered.chosen(some), q) for q in (0.25, 0.5, 0.75))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # infinity beyond the largest float
+        low, centre, high = (_between(ordered.chosen(some), q) for q in (0.25, 0.5, 0.75))
         spreads = np.where(centre != 0, (high - low) / IQR_OF_NORMAL / np.abs(centre), math.nan)
     out = np.full(len(ordered), math.nan)
     out[some] = spreads
