@@ -324,6 +324,18 @@ def test_facts_that_are_not_known_are_passed_over(node):
     assert conditions.badges(node | unknown, load, load) == []
 
 
+def test_without_a_fact_only_its_checks_are_missing(node):
+    assert conditions.of_machine({}) == []
+    every = {one.name for one in conditions.of_machine(node)}
+    for fact in node:
+        left = {
+            one.name for one in conditions.of_machine({name: value for name, value in node.items() if name != fact})
+        }
+        assert len(every - left) <= 2, fact
+    load = {name: value for name, value in node["load"].items() if name != "frequency_MHz"}
+    assert "governor" in by_name(conditions.of_machine(node | {"load": load}))["CPU frequency"].found
+
+
 def test_more_ranks_want_more_cores(node):
     assert by_name(host.checks(node, EVERYTHING, PROGRAMS, ranks=63))["cores"].state == "ok"
     assert by_name(host.checks(node, EVERYTHING, PROGRAMS, ranks=64))["cores"].state == "warn"

@@ -21,7 +21,6 @@ ALLOWED = {
     "apps/explorer/measurement.py": (1, "a note that another process writes"),
     "figures/style.py": (1, "values of a trace that may be no numbers"),
     "host/allocation.py": (1, "variables of a batch system"),
-    "point/conditions.py": (1, "a user without a name"),
     "host/others.py": (1, "a file of /proc"),
     "kernels/cuda.py": (1, "a function that an older driver of NVIDIA lacks"),
     "apps/jobs/submitted.py": (1, "a note of an earlier submission"),

@@ -20,6 +20,7 @@ from typing import Any
 
 import labkit
 from labkit.host.network import interfaces, rdma_devices
+from labkit.point.conditions import Load
 
 _CPU, _NODES = Path("/sys/devices/system/cpu"), Path("/sys/devices/system/node")
 _MANY = 8  # frequencies asked for; each question interrupts a processor
@@ -82,16 +83,8 @@ def gpus() -> list[str]:
     return models or ["NVIDIA GPU"] * len(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
-def load_snapshot() -> dict[str, Any]:
-    """Return how busy the machine is now; labkit calls it at the start and the end of a point.
-
-    Returns
-    -------
-    ``load_1``, ``load_5``, ``load_15``: mean number of tasks that ran or waited in the last minutes; ``pressure``: of
-    cpu, memory and io the percentage of the last 10 s in which some task waited for it (``some_avg10``) and
-    the total since boot (``some_total_us``); ``context_switches`` and ``cpu_steal_s`` since boot;
-    ``monotonic_s``, to set differences of these against; ``frequency_MHz``, None where it is not shown.
-    """
+def load_snapshot() -> Load:
+    """Return how busy the machine is now; labkit calls it at the start and the end of a point."""
     load = os.getloadavg()
     kernel = dict(line.partition(" ")[::2] for line in read("/proc/stat").splitlines())
     ticks = kernel.get("cpu", "").split()

@@ -6,7 +6,7 @@ import fcntl
 import socket
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Required, TypedDict
 
 _SIOCGIFADDR = 0x8915  # linux/sockios.h
 _KINDS = {"1": "ethernet", "32": "infiniband", "772": "loopback"}  # ARPHRD_* of linux/if_arp.h
@@ -19,22 +19,67 @@ def _read(path: Path) -> str:
         return ""
 
 
-def interfaces() -> list[dict[str, Any]]:
-    """Describe every network interface that this process can see.
+class Slot(TypedDict, total=False):
+    """The PCI Express link of a device, and its NUMA node; empty if it has none.
 
-    Returns
-    -------
-    Of each ``name``, ``kind`` (ethernet, infiniband, loopback, other), ``physical`` (there is a device behind it),
-    ``driver``, ``model`` (PCI or virtio numbers), ``speed_Mbps`` (None where unknown), ``mtu`` in B, ``state``,
-    ``families`` (IPv4, IPv6: those it has an address of), and of a PCI Express device what `_slot` returns.
+    Parameters
+    ----------
+    pcie_speed, pcie_max_speed : as it is and at most, as Linux prints them: ``8.0 GT/s PCIe``.
+    pcie_width, pcie_max_width : lanes.
+    numa_node : -1: none.
     """
+
+    pcie_speed: str
+    pcie_max_speed: str
+    pcie_width: int
+    pcie_max_width: int
+    numa_node: int
+
+
+class Interface(Slot):
+    """A network interface.
+
+    Parameters
+    ----------
+    kind : ethernet, infiniband, loopback or other.
+    physical : whether there is a device behind it.
+    model : PCI or virtio numbers.
+    speed_Mbps : None where unknown.
+    mtu : B; None where unknown.
+    families : IPv4, IPv6: those it has an address of.
+    """
+
+    name: Required[str]
+    kind: Required[str]
+    physical: Required[bool]
+    driver: Required[str]
+    model: Required[str]
+    speed_Mbps: Required[int | None]
+    mtu: Required[int | None]
+    state: Required[str]
+    families: Required[list[str]]
+
+
+class RdmaDevice(Slot):
+    """An RDMA device; `link_layer`, `rate` and `state` are those of its first port."""
+
+    name: Required[str]
+    type: Required[str]
+    firmware: Required[str]
+    link_layer: Required[str]
+    rate: Required[str]
+    state: Required[str]
+
+
+def interfaces() -> list[Interface]:
+    """Describe every network interface that this process can see."""
     with_ipv6 = {line.split()[-1] for line in _read(Path("/proc/net/if_inet6")).splitlines()}
     return [
         _interface(path, path.name in with_ipv6) for path in sorted(Path("/sys/class/net").glob("*")) if path.is_dir()
     ]
 
 
-def _interface(path: Path, ipv6: bool) -> dict[str, Any]:
+def _interface(path: Path, ipv6: bool) -> Interface:
     device, speed, mtu = path / "device", _read(path / "speed"), _read(path / "mtu")
     driver = (device / "driver").resolve().name if (device / "driver").exists() else _type(path)
     numbers = [_read(device / name).removeprefix("0x") for name in ("vendor", "device")]
@@ -52,14 +97,8 @@ def _interface(path: Path, ipv6: bool) -> dict[str, Any]:
     }
 
 
-def _slot(device: Path) -> dict[str, Any]:
-    """Describe the PCI Express link of a device, as it is and at most, and its NUMA node; empty if it has none.
-
-    Returns
-    -------
-    ``pcie_speed``, ``pcie_max_speed`` (as Linux prints them: ``8.0 GT/s PCIe``), ``pcie_width``, ``pcie_max_width``
-    (lanes) and ``numa_node`` (-1: none).
-    """
+def _slot(device: Path) -> Slot:
+    """Describe the PCI Express link of a device."""
     speed, width = (_read(device / f"current_link_{what}") for what in ("speed", "width"))
     if not speed or not width.isdecimal():
         return {}
@@ -89,14 +128,8 @@ def _has_ipv4(name: str) -> bool:
     return True
 
 
-def rdma_devices() -> list[dict[str, Any]]:
-    """Describe every RDMA device.
-
-    Returns
-    -------
-    Of each ``name``, ``type``, ``firmware``, of its first port ``link_layer``, ``rate`` and ``state``, and of a PCI
-    Express device what `_slot` returns.
-    """
+def rdma_devices() -> list[RdmaDevice]:
+    """Describe every RDMA device."""
     return [
         {
             "name": path.name,

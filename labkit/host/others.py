@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from labkit.point.conditions import Others
 
 APART = 0.5  # s between two looks: processor time is counted in ticks of 10 ms
 _KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD
@@ -151,17 +152,12 @@ def _lost(first: Look, last: Look, mine: set[int]) -> set[int]:
     return {number for number, parent in ended.items() if number not in alive and (parent in mine or not parent)}
 
 
-def between(first: Look, last: Look, pid: int) -> dict[str, Any]:
+def between(first: Look, last: Look, pid: int) -> Others:
     """Return how many processors others kept busy between two looks, and which processes did it.
 
     Parameters
     ----------
     pid : of the process that measures; its tree is not counted.
-
-    Returns
-    -------
-    ``span_s``; ``processors``: mean number of processors that others kept busy; ``named``: the busiest processes, as
-    [name, number, processors]; ``unseen``: processors kept busy by processes that cannot be seen from here.
     """
     span = max(last.moment - first.moment, 1e-9)
     mine = ours({**first.processes, **last.processes}, pid)
@@ -203,19 +199,19 @@ class Watch:
     def __init__(self, pid: int | None = None) -> None:
         self._pid = os.getpid() if pid is None else pid
         self._looks = [look()]
-        self._result: tuple[float, float, dict[str, Any]] | None = None
+        self._result: tuple[float, float, Others] | None = None
 
     def look(self) -> None:
         """Look again, unless the last look was a moment ago."""
         if time.monotonic() - self._looks[-1].moment >= APART:
             self._looks = [*self._looks[-63:], look()]
 
-    def after_a_while(self) -> dict[str, Any] | None:
+    def after_a_while(self) -> Others | None:
         """Return what others used since the first look; wait until enough time has passed to tell."""
         time.sleep(max(0.0, self._looks[0].moment + APART - time.monotonic()))
         return self.since(self._looks[0].moment)
 
-    def since(self, moment: float) -> dict[str, Any] | None:
+    def since(self, moment: float) -> Others | None:
         """Return `between` for the time from a moment on; None if too little has passed to tell.
 
         Parameters

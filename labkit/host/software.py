@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import labkit
 from labkit.host import filesystems, pyverbs
@@ -14,18 +14,39 @@ from labkit.io import folders as user
 from labkit.io.programs import Program, present
 
 
-def installed(programs: Mapping[str, Program]) -> dict[str, Any]:
-    """Return what labkit can use here beside the machine itself; `labkit.host.checks` judges it.
+class Software(TypedDict):
+    """What labkit can use here beside the machine itself.
 
-    Returns
-    -------
-    ``programs`` as from `present`; ``libraries``: versions of what is no command, without pyverbs; ``kernels``: kinds
-    of MPI handle they are compiled for; ``fonts``: whether Liberation Sans is there; ``pyverbs``: which Python is used
-    for it, and ``pyverbs_explained`` why; ``loaded_from``: as from `labkit.host.filesystems.facts`.
+    Parameters
+    ----------
+    programs : as from `present`.
+    kernels : kinds of MPI handle they are compiled for.
+    fonts : whether Liberation Sans is there.
+    loaded_from : as from `labkit.host.filesystems.facts`.
+    libraries : versions of what is no command, without pyverbs.
+    pyverbs, pyverbs_explained : which Python is used for pyverbs, and why.
     """
-    software = {"programs": present(programs), "kernels": kernels(), "fonts": _fonts()}
-    software |= {"loaded_from": filesystems.facts(), "libraries": _libraries(programs)}
-    return software | {"pyverbs": pyverbs.interpreter(), "pyverbs_explained": pyverbs.explained()}
+
+    programs: dict[str, dict[str, str]]
+    kernels: list[str]
+    fonts: bool
+    loaded_from: dict[str, object]
+    libraries: dict[str, str]
+    pyverbs: str
+    pyverbs_explained: str
+
+
+def installed(programs: Mapping[str, Program]) -> Software:
+    """Return what labkit can use here beside the machine itself; `labkit.host.checks` judges it."""
+    return {
+        "programs": present(programs),
+        "kernels": kernels(),
+        "fonts": _fonts(),
+        "loaded_from": filesystems.facts(),
+        "libraries": _libraries(programs),
+        "pyverbs": pyverbs.interpreter(),
+        "pyverbs_explained": pyverbs.explained(),
+    }
 
 
 def _libraries(programs: Mapping[str, Program]) -> dict[str, str]:

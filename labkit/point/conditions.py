@@ -7,9 +7,8 @@ fact, as that of an imported log does. Then there is no check of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 from labkit.point.notes import Note, badge, note
 from labkit.point.units import GiB, MiB, format_share, format_size, plural
@@ -24,6 +23,48 @@ DRIFT = 0.1  # part by which the frequency may change during a point
 GOOD_CLOCKS = ("tsc", "arch_sys_counter", "timebase", "tod", "hyperv_clocksource_tsc_page")
 BAD_CLOCKS = ("jiffies", "refined-jiffies", "hpet", "acpi_pm")
 STEADY_GOVERNORS = ("performance", "userspace")
+
+
+class Others(TypedDict):
+    """What processes other than labkit's used of the machine.
+
+    Parameters
+    ----------
+    span_s : of the time between two looks.
+    processors : mean number of processors that they kept busy.
+    unseen : of these, those kept busy by processes that cannot be seen from here.
+    named : the busiest processes, as [name, number, processors].
+    """
+
+    span_s: float
+    processors: float
+    unseen: float
+    named: list[list[Any]]
+
+
+class Load(TypedDict):
+    """How busy a machine is.
+
+    Parameters
+    ----------
+    monotonic_s : when, to set differences of the counters against.
+    load_1, load_5, load_15 : mean number of tasks that ran or waited in the last minutes.
+    pressure : of cpu, memory and io the percentage of the last 10 s in which some task waited for it
+        (``some_avg10``), and the total since boot (``some_total_us``).
+    context_switches, cpu_steal_s : since boot.
+    frequency_MHz : None where it is not shown.
+    others : of a span that ends now; None if it is too short.
+    """
+
+    monotonic_s: float
+    load_1: float
+    load_5: float
+    load_15: float
+    pressure: dict[str, dict[str, float] | None]
+    context_switches: int
+    cpu_steal_s: float | None
+    frequency_MHz: float | None
+    others: NotRequired[Others | None]
 
 
 @dataclass(frozen=True)
@@ -58,21 +99,19 @@ def of_machine(description: Facts) -> list[Check]:
     ----------
     description : as from `labkit.host.describe`.
     """
-    results: list[Check | None] = []
-    for rule in _MACHINE:
-        with suppress(KeyError):  # an imported point states few facts, and so does one whose start record is missing
-            results.append(rule(description))
-    return [check for check in results if check is not None]
+    # an imported point states few facts, and so does one whose start record is missing: each rule asks for its own
+    return [check for rule in _MACHINE if (check := rule(description)) is not None]
 
 
 def _load(facts: Facts) -> Check | None:
-    others, cores = facts["load"].get("others"), facts["cpus_usable"]
-    if others is None:
+    load, cores = facts.get("load", {}), facts.get("cpus_usable")
+    others = load.get("others")
+    if others is None or cores is None:
         return None
     busiest = ", ".join(f"{name} (process {pid}) {share:.2f}" for name, pid, share in others["named"])
     return check(
         "load",
-        not _busy(facts, facts["load"]),
+        not _busy(facts, load),
         f"other processes use {others['processors']:.2f} of {_so_many(cores)}{': ' if busiest else ''}{busiest}",
         f"at most {BUSY * cores:g}; labkit's own processes do not count",
         "top -o %CPU   # see what runs, stop it or wait; on a cluster, request whole nodes: sbatch --exclusive",
@@ -82,11 +121,11 @@ def _load(facts: Facts) -> Check | None:
 def _governor(facts: Facts) -> Check | None:
     governor, highest = facts.get("governor"), facts.get("frequency_max_MHz")
     wanted = "the governor 'performance'"
-    if governor is None and facts["virtualisation"] != "none":
+    if governor is None and facts.get("virtualisation") != "none":
         return None
     if governor is None:
         return check("CPU frequency", True, "the kernel does not control the frequency", wanted, "")
-    now = facts["load"]["frequency_MHz"]
+    now = facts.get("load", {}).get("frequency_MHz")
     shown = f", {now:.0f} of {highest:.0f} MHz now" if now and highest else ""
     return check(
         "CPU frequency",
@@ -110,9 +149,9 @@ def _smt(facts: Facts) -> Check | None:
 
 
 def _numa(facts: Facts) -> Check | None:
-    if facts.get("numa_balancing") is None:
+    nodes = facts.get("numa_nodes")
+    if facts.get("numa_balancing") is None or nodes is None:
         return None
-    nodes = facts["numa_nodes"]
     return check(
         "NUMA balancing",
         nodes == 1 or not facts["numa_balancing"],
@@ -152,8 +191,10 @@ def _clock(facts: Facts) -> Check | None:
     )
 
 
-def _virtualisation(facts: Facts) -> Check:
-    below = facts["virtualisation"]
+def _virtualisation(facts: Facts) -> Check | None:
+    below = facts.get("virtualisation")
+    if below is None:
+        return None
     return check(
         "virtualisation",
         below == "none",
@@ -178,16 +219,16 @@ def _memory(facts: Facts) -> Check | None:
 
 
 def _shared_memory(facts: Facts) -> Check | None:
-    free = facts.get("shared_memory_free_B")
-    if free is None:
+    free, container = facts.get("shared_memory_free_B"), facts.get("container")
+    if free is None or container is None:
         return None
-    inside = facts["container"] in ("docker", "podman")
+    inside = container in ("docker", "podman")
     return check(
         "/dev/shm",
         free >= 256 * MiB,
         f"{format_size(free // MiB * MiB)} free",
         "256 MiB or more, for ranks on one host",
-        f"{facts['container']} run --shm-size=1g ..." if inside else "sudo mount -o remount,size=1g /dev/shm",
+        f"{container} run --shm-size=1g ..." if inside else "sudo mount -o remount,size=1g /dev/shm",
     )
 
 
@@ -218,7 +259,7 @@ _MACHINE: tuple[Callable[[Facts], Check | None], ...] = (
 )
 
 
-def _busy(facts: Facts, load: Facts) -> Note | None:
+def _busy(facts: Facts, load: Load) -> Note | None:
     """Return a note if processes other than labkit's use the machine; None if they do not, or nobody looked."""
     others, cores = load.get("others"), facts["cpus_usable"]
     if not others or others["processors"] <= BUSY * cores:
@@ -235,7 +276,7 @@ def _so_many(count: int) -> str:
     return plural(count, "core")
 
 
-def _drift(start: Facts, end: Facts | None, governor: str | None) -> Note | None:
+def _drift(start: Load, end: Load | None, governor: str | None) -> Note | None:
     """Return a note if the frequency changed; None if it did not, or is not known."""
     first, last = start.get("frequency_MHz"), end and end.get("frequency_MHz")
     if not first or not last or abs(last - first) <= DRIFT * max(first, last):
@@ -247,7 +288,7 @@ def _drift(start: Facts, end: Facts | None, governor: str | None) -> Note | None
 
 
 def warnings_for_run(
-    description: Facts, start: Facts, end: Facts | None = None, *, ranks: int = 0, guest: int = 0
+    description: Facts, start: Load, end: Load | None = None, *, ranks: int = 0, guest: int = 0
 ) -> list[Note]:
     """Return doubts about numbers measured on this machine, each with its evidence; the samples keep them.
 
@@ -287,17 +328,18 @@ def warnings_for_run(
         kind = description["virtualisation"]
         text = f"virtual machine ({kind}): the hypervisor may interrupt iterations, p99 and max may be too high"
         notes.append(note("virtual-machine", text, kind=kind))
-    stolen = end and end["cpu_steal_s"] is not None and start["cpu_steal_s"] is not None
+    before, after = start["cpu_steal_s"], end["cpu_steal_s"] if end else None
     # the kernel counts stolen time in ticks of 10 ms, which says nothing about a shorter point
-    if end and stolen and (span := (end["monotonic_s"] - start["monotonic_s"]) * description["cpu_threads"]) > 0.2:
-        share = (end["cpu_steal_s"] - start["cpu_steal_s"]) / span
+    span = (end["monotonic_s"] - start["monotonic_s"]) * description["cpu_threads"] if end else 0.0
+    if before is not None and after is not None and span > 0.2:
+        share = (after - before) / span
         if share > STEAL:
             text = f"the hypervisor took {format_share(share)} of the CPU time: times are unreliable, rerun when idle"
             notes.append(note("stolen-time", text, share=share))
     return notes
 
 
-def badges(description: Facts, start: Facts, end: Facts | None = None) -> list[Note]:
+def badges(description: Facts, start: Load, end: Load | None = None) -> list[Note]:
     """Marks that a number carries in every table and figure: ``busy machine``, ``CPU frequency``.
 
     The parameters are the first ones of `warnings_for_run`.

@@ -173,7 +173,8 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     place = Place() if ranks else testbed.place(spec)
     outcome = tools.run(invocation, place=place, scratch=campaign.path if place.own_files else None)
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
-    load_end, machine = host.load_snapshot() | {"others": watch.since(load["monotonic_s"])}, host.describe()
+    load_end: conditions.Load = {**host.load_snapshot(), "others": watch.since(load["monotonic_s"])}
+    machine = host.describe()
     elapsed = perf_counter() - clock
     processes = (
         spec.ranks if ranks else (2 if invocation.server else 1) * len(invocation.each)

@@ -291,7 +291,7 @@ class Start:
         point, spec, machine = self._current, self._current.spec, self._machine
         benchmark = benchmarks.get(spec.benchmark)
         chunks = CHUNKS.of(facts)
-        load_end = host.load_snapshot() | {"others": self._watch.since(self._load["monotonic_s"])}
+        load_end: conditions.Load = {**host.load_snapshot(), "others": self._watch.since(self._load["monotonic_s"])}
         facts |= {name: self._ready[name] for name in _OF_LOOP if name in self._ready}
         facts |= {
             "library": point.library,

@@ -16,12 +16,12 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, TypeGuard
 
 from labkit.errors import DataError, LaunchError
 from labkit.io import atomic, safe_read
@@ -33,7 +33,27 @@ OWNER = "LABKIT_LEASE"  # in the environment of a process that shares the leases
 NAME = "lease.json"
 
 
-def holder(folder: Path) -> dict[str, Any] | None:
+class Lease(TypedDict):
+    """What the file of a lease holds.
+
+    Parameters
+    ----------
+    token : names the lease.
+    host, pid : the process that holds it.
+    start : when it took the lease, ISO 8601.
+    began : space of process numbers, and start of the process there.
+    heartbeat : when it last said that it is alive, s since the epoch.
+    """
+
+    token: str
+    host: str
+    pid: str
+    start: str
+    began: NotRequired[Sequence[str]]
+    heartbeat: NotRequired[float]
+
+
+def holder(folder: Path) -> Lease | None:
     """Return the lease of the run that measures into a campaign; None without one, or after three missed heartbeats."""
     lease = _read(folder / NAME)
     return lease if lease and _alive(folder, lease) else None
@@ -66,7 +86,7 @@ def hold(folder: Path) -> Iterator[None]:
     if current and current["token"] in _ours():
         yield
         return
-    mine: dict[str, Any] = {
+    mine: Lease = {
         "token": secrets.token_hex(8),
         "host": socket.gethostname(),
         "pid": str(os.getpid()),
@@ -92,7 +112,7 @@ def hold(folder: Path) -> Iterator[None]:
                 path.unlink(missing_ok=True)
 
 
-def _take(path: Path, mine: Mapping[str, Any]) -> None:
+def _take(path: Path, mine: Lease) -> None:
     """Take the lease, or raise an error that names its holder."""
     for _ in range(3):
         current = _read(path)
@@ -110,7 +130,7 @@ def _take(path: Path, mine: Mapping[str, Any]) -> None:
     raise LaunchError(f"{path} is locked by other runs again and again. Wait, or choose another campaign.")
 
 
-def _put_away(path: Path, stale: Mapping[str, Any] | None) -> None:
+def _put_away(path: Path, stale: Lease | None) -> None:
     """Remove a stale lease, unless another process has replaced it in the meantime."""
     aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -118,13 +138,13 @@ def _put_away(path: Path, stale: Mapping[str, Any] | None) -> None:
     except FileNotFoundError:
         return
     moved = _read(aside)
-    if moved and moved["token"] != (stale or {}).get("token"):
+    if moved and (stale is None or moved["token"] != stale["token"]):
         with suppress(FileExistsError):
             os.link(aside, path)  # it was not the stale one: put it back
     aside.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> Lease | None:
     """Read a lease; None if there is none that is readable and valid."""
     lease: Any = None
     for _ in range(TRIES):
@@ -140,7 +160,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     return lease if _valid(lease) else None
 
 
-def _valid(lease: Any) -> bool:
+def _valid(lease: Any) -> TypeGuard[Lease]:
     """Return whether a lease has the form that labkit writes. Any other file is not a lease."""
     if not isinstance(lease, dict) or not all(isinstance(lease.get(name), str) for name in ("token", "host", "start")):
         return False
@@ -163,7 +183,7 @@ def refresh(folder: Path) -> None:
         os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
 
 
-def _alive(folder: Path, lease: Mapping[str, Any]) -> bool:
+def _alive(folder: Path, lease: Lease) -> bool:
     """Return whether the holder is alive: its process on this system, elsewhere its heartbeats."""
     pid, began = int(lease["pid"]), [str(part) for part in lease.get("began", ("", ""))]
     pid_space, begin_time = began
@@ -175,7 +195,7 @@ def _alive(folder: Path, lease: Mapping[str, Any]) -> bool:
     return abs(_age(folder, lease)) < 3 * HEARTBEAT
 
 
-def _age(folder: Path, lease: Mapping[str, Any]) -> float:
+def _age(folder: Path, lease: Lease) -> float:
     """Return the time since the last heartbeat, s, by the file server's clock, or by ours in read-only folders."""
     probe = folder / f".{NAME}.{secrets.token_hex(8)}"
     try:
@@ -210,13 +230,13 @@ def _begin_time(pid: int) -> str:
         return ""
 
 
-def _is_ours(path: Path, mine: Mapping[str, Any]) -> bool:
+def _is_ours(path: Path, mine: Lease) -> bool:
     """Return whether the lease is still the one that this process took."""
     current = _read(path)
     return current is not None and current["token"] == mine["token"]
 
 
-def _text(lease: Mapping[str, Any]) -> str:
+def _text(lease: Lease) -> str:
     return json.dumps({**lease, "heartbeat": time.time()})
 
 
@@ -229,7 +249,7 @@ def _node(folder: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _beat(path: Path, mine: Mapping[str, Any], ended: threading.Event, node: tuple[int, int] | None) -> None:
+def _beat(path: Path, mine: Lease, ended: threading.Event, node: tuple[int, int] | None) -> None:
     """Write heartbeats until the end, until another process takes a stale lease, or until the folder is another one."""
     while not ended.wait(HEARTBEAT):
         if _node(path.parent) != node:
