@@ -9,11 +9,17 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from labkit import benchmarks
 from labkit.apps import cli
+from labkit.apps.show import results
+from labkit.point.spec import Spec
+from labkit.read import records
 from labkit.run import launch
+
+from . import made
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -138,6 +144,28 @@ def test_the_python_of_readme_runs() -> None:
     assert len(namespace["records"]) == 2 * 2 * 2  # type: ignore[arg-type]
 
 
+def labels(lines: list[str]) -> list[str]:
+    """What lines below a table begin with, without those that only some machines give reason for."""
+    return [label for line in lines if (label := line.partition(":")[0]) not in ("badges", "warning", "*")]
+
+
+def test_the_example_of_readme_has_the_lines_that_are_printed() -> None:
+    (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
+    launches = [
+        made.samples(
+            Spec(benchmark="mpi.latency", size=size, transport=transport),
+            np.full((2, 5000), 500 + size + launch),
+            launch=launch,
+            meta={"fingerprint": f"{size} {transport}", "start": f"2026-01-01T00:00:{launch:02}+00:00"},
+        )
+        for size in (8, 1024, 65536)
+        for transport in ("shm", "tcp")
+        for launch in range(6)
+    ]
+    printed = results.result_table(records.table(launches)).splitlines()
+    assert labels(shown.splitlines()[9:]) == labels(printed[9:])
+
+
 @pytest.mark.mpi
 @pytest.mark.slow
 def test_the_example_of_readme_prints_a_table_like_the_one_shown(
@@ -152,3 +180,4 @@ def test_the_example_of_readme_prints_a_table_like_the_one_shown(
     assert printed[1].split() == wanted[1].split()  # columns
     assert [row.split()[:3] for row in printed[3:9]] == [row.split()[:3] for row in wanted[3:9]]  # sizes and transports
     assert wanted[9] in printed
+    assert set(labels(wanted[9:])) <= set(labels(printed[9:]))
