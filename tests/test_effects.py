@@ -13,7 +13,6 @@ from labkit.judge import effects, stated
 from labkit.judge.effects import SESSIONS, Effect, Measured
 from labkit.models.breakdown import Breakdown, Level, by_difference, of_launches
 from labkit.point.columns import METRICS
-from labkit.read.records import Value
 from labkit.stats.decision import OPEN, TOO_FEW
 from labkit.studies import breakdown, what_if
 
@@ -151,6 +150,6 @@ def test_every_option_that_sets_a_metric_belongs_to_a_benchmark_with_such_a_metr
 def test_links_with_another_throttle_differ_and_have_no_share_of_the_rate() -> None:
     plain, slow = ({"testbed": f"virtual-cluster:4,rate=200mbit{more}"} for more in ("", ",throttle=vc3:20mbit"))
     assert stated.links_differ(plain, slow)
-    value = Value("bandwidth_MBps", "mean", 2.4)
-    assert "% of the link's rate" in stated.beside_link(plain, value)
-    assert not stated.beside_link(slow, value)
+    kind, share = stated.of_link(plain, "bandwidth_MBps", 2.4)
+    assert (kind, f"{share}") == ("rate", "9.6 %")
+    assert stated.of_link(slow, "bandwidth_MBps", 2.4) == ("", None)

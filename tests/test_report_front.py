@@ -21,23 +21,29 @@ from labkit import benchmarks
 from labkit.figures import parts
 from labkit.figures.parts import NOTHING
 from labkit.figures.plotly import go
-from labkit.judge.contrast import contrast
+from labkit.judge import answer, checking, sentences
+from labkit.judge.finding import Finding, Subject, Value
+from labkit.judge.rules._contrasts import contrast
+from labkit.judge.rules.setting_matters import RULE
+from labkit.judge.sentences import Detail
+from labkit.judge.view import View
 from labkit.point.notes import badge, note
 from labkit.point.spec import Spec
 from labkit.read import records
+from labkit.read.columnar import of_samples
 from labkit.report import (
     abstract,
     beside,
     campaigns,
     caveats,
     front,
+    judged,
     markdown,
     methods,
     notebook,
     options,
     prune,
     sources,
-    statements,
     summary,
     topics,
     variables,
@@ -65,6 +71,30 @@ def point(size: int, path: str, launch: int, ns: float, **changes: Any) -> Sampl
 
 def rows(points: list[Samples]) -> Any:
     return records.summary(records.table(points))
+
+
+def found(points: list[Samples], *benchmarks: str, focus: tuple[tuple[str, str], ...] = ()) -> Finding:
+    """What matters most of a topic, by default of mpi.latency, with its cause."""
+    one = topics.of_topic(rows(points), benchmarks or ("mpi.latency",), focus)
+    assert one is not None
+    (explained,) = checking.explained(view(points), [one])
+    return explained
+
+
+def view(points: list[Samples]) -> View:
+    launches = of_samples(points)
+    return View("made", launches.records, launches.summary, launches)
+
+
+def text(one: Finding, detail: Detail = "whole") -> str:
+    """A finding as the report tells it, whether or not it supports a claim."""
+    return f"{judged.place(one)}: {sentences.told(one, detail)}"
+
+
+def soft(points: list[Samples]) -> list[Samples]:
+    """The same points over an emulated device."""
+    badges = ["soft-RoCE: functional, not performance"]
+    return [replace(one, meta=made.noted({**one.meta, "badges": badges})) for one in points]
 
 
 def per_message(launches: int = 6) -> list[Samples]:
@@ -97,9 +127,9 @@ def test_growth_compares_the_times_at_both_ends(large: tuple[int, int], growth: 
     assert one is not None
     assert one.growth == growth
     assert one.reversed == (not growth)
-    text = statements.of_contrast(one).text
-    assert ("in time per message" in text) == (benchmark == "mpi.bandwidth" and growth != "")
-    assert "larger messages" not in text
+    told = text(found(points, benchmark))
+    assert ("in time per message" in told) == (benchmark == "mpi.bandwidth" and growth != "")
+    assert "larger messages" not in told
 
 
 def hpcc(test: str, system: str, gflops: float) -> Samples:
@@ -113,16 +143,11 @@ def hpcc(test: str, system: str, gflops: float) -> Samples:
 def test_different_quantities_are_never_compared() -> None:
     alone = [hpcc("HPL", "a.txt", 3.5), hpcc("StarDGEMM", "a.txt", 19), hpcc("SingleFFT", "a.txt", 10)]
     assert contrast(rows(alone), "performance_GFLOPS") is None
-    one = statements.of_topic(rows(alone), ("compute.hpcc",))
-    assert one is not None
-    assert one.text.replace("\xa0", " ").startswith("HPC Challenge, test=HPL: 3.5 Gflop/s")
+    assert text(found(alone, "compute.hpcc")).startswith("HPC Challenge, test=HPL: 3.5 Gflop/s")
     both = [*alone, hpcc("HPL", "b.txt", 3.5), hpcc("StarDGEMM", "b.txt", 38), hpcc("SingleFFT", "b.txt", 11)]
-    other = statements.of_topic(rows(both), ("compute.hpcc",))
-    assert other is not None
-    assert other.text.replace("\xa0", " ").startswith("HPC Challenge, test=StarDGEMM: b.txt and a.txt: no")
-    equal = statements.of_topic(rows([hpcc("HPL", "a.txt", 3.5), hpcc("HPL", "b.txt", 3.5)]), ("compute.hpcc",))
-    assert equal is not None
-    assert f"a.txt and b.txt: no difference is claimed, because {TOO_FEW} (3.5" in equal.text.replace("\xa0", " ")
+    assert text(found(both, "compute.hpcc")).startswith("HPC Challenge, test=StarDGEMM: b.txt and a.txt: no")
+    equal = found([hpcc("HPL", "a.txt", 3.5), hpcc("HPL", "b.txt", 3.5)], "compute.hpcc")
+    assert f"a.txt and b.txt: no difference is claimed, because {TOO_FEW}; 3.5 Gflop/s against 3.5" in text(equal)
 
 
 def test_a_campaign_of_imported_numbers_was_not_measured(tmp_path: Path) -> None:
@@ -147,9 +172,9 @@ def test_each_chapter_speaks_of_its_own_points() -> None:
     }
     assert shown == {"10-latency": ["shm"], "10-other": ["shm", "tcp"], "34-binding-layers": ["tcp"]}
     chapter = notebook.Chapter(None, path=Path("10-latency.ipynb"))
-    found = topics.finding(chapter, member)
-    assert found is not None
-    assert "TCP" not in found.text
+    one = topics.finding(chapter, member)
+    assert one is not None
+    assert "TCP" not in text(one)
     assert topics.finding(notebook.Chapter(None, path=Path("my-own.ipynb")), member) is None
 
 
@@ -157,64 +182,58 @@ def test_each_chapter_speaks_of_its_own_points() -> None:
     ("large", "said"),
     [
         ((200_000, 320_000), r"the difference grows from 4\.2\d* µs to 12\d(\.\d+)? µs"),
-        ((200_000, 204_200), "nearly the same difference at both sizes"),
+        ((200_000, 204_200), "the difference is nearly the same at both sizes"),
         ((20_000, 21_000), r"the difference shrinks from 4\.2\d* µs to 1\.\d+ µs"),
     ],
 )
 def test_a_sentence_on_growth_follows_from_differences_and_not_from_ratios(large: tuple[int, int], said: str) -> None:
     cost = {("shm", 1): 100, ("tcp", 1): 4300, ("shm", 4 << 20): large[0], ("tcp", 4 << 20): large[1]}
-    one = statements.of_topic(
-        rows([point(s, p, n, t) for (p, s), t in cost.items() for n in range(6)]), ("mpi.latency",)
-    )
-    assert one is not None
-    text = one.text.replace("\xa0", " ")
-    assert re.search(said, text), text
-    assert "per byte" not in text
-    assert "per message" not in text
+    told = text(found([point(s, p, n, t) for (p, s), t in cost.items() for n in range(6)]))
+    assert re.search(said, told), told
+    assert "per byte" not in told
+    assert "per message" not in told
 
 
-def test_the_abstract_takes_no_comparison_of_one_launch_and_of_no_emulated_device(tmp_path: Path) -> None:
-    once = statements.of_topic(rows(per_message(1)), ("mpi.latency",))
-    soft = [
-        replace(one, meta=made.noted({**one.meta, "badges": ["soft-RoCE: functional, not performance"]}))
-        for one in per_message()
-    ]
-    emulated = statements.of_topic(rows(soft), ("mpi.latency",))
-    assert once is not None
-    assert emulated is not None
-    assert abstract.chosen([once, emulated]) == []
+def test_the_abstract_takes_no_comparison_of_one_launch_and_of_no_emulated_device() -> None:
+    assert topics.chosen([found(per_message(1)), found(soft(per_message()))], 4, 3) == []
 
 
 def test_conclusion_and_table_claim_nothing_that_the_abstract_leaves_out() -> None:
-    once = statements.of_topic(rows(per_message(1)), ("mpi.latency",))
-    for code, badge_text in (("functional", "soft-RoCE: functional, not performance"), ("gpu-stand-in", "other words")):
-        marked = rows(per_message())
-        marked["badges"] = [(note(code, badge_text),)] * len(marked)
-        emulated = statements.of_topic(marked, ("mpi.latency",))
-        sound = statements.of_topic(rows(per_message()), ("mpi.latency",))
-        assert once is not None
-        assert emulated is not None
-        assert sound is not None
-        text = conclusion._paragraph([("Once", once), ("Guest", emulated)])
-        assert text.startswith("In 0 of 2 topics the launches show a difference.")
-        assert "largest" not in text
-        assert "because there is one launch: Once." in text
-        assert "because the device shows function and not performance: Guest." in text
-        assert "The largest difference: Latency" in conclusion._paragraph([("Guest", emulated), ("Sound", sound)])
-        assert abstract.claim(emulated, emulated.text) == f"No claim, because {emulated.doubtful}."
-        assert abstract.claim(sound, sound.text) == sound.text
+    once, emulated, sound = found(per_message(1)), found(soft(per_message())), found(per_message())
+    told = conclusion._paragraph([("Once", once), ("Guest", emulated)])
+    assert told.startswith("In 0 of 2 topics the launches show a difference.")
+    assert "largest" not in told
+    assert "because there is one launch: Once." in told
+    assert "because the device shows function and not performance: Guest." in told
+    assert "The largest difference: Latency" in conclusion._paragraph([("Guest", emulated), ("Sound", sound)])
+    assert judged.told(emulated) == "No claim, because the device shows function and not performance."
+    assert judged.told(sound).replace("\xa0", " ").replace("\\", "") == text(sound)
+    assert "4.020\xa0µs\xa0\\[4.000 to 4.040\\]" in judged.told(sound)
+
+
+@pytest.mark.parametrize("code", ["functional", "gpu-stand-in"])
+def test_a_badge_that_denies_performance_denies_the_claim(code: str) -> None:
+    marked = rows(per_message())
+    marked["badges"] = [(note(code, "other words"),)] * len(marked)
+    one = topics.of_topic(marked, ("mpi.latency",))
+    assert one is not None
+    assert one.functional
+    assert not one.claims
+
+
+def test_a_conclusion_does_not_call_a_curve_without_comparison_a_lack_of_launches() -> None:
+    one = found([point(size, "shm", n, 100 + size) for size in (8, 65536) for n in range(6)])
+    told = conclusion._paragraph([("Curve", one)])
+    assert "Without a comparison: Curve." in told
+    assert "too few launches" not in told
 
 
 def test_a_topic_takes_a_comparison_that_supports_a_claim_before_another() -> None:
-    soft = [
-        replace(one, meta=made.noted({**one.meta, "badges": ["soft-RoCE: functional, not performance"]}))
-        for one in per_message()
-    ]
     other = [point(s, p, n, t, benchmark="mpi.bcast") for (s, p, t) in SPIKE[2:] for n in range(6)]
-    found = statements.of_topic(rows([*soft, *other]), ("mpi.latency", "mpi.bcast"), (("mpi.latency", "transport"),))
-    assert found is not None
-    assert not found.doubtful
-    assert "Bcast" in found.text or "broadcast" in found.text.lower()
+    focus = (("mpi.latency", "transport"),)
+    one = found([*soft(per_message()), *other], "mpi.latency", "mpi.bcast", focus=focus)
+    assert one.claims
+    assert one.subject.benchmark == "mpi.bcast"
 
 
 def test_caveats_stand_by_the_share_of_launches_they_cover(tmp_path: Path) -> None:
@@ -231,9 +250,9 @@ def test_no_headline_is_taken_from_a_point_that_a_rule_doubts() -> None:
     spike = summary_rows[(summary_rows["message_size_B"] == 8) & (summary_rows["transport"] == "tcp")]
     member = campaigns.Member("made", {}, summary_rows, summary_rows)
     member.__dict__["doubted"] = frozenset(spike["fingerprint"])
-    found = topics._finding(member, "10-latency", ("mpi.latency",), ())
-    assert found is not None
-    assert "16 B" in found.text.replace("\xa0", " ")
+    one = topics._finding(member, "10-latency", ("mpi.latency",), ())
+    assert one is not None
+    assert "16 B" in one.subject.setting
 
 
 def test_the_highest_bandwidth_and_key_numbers_take_all_settings_but_no_doubted_point(tmp_path: Path) -> None:
@@ -260,32 +279,39 @@ SPIKE = [(8, "shm", 100), (8, "tcp", 90_000), (16, "shm", 100), (16, "tcp", 4000
 
 
 def test_a_sentence_compares_interprets_and_says_how_sure() -> None:
-    one = statements.of_topic(rows(per_message()), ("mpi.latency",))
-    assert one is not None
-    text = one.text.replace("\xa0", " ").replace("\\", "")
-    assert text.startswith("Latency, 8 B: TCP takes 40 times as long as shared memory (4.020 µs [4.000 to 4.040]")
-    assert "6 launches, n ≥ 606); at 64 KiB 1.4 times: nearly the same difference at both sizes." in text
-    assert one.short.replace("\xa0", " ").startswith(f"{text.partition(' [')[0]} against ")
-    assert "[" not in one.short
+    one = found(per_message())
+    told = text(one)
+    assert told.startswith(
+        "Latency, 8 B: TCP takes 40 times as long as shared memory (4.020 µs [4.000 to 4.040] against"
+    )
+    assert told.endswith(
+        "]); at 64 KiB 1.4 times; the difference is nearly the same at both sizes; 6 launches, n ≥ 606."
+    )
+    assert text(one, "brief") == f"{told.removesuffix('; 6 launches, n ≥ 606.')}."
+    short = re.sub(r" \[[^]]*\]", "", told.partition(";")[0])
+    assert text(one, "short") == f"{short}."
     assert one.certain
+    assert one.cost == pytest.approx(40, rel=0.01)
+    assert (one.kind, one.level, one.form, one.decided.how) == ("observation", "note", "cost", "tested")
+    good, bad = (one.values[name] for name in ("good", "bad"))
+    assert isinstance(good, Value)
+    assert isinstance(bad, Value)
+    assert (good.of, good.unit, good.launches, good.n) == ("shared memory", "µs", 6, 606)
+    assert one.subject.points == (bad.fingerprint, good.fingerprint)
+    assert good.bounded
 
 
 def test_nearly_equal_values_differ_by_a_share() -> None:
     cost = {"shm": 100_000, "tcp": 103_000}
-    one = statements.of_topic(
-        rows([point(8, path, n, ns + n) for path, ns in cost.items() for n in range(6)]), ("mpi.latency",)
-    )
-    assert one is not None
-    assert "TCP takes 3 % more time than shared memory" in one.text.replace("\xa0", " ")
+    one = found([point(8, path, n, ns + n) for path, ns in cost.items() for n in range(6)])
+    assert "TCP takes 3 % more time than shared memory" in text(one)
 
 
 def test_wide_intervals_say_how_many_times_at_least() -> None:
     slow = (1_000, 2_000, 40_000, 40_000, 90_000, 100_000)
-    points = [point(8, "shm", n, 100) for n in range(6)] + [point(8, "tcp", n, ns) for n, ns in enumerate(slow)]
-    one = statements.of_topic(rows(points), ("mpi.latency",))
-    assert one is not None
-    assert "TCP takes at least 10 times as long as shared memory" in one.text.replace("\xa0", " ")
-    assert one.weight == pytest.approx(math.log(10), rel=0.02)
+    one = found([point(8, "shm", n, 100) for n in range(6)] + [point(8, "tcp", n, ns) for n, ns in enumerate(slow)])
+    assert "TCP takes at least 10 times as long as shared memory" in text(one)
+    assert one.cost == pytest.approx(10, rel=0.02)
 
 
 @pytest.mark.parametrize(("quiet", "busy", "sure"), [(0, 90_000, True), (50_000, 90_000, False), (0, 500, False)])
@@ -296,16 +322,13 @@ def test_a_reason_needs_counters_that_speak_for_it(quiet: int, busy: int, sure: 
         for (path, size), (ns, carried) in cost.items()
         for n in range(6)
     ]
-    one = statements.of_topic(rows(points), ("mpi.latency",), (), points)
-    assert one is not None
+    one = found(points)
     why = "Reason: each message passes the network stack of the kernel (counted: network interfaces received 540,000 B"
-    text = one.text.replace("\\", "")
-    assert (why in text) is sure
-    assert ("eason:" in text) is sure
-    assert "eason" not in one.brief
-    without = statements.of_topic(rows(points), ("mpi.latency",))
-    assert without is not None
-    assert "eason" not in without.text
+    assert (why in text(one)) is sure
+    assert ("eason:" in text(one)) is sure
+    assert one.explained is sure
+    assert "eason" not in text(one, "brief")
+    assert "eason" not in text(topics.of_topic(rows(points), ("mpi.latency",)))
 
 
 def test_a_time_that_includes_the_stated_delay_or_computation_is_compared_with_it_or_not_at_all() -> None:
@@ -315,11 +338,11 @@ def test_a_time_that_includes_the_stated_delay_or_computation_is_compared_with_i
         return [made.samples(spec, np.full((2, 100), 1000 * us + n), launch=n, meta=meta) for n in range(3)]
 
     late = [*waited("virtual-cluster:4", 32), *waited("virtual-cluster:4,delay=4ms", 8100)]
-    one = statements.of_topic(rows(late), ("mpi.iallreduce",))
-    assert one is not None
-    text = one.text.replace("\xa0", " ").replace("\\", "")
-    assert "delay=4ms 8,100" in text
-    assert "times" not in text.replace("2.03 times the link's delay", "")
+    one = found(late, "mpi.iallreduce")
+    assert "delay=4ms 8,100" in text(one)
+    assert ", 2.03 times the link's delay" in text(one)
+    assert "times" not in text(one).replace("2.03 times the link's delay", "")
+    assert not math.isfinite(one.cost)
     busy = [*waited("local", 10, overlap=False), *waited("local", 18, overlap=True)]
     assert contrast(rows(busy), "latency_us") is None
     assert contrast(rows(busy), "latency_us", ("option_overlap",)) is None
@@ -327,10 +350,9 @@ def test_a_time_that_includes_the_stated_delay_or_computation_is_compared_with_i
 
 def test_one_launch_on_a_busy_machine_makes_no_claim() -> None:
     points = [point(8, path, 0, ns, badges=["busy-machine"]) for path, ns in (("shm", 100), ("tcp", 4000))]
-    one = statements.of_topic(rows(points), ("mpi.latency",))
-    assert one is not None
-    assert f"no difference is claimed, because {TOO_FEW}" in one.text.replace("\xa0", " ")
-    assert "times" not in one.text
+    one = found(points)
+    assert f"no difference is claimed, because {TOO_FEW}" in text(one)
+    assert "times" not in text(one)
 
 
 def test_full_links_are_compared_with_their_rate_and_badges_are_a_likely_reason() -> None:
@@ -347,78 +369,113 @@ def test_full_links_are_compared_with_their_rate_and_badges_are_a_likely_reason(
         ]
 
     full = [*stream("virtual-cluster:4,rate=200mbit", 24), *stream("virtual-cluster:4,rate=50mbit", 6)]
-    one = statements.of_topic(rows(full), ("sockets.tcp_stream",))
-    assert one is not None
-    text = one.text.replace("\xa0", " ").replace("\\", "")
-    assert "times" not in text
-    assert "virtual-cluster:4 with rate=200mbit 24" in text
-    assert text.count("96 % of the link's rate") == 2
+    told = text(found(full, "sockets.tcp_stream"))
+    assert "times" not in told
+    assert "virtual-cluster:4 with rate=200mbit 24" in told
+    assert told.count("96 % of the link's rate") == 2
     alone = [point(8, "shm", n, 100) for n in range(6)]
     shared = [point(8, "tcp", n, 4000, badges=["oversubscription"]) for n in range(6)]
-    likely = statements.of_topic(rows([*alone, *shared]), ("mpi.latency",))
-    assert likely is not None
-    assert "Likely reason: its ranks share processors (badge on one side only: oversubscription)." in likely.text
+    likely = found([*alone, *shared])
+    assert "Likely reason: more ranks than cores (badge on one side only: oversubscription)." in text(likely)
+    assert not found([*shared, *(point(8, "shm", n, 100, badges=["oversubscription"]) for n in range(6))]).causes
 
 
 @pytest.mark.parametrize(
-    ("step", "launches", "why", "certain"),
+    ("step", "launches", "why", "how"),
     [
-        (100, 3, f": no difference is claimed, because {TOO_FEW}", None),
-        (100, 6, f": no difference is claimed, because {OPEN}", False),
-        (0, 8, " do not differ by 2 % or more", False),
+        (100, 3, f": no difference is claimed, because {TOO_FEW}", "few launches"),
+        (100, 6, f": no difference is claimed, because {OPEN}", "tested"),
+        (0, 8, " do not differ by 2 % or more", "tested"),
     ],
 )
-def test_values_that_launches_do_not_tell_apart_do_not_differ(
-    step: int, launches: int, why: str, *, certain: bool | None
-) -> None:
+def test_values_that_launches_do_not_tell_apart_do_not_differ(step: int, launches: int, why: str, how: str) -> None:
     cost = {"shm": 10_000, "tcp": 10_000 + step}
-    points = [point(8, path, n, ns + 10 * step * n) for path, ns in cost.items() for n in range(launches)]
-    one = statements.of_topic(rows(points), ("mpi.latency",))
-    assert one is not None
-    assert why in one.text.replace("\xa0", " ")
-    assert (one.weight, one.certain) == (0, certain)
+    points = [
+        point(8, path, n, ns + 10 * step * n, badges=["oversubscription"] * (path == "tcp"))
+        for path, ns in cost.items()
+        for n in range(launches)
+    ]
+    one = found(points)
+    assert why in text(one)
+    assert not one.causes
+    assert (math.isnan(one.cost), one.decided.how) == (True, how)
 
 
 def test_one_launch_has_no_interval_and_no_weight() -> None:
-    one = statements.of_topic(rows(per_message(1)), ("mpi.latency",))
-    assert one is not None
-    assert "[" not in one.text
-    assert (one.weight, one.certain, one.launches) == (0.0, None, 1)
+    one = found(per_message(1))
+    assert "[" not in text(one)
+    assert (math.isnan(one.cost), one.decided.how, one.launches) == (True, "one launch", 1)
 
 
 def test_one_curve_says_how_it_runs_and_nothing_measured_says_nothing() -> None:
     points = [point(size, "shm", n, 100 + size) for size in (8, 65536) for n in range(4)]
-    one = statements.of_topic(rows(points), ("mpi.latency",))
-    assert one is not None
-    assert "times for 8,192\xa0times the size" in one.text
-    assert statements.of_topic(rows(points), ("mpi.bandwidth",)) is None
+    assert "times for 8,192 times the size; 4 launches, n ≥ 404." in text(found(points))
+    assert topics.of_topic(rows(points), ("mpi.bandwidth",)) is None
     lab = points[0].spec.replace(testbed="lab", size=8 << 20)
     meta = points[0].meta | {"fingerprint": lab.fingerprint({})}
-    two = statements.of_topic(rows([*points, replace(points[0], spec=lab, meta=meta)]), ("mpi.latency",))
-    assert two is not None
-    assert two.text.startswith("Latency, local: 0.1")  # the point of another testbed is no end of this curve
-    assert "times for 8,192\xa0times the size" in two.text
+    two = text(found([*points, replace(points[0], spec=lab, meta=meta)]))
+    assert two.startswith("Latency, local: 0.1")  # the point of another testbed is no end of this curve
+    assert "times for 8,192 times the size" in two
     busy = [point(size, "shm", 0, 100 + size, badges=["busy-machine"]) for size in (8, 65536)]
-    once = statements.of_topic(rows(busy), ("mpi.latency",))
-    assert once is not None
-    assert "times" not in once.text
+    assert "times" not in text(found(busy))
 
 
 def test_the_focus_of_a_topic_comes_first() -> None:
     both = [*per_message(3), *(point(8, "shm", n, 100, benchmark="mpi.allreduce") for n in range(3))]
-    one = statements.of_topic(rows(both), ("mpi.allreduce",), (("mpi.latency", "transport"),))
+    assert "TCP" in text(found(both, "mpi.allreduce", focus=(("mpi.latency", "transport"),)))
+
+
+@pytest.mark.parametrize("column", ["cadence", "timing", "option_cadence", "option_timing"])
+def test_how_it_was_measured_is_no_setting_that_matters(column: str) -> None:
+    table = rows(per_message())
+    table = table.assign(**{column: table["transport"], "transport": "shm"})
+    assert contrast(table, "latency_us") is None
+    assert contrast(table, "latency_us", (column,)) is not None, "who asks for it, gets it"
+    one = topics.of_topic(table, ("mpi.latency",))
     assert one is not None
-    assert "TCP" in one.text
+    assert one.code == "run-over-sizes"
+
+
+def test_explain_names_the_setting_that_matters_once_and_asks_for_nothing_because_of_it() -> None:
+    """A benchmark has at most one; none without a difference, and none from a point that another rule doubts."""
+    shared = [point(8, "tcp", n, 4000, badges=["oversubscription"]) for n in range(6)]
+    judged_by = answer.answer(view([*(point(8, "shm", n, 100) for n in range(6)), *shared]))
+    (one,) = [one for one in judged_by.others if one.code == RULE.code]
+    assert one.explained
+    assert not [step for step in judged_by.steps if one in step.why]
+    for points in (
+        per_message(1),
+        soft(per_message()),
+        [point(8, p, n, 100 + n) for p in ("shm", "tcp") for n in range(6)],
+    ):
+        assert not [one for one in answer.answer(view(points)).others if one.code == RULE.code]
+    rates = {"shm": (100, 110, 120), "tcp": (4000, 4100, 900_000)}
+    options = benchmarks.resolve(Spec(benchmark="mpi.bandwidth")).options
+    points = [
+        point(size, path, n, ns, benchmark="mpi.bandwidth", options=options)
+        for path, times in rates.items()
+        for size, ns in zip((8, 16, 32), times, strict=True)
+        for n in range(6)
+    ]
+    assert found(points, "mpi.bandwidth").claims
+    codes = {one.code for one in answer.answer(view(points)).others}
+    assert "size-jump" in codes
+    assert RULE.code not in codes
 
 
 def test_the_abstract_takes_the_first_topic_and_the_certain_ones() -> None:
-    def finding(text: str, weight: float) -> statements.Statement:
-        return statements.Statement(text, weight, weight > 0, 3, 100, text)
+    def finding(name: str, cost: float = math.nan) -> Finding:
+        value = Value(value=1.0, unit="µs", n=100, launches=3)
+        given = {"best": "a", "worst": "b", "good": value, "bad": value, "doubt": "it is open"}
+        return RULE.found(Subject(benchmark=name), form="open", cost=cost, **given)
 
-    topics = [finding("first", 0.0), *(finding(f"t{n}", n) for n in range(6)), finding("t5", 5)]
-    assert [one.text for one in abstract.chosen(topics)] == ["first", "t3", "t4", "t5"]
-    assert [one.text for one in abstract.chosen(topics[:2])] == ["first", "t0"]
-    assert [one.text for one in abstract.chosen(topics, 2, 2)] == ["first", "t5"]
+    every = [finding("first"), finding("t0"), *(finding(f"t{n}", 2.0**n) for n in range(1, 6)), finding("t5", 32.0)]
+    for some, most, least, names in (
+        (every, 4, 3, ["first", "t3", "t4", "t5"]),
+        (every[:2], 4, 3, ["first", "t0"]),
+        (every, 2, 2, ["first", "t5"]),
+    ):
+        assert [one.subject.benchmark for one in topics.chosen(some, most, least)] == names
 
 
 def test_the_abstract_of_several_campaigns_says_machine_question_and_doubts_once(tmp_path: Path) -> None:
@@ -603,12 +660,9 @@ def test_the_first_figure_draws_each_library_and_names_what_it_leaves_out(tmp_pa
 
 def test_a_statement_names_the_library_that_it_speaks_of() -> None:
     every = [one for name in ("openmpi", "mpich") for path in ("shm", "tcp") for one in started(name, name, path)]
-    found = statements.of_topic(rows(every), ("mpi.latency",), (("mpi.latency", "transport"),))
-    assert found is not None
-    assert re.match(r"[^:]*, (openmpi|mpich): ", found.text)
-    alone = statements.of_topic(rows(every[:4]), ("mpi.latency",), (("mpi.latency", "transport"),))
-    assert alone is not None
-    assert "openmpi" not in alone.text
+    focus = (("mpi.latency", "transport"),)
+    assert re.match(r"[^:]*, (openmpi|mpich): ", text(found(every, focus=focus)))
+    assert "openmpi" not in text(found(every[:4], focus=focus))
 
 
 def test_paths_and_campaigns_that_are_not_drawn_are_named(tmp_path: Path) -> None:

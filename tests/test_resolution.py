@@ -19,7 +19,8 @@ from labkit import benchmarks, figures
 from labkit.apps.show import comparison as shown
 from labkit.apps.show import contracted, gated
 from labkit.apps.show.results import result_table
-from labkit.judge import answer, comparison, contract, contrast, effects, gate, sentences
+from labkit.judge import answer, comparison, contract, effects, gate, sentences
+from labkit.judge.rules._contrasts import contrast
 from labkit.kernels import native
 from labkit.point.notes import has
 from labkit.point.spec import Spec
@@ -160,7 +161,7 @@ def test_a_bound_is_no_headline_of_any_kind() -> None:
     assert set(known["message_size_B"]) == {4096, 65536}
     settings = [one.subject.setting for one in answer.of_paths(of_samples(points), table)]
     assert settings == ["transport shm, 4 KiB", "transport tcp, 4 KiB"], "20 ticks: the highest of those that count"
-    found = contrast.contrast(table, "bandwidth_MBps", ["transport"])
+    found = contrast(table, "bandwidth_MBps", ["transport"])
     assert found is not None
     assert {found.main.size, found.other.size if found.other else 0} == {65536, 4096}
     assert effects.of_row(table.iloc[0].to_dict(), "bandwidth_MBps").sign == 0

@@ -6,7 +6,7 @@ Everything that shows an answer, from the terminal to the report, shows this one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -21,6 +21,7 @@ from labkit.judge.view import View
 from labkit.models.bounds import Stated
 from labkit.models.costs import Costs
 from labkit.point.columns import METRICS
+from labkit.point.notes import listed
 from labkit.point.spec import Spec
 from labkit.point.units import plural
 from labkit.read.columnar import Launches
@@ -33,7 +34,7 @@ VERDICTS: tuple[Verdict, ...] = ("bad", "doubtful", "unknown", "no reference", "
 PATHS = ("bandwidth-of-path", "latency-of-path")  # rules that judge paths
 STEPS = 3  # things to do next that are named
 NO_REFERENCE = "no reference"  # form of a verdict that has nothing to compare with
-_FAMILIES = {
+FAMILIES = {
     "mpi": "MPI",
     "sockets": "sockets",
     "storage": "storage",
@@ -166,17 +167,13 @@ class Answer:
         """How many topics have each verdict, in words; empty without any."""
         counts = Counter(one.verdict for one in self.topics)
         parts = [_counted(one, counts[one]) for one in reversed(VERDICTS) if counts[one]]
-        return f"of {plural(len(self.topics), 'topic')}, {_listed(parts)}" if parts else ""
+        return f"of {plural(len(self.topics), 'topic')}, {listed(parts)}" if parts else ""
 
 
 def _counted(verdict: Verdict, count: int) -> str:
     if verdict == "no reference":
         return f"{count} {'has' if count == 1 else 'have'} {verdict}"
     return f"{count} {'is' if count == 1 else 'are'} {verdict}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _asking(answer: Answer) -> Iterator[Finding]:
@@ -190,14 +187,16 @@ def _asking(answer: Answer) -> Iterator[Finding]:
 
 def _commands(one: Finding) -> Iterator[str]:
     """Yield what to do about a finding, the likeliest cause first; empty texts for nothing."""
+    rule = rules.every()[one.code]
+    own = one.command, rule.imported if one.subject.imported and rule.imported else rule.remedy
+    if one.kind == "observation" and not any(own):  # a cause of what is no fault asks for nothing
+        return
     for cause in one.causes:
         if cause.supported:
             yield (todo := cause.command or causes.every()[cause.code].remedy)
             if not todo:  # it is explained, and nothing is to be done
                 return
-    yield one.command
-    rule = rules.every()[one.code]
-    yield rule.imported if one.subject.imported and rule.imported else rule.remedy
+    yield from own
 
 
 def topic_of(one: Finding) -> str:
@@ -211,7 +210,7 @@ def topic_of(one: Finding) -> str:
     'MPI latency over TCP'
     """
     name = one.subject.benchmark
-    family = _FAMILIES.get(name.partition(".")[0], name.partition(".")[0])
+    family = FAMILIES.get(name.partition(".")[0], name.partition(".")[0])
     path = one.values.get("path", "")
     return f"{family} {_kind(name)}{f' over {path}' if path else ''}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from labkit.io.markdown import table
 from labkit.judge import causes, rules
 from labkit.judge.cause import Case, Cause, ranked
 from labkit.judge.finding import HOW, Finding, Level, ordered, sound
-from labkit.judge.rule import LINTED, METHOD, OBSERVED, PLAUSIBILITY, Rule
+from labkit.judge.rule import LINTED, METHOD, OBSERVED, PLAUSIBILITY, SETTINGS, Rule
 from labkit.judge.twelve import JUDGEMENT
 from labkit.judge.view import View
 
@@ -28,11 +29,18 @@ def check(view: View, which: Sequence[Rule] | None = None, *, explain: bool = Tr
     """
     chosen = rules.about(*LINTED) if which is None else which
     with uncollected():  # a rule may find something at each of very many points
-        found = [one for rule in chosen for one in rule.check(view) if sound(one)]
-        return ordered(_explained(view, found) if explain else found)
+        found = _undoubted([one for rule in chosen for one in rule.check(view) if sound(one)])
+        return ordered(explained(view, found) if explain else found)
 
 
-def _explained(view: View, found: Sequence[Finding]) -> list[Finding]:
+def _undoubted(found: Sequence[Finding]) -> list[Finding]:
+    """Return findings without what settings cost by a point that contradicts what must be expected."""
+    about = {code: rule.about for code, rule in rules.every().items()}
+    doubted = {one.subject.points[0] for one in found if about[one.code] == PLAUSIBILITY}
+    return [one for one in found if about[one.code] != SETTINGS or doubted.isdisjoint(one.subject.points)]
+
+
+def explained(view: View, found: Sequence[Finding]) -> list[Finding]:
     """Return findings with the causes that the data speak for or against."""
     alike = _by_code(found)
     possible = {
@@ -51,7 +59,12 @@ def _explained(view: View, found: Sequence[Finding]) -> list[Finding]:
 
 
 def _asks(one: Finding) -> bool:
-    """Whether a cause is looked for: of a value that is not good, or of an emulated device, and of any violation."""
+    """Whether a cause is looked for: of a value that is not good, or of an emulated device, and of any violation.
+
+    What a setting costs asks for one if the launches show a difference.
+    """
+    if rules.every()[one.code].about == SETTINGS:
+        return math.isfinite(one.cost)
     poor = one.level in _ASKING and one.form != "defect" and "measured" in one.values
     return (one.kind != "verdict" or poor or one.form == "functional") and bool(one.subject.points)
 
@@ -95,7 +108,7 @@ def expected() -> str:
 
 def observed() -> str:
     """Return the rules on what numbers show beside their values as a table of `docs/statistics.md`, in Markdown."""
-    rows = [(f"`{one.code}`", one.level, one.must, one.why, _remedy(one)) for one in rules.about(*OBSERVED)]
+    rows = [(f"`{one.code}`", one.level, one.must, one.why, _remedy(one)) for one in rules.about(*OBSERVED, SETTINGS)]
     return table(["rule", "level", "what is expected", "because", "remedy"], rows)
 
 

@@ -17,6 +17,7 @@ Kind = Literal["verdict", "cause", "violation", "change", "observation"]
 Level = Literal["bad", "doubtful", "unknown", "good", "note"]
 LEVELS: tuple[Level, ...] = ("bad", "doubtful", "unknown", "good", "note")  # in the order in which findings are shown
 SHARE, TIMES, SIZE = "share", "times", "B"  # units that are written in their own way
+NEAR = 1.05  # times: below, two values are nearly the same
 How = Literal["counted", "tested", "ranges", "one launch", "few launches", ""]
 HOW: dict[How, str] = {  # surest first
     "counted": "a count, or an order that needs no statistics",
@@ -41,7 +42,9 @@ class Value:
     origin : ``measured``, ``simulated``, … of a measurement; ``stated`` or ``computed`` of others.
     of : what it is of, in words: ``launch 2``, ``the link``.
     fingerprint : of its point; empty for a value of none.
-    sign : ``≤ `` or ``≥ `` where it is only a bound, because the clock is too coarse for it.
+    sign : ``≤ ``, ``≥ `` or ``at least `` where it is only a bound.
+    step : smallest difference that the clock resolves, in `unit`; NaN where it is not known.
+    functional : whether the device of its point shows function, not performance.
 
     Examples
     --------
@@ -60,11 +63,14 @@ class Value:
     of: str = ""
     fingerprint: str = ""
     sign: str = ""
+    step: float = math.nan
+    functional: bool = False
 
     def __format__(self, how: str) -> str:
         """Return the number with its unit; ``interval`` adds its ends, ``named`` also what it is of, ``+`` a sign.
 
-        A number says how many digits.
+        A number says how many digits. ``about`` shows two, and three of a ratio near 1; ``alone`` shows as many as
+        ``interval`` does.
         """
         if self.unit == SHARE:
             return format_share(self.value, sign=how == "+")
@@ -72,10 +78,11 @@ class Value:
             return format_size(int(self.value))
         if how == "named":
             return f"{self.of}: {self:interval}"
-        if how == "interval" and self.bounded:  # as exact as its ends: with more digits it could seem to lie outside
-            text = format_number(self.value, self.unit, width=self.high - self.low)
-            return f"{self.sign}{text} [{format_range(self.low, self.high)}]"
-        return self.sign + format_number(self.value, self.unit, digits=int(how) if how.isdigit() else 4)
+        if how in ("interval", "alone") and self.bounded:  # as exact as its ends, else it could seem to lie outside
+            text = self.sign + format_number(self.value, self.unit, width=self.high - self.low, step=self.step)
+            return text if how == "alone" else f"{text} [{format_range(self.low, self.high, step=self.step)}]"
+        digits = (2 if self.value >= NEAR else 3) if how == "about" else int(how) if how.isdigit() else 4
+        return self.sign + format_number(self.value, self.unit, step=self.step, digits=digits)
 
     @property
     def bounded(self) -> bool:
@@ -241,6 +248,31 @@ class Finding:
     def explained(self) -> bool:
         """Whether the data speak for one of its causes."""
         return any(one.supported for one in self.causes)
+
+    @property
+    def behind(self) -> tuple[Value, ...]:
+        """Measured values that its sentence names."""
+        return tuple(one for one in self.values.values() if isinstance(one, Value) and one.launches)
+
+    @property
+    def launches(self) -> int:
+        """The fewest launches behind one of these values; 0 without any."""
+        return min((one.launches for one in self.behind), default=0)
+
+    @property
+    def samples(self) -> int:
+        """The fewest samples behind one of these values; 0 where a tool reported it."""
+        return min((one.n for one in self.behind), default=0)
+
+    @property
+    def functional(self) -> bool:
+        """Whether the device of one of these values shows function, not performance."""
+        return any(one.functional for one in self.behind)
+
+    @property
+    def claims(self) -> bool:
+        """Whether it supports a claim about performance: not on one launch, nor of a device that shows function."""
+        return self.launches > 1 and not self.functional
 
     def count(self, name: str) -> int:
         """Return how many things one of its values counts."""

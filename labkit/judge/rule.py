@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 METHOD = "method"  # of measuring: what must hold before anybody interprets a number
 PLAUSIBILITY = "plausibility"  # of results: what must be expected of a network
 ITERATIONS = "iterations"  # of launches: what they show beside their median
+SETTINGS = "settings"  # what their levels cost, and how values run over sizes; the report's first page chooses of it
 OBSERVED = (ITERATIONS, "sizes", "guidelines")  # what numbers show beside their values
 LINTED = (METHOD, PLAUSIBILITY)  # what `labkit lint` judges
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from labkit.judge import causes, rules
 from labkit.judge.finding import LEVELS, Evidence, Finding
@@ -14,14 +15,61 @@ from labkit.point.units import format_share, plural
 if TYPE_CHECKING:
     from labkit.judge.gate import Result
 
+Detail = Literal["whole", "brief", "short"]
 
-def sentence(one: Finding) -> str:
-    """Return what a finding claims, without its subject and without a full stop."""
+
+def sentence(one: Finding, *, intervals: bool = True) -> str:
+    """Return what a finding claims, without its subject and without a full stop.
+
+    Parameters
+    ----------
+    intervals : whether values have them.
+    """
     if one.kind == "cause":
         clues = joined(clue(one, each) for each in (one.against or one.evidence))
         return f"{causes.every()[one.code].name} ({clues})"
     template = rules.every()[one.code].template(one.form)
-    return template.format_map({**one.values, "evidence": joined(evidence(one))})
+    values = one.values if intervals else {name: _Alone(each) for name, each in one.values.items()}
+    return template.format_map({**values, "evidence": joined(evidence(one))})
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """A value that is shown without its interval."""
+
+    value: object
+
+    def __format__(self, how: str) -> str:
+        return format(self.value, "alone" if how == "interval" else how)
+
+
+def told(one: Finding, detail: Detail = "whole") -> str:
+    """Return what a finding claims in sentences of a text, without its subject.
+
+    Parameters
+    ----------
+    detail : ``whole`` has its evidence, launches, samples and likeliest cause; ``brief`` the evidence only; ``short``
+        neither that nor intervals.
+    """
+    if detail == "short":
+        return f"{sentence(one, intervals=False)}."
+    parts = [sentence(one), *evidence(one)]
+    if detail == "brief":
+        return f"{joined(parts)}."
+    samples = f"n ≥ {one.samples:,}" if one.samples else "reported by a tool"
+    text = f"{joined(parts)}; {plural(one.launches, 'launch')}, {samples}."
+    cause = next((each for each in one.causes if each.supported), None)
+    if cause is None:
+        return text
+    sure = any(each.code == "counted" for each in cause.evidence)
+    return f"{text} {'Reason' if sure else 'Likely reason'}: {sentence(cause)}."
+
+
+def no_claim(one: Finding) -> str:
+    """Return why a finding supports no claim about performance; empty if it does."""
+    if one.claims:
+        return ""
+    return "the device shows function and not performance" if one.functional else "there is one launch"
 
 
 def evidence(one: Finding) -> list[str]:

@@ -7,10 +7,9 @@ from typing import Any
 
 from labkit.errors import SpecError
 from labkit.judge import effects
+from labkit.judge.finding import SHARE, TIMES, Value
 from labkit.point.columns import METRICS
 from labkit.point.testbed import amount, parse
-from labkit.point.units import format_number
-from labkit.read.records import Value
 
 _LINK = ("rate", "uplink", "delay", "throttle")  # options of a testbed
 _COUNTED = ("transaction_rate_per_s", "operation_rate_per_s")  # operations in a second, however large each is
@@ -53,25 +52,29 @@ def links_differ(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return any(_text(row, name) != _text(other, name) for name in _LINK)
 
 
-def beside_link(row: Mapping[str, Any], value: Value) -> str:
-    """Say how a value compares with what its link allows; empty where the testbed states no such limit.
+def of_link(row: Mapping[str, Any], metric: str, value: float) -> tuple[str, Value | None]:
+    """Return how a value compares with what its link allows; nothing where the testbed states no such limit.
 
-    A bandwidth is a share of the link's rate. A time is a multiple of the link's delay, or the bytes of a message at
-    the link's rate are a share of it.
+    Returns
+    -------
+    ``rate`` with the share of the link's rate that a bandwidth is; ``delay`` with how many times the link's delay a
+    time is, or ``bytes`` with the share of it that the bytes of a message take at the link's rate.
     """
-    rate, delay, metric = _option(row, "rate"), _option(row, "delay"), METRICS[value.metric]
+    rate, delay, known = _option(row, "rate"), _option(row, "delay"), METRICS[metric]
     if _text(row, "throttle"):  # which ranks the slower link serves is not known here
-        return ""
-    if metric.unit == "MB/s":
-        share = effects.share(value.value * 8e6, rate)
-        return f"{share} of the link's rate" if share else ""
-    if metric.kind != "cost" or metric.unit not in _TIMES:
-        return ""
-    seconds = value.value / metric.factor
+        return "", None
+    if known.unit == "MB/s":
+        return _part("rate", value * 8e6, rate)
+    if known.kind != "cost" or known.unit not in _TIMES:
+        return "", None
+    seconds = value / known.factor
     if delay and seconds >= delay:
-        return f"{format_number(seconds / delay, digits=3)} times the link's delay"
-    share = effects.share(8 * int(row["message_size_B"]) / rate, seconds) if rate and row["message_size_B"] else ""
-    return f"of which the bytes of a message take {share} at the link's rate" if share else ""
+        return "delay", Value(value=seconds / delay, unit=TIMES)
+    return _part("bytes", 8 * int(row["message_size_B"]) / rate, seconds) if rate else ("", None)
+
+
+def _part(name: str, part: float, whole: float) -> tuple[str, Value | None]:
+    return (name, Value(value=part / whole, unit=SHARE)) if part and effects.is_part(part, whole) else ("", None)
 
 
 def _option(row: Mapping[str, Any], name: str) -> float:

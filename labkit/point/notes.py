@@ -85,6 +85,17 @@ def joined(notes: Iterable[object]) -> str:
     return BETWEEN.join(filter(None, texts(notes)))
 
 
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
 def once(many: Iterable[Iterable[Note]]) -> tuple[Note, ...]:
     """All notes of several points in their order, each text once."""
     by_text: dict[str, Note] = {}

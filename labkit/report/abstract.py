@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from labkit import stats
-from labkit.point.notes import joined
+from labkit.judge.answer import FAMILIES
+from labkit.judge.finding import Finding
+from labkit.point.notes import joined, listed
 from labkit.point.units import format_count, format_fact, format_share, plural
-from labkit.report import answered, caveats, markdown, statements, topics
+from labkit.report import answered, caveats, judged, markdown, topics
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
-from labkit.report.statements import Statement
 from labkit.store.samples.facts import BROUGHT
 
 FINDINGS = 4  # in the abstract, at most
@@ -24,20 +25,6 @@ _REASONS = markdown.needing("tbl-verdicts", "; @tbl-verdicts gives the reasons")
 _NOTHING = f"No comparison supports a claim about performance{_REASONS}."
 _ALL = markdown.needing("sec-caveats", "; @sec-caveats has all")
 _MOSTLY = 0.5  # of the launches on a busy machine, from which the abstract warns of it first
-_FAMILIES = {
-    "mpi": "MPI",
-    "sockets": "sockets",
-    "storage": "storage",
-    "verbs": "RDMA verbs",
-    "congestion": "congestion",
-    "apps": "patterns of applications",
-    "shmem": "OpenSHMEM",
-    "rpc": "remote procedure calls",
-    "kv": "key-value stores",
-    "services": "microservices",
-    "gpu": "GPUs",
-    "learning": "distributed training",
-}
 _DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
     "stand-in for a GPU": "**a stand-in for a GPU in host memory, which says nothing about a GPU**",
     "emulated device": "soft-RoCE in an emulated guest, which shows function and not performance",
@@ -67,9 +54,9 @@ def abstract(content: Content) -> str:
     member = every[0]
     if not len(member.summary):
         return f"{machine(member)} The campaign holds no samples, so nothing was found."
-    found = chosen(_topics(member, content))
+    found = topics.chosen(_topics(member, content), FINDINGS, _LEAST)
     near = answered.overall(content, member.source) if member.source else ""
-    said = [one.brief for one in found] or [_NOTHING]
+    said = [judged.told(one, "brief") for one in found] or [_NOTHING]
     parts = [machine(member), asked(member), *said, near, _sure(every, found), _caveats(every)]
     return " ".join(part for part in parts if part)
 
@@ -80,22 +67,24 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
     places: dict[str, list[str]] = {}
     for member in members:
         places.setdefault(_place(member), []).append(f"**{escape(member.name)}** ({_extent(member)})")
-    where = joined(f"{place}: {statements.listed(names[:_NAMED])}" for place, names in [*places.items()][:_NAMED])
+    where = joined(f"{place}: {listed(names[:_NAMED])}" for place, names in [*places.items()][:_NAMED])
     more = f" and {plural(len(members) - _NAMED, 'more campaign')}" if len(members) > _NAMED else ""
     parts = [f"labkit measured {where}{more}."]
     if measured:
         parts.append(f"The question was {_question(measured)}.")
     most = max(1, FINDINGS // len(named))
-    findings_of = [chosen(_topics(member, content), most, most) if len(member.summary) else [] for member in named]
+    findings_of = [
+        topics.chosen(_topics(member, content), most, most) if len(member.summary) else [] for member in named
+    ]
     for member, found in zip(named, findings_of, strict=True):
-        said = " ".join(one.short or one.brief for one in found) or _NOTHING
+        said = " ".join(judged.told(one, "short") for one in found) or _NOTHING
         parts.append(f"**{escape(member.name)}:** {said}")
     if measured:
         parts += [_in_short(measured, [one for found in findings_of for one in found]), _caveats(measured)]
     return " ".join(part for part in parts if part)
 
 
-def _topics(member: Member, content: Content) -> list[Statement]:
+def _topics(member: Member, content: Content) -> list[Finding]:
     """Return what each chapter found of a campaign."""
     return [one for chapter in content.chapters.values() if (one := topics.finding(chapter, member))]
 
@@ -132,8 +121,8 @@ def _question(members: Sequence[Member]) -> str:
     """Say what campaigns ask of their machines."""
     names = [str(name).partition(".")[0] for member in members for name in member.summary["benchmark"]]
     families = Counter(names)
-    words = [_FAMILIES.get(name, "") for name, _ in families.most_common()]
-    named = statements.listed([word for word in words if word]) or "its benchmarks"
+    words = [FAMILIES.get(name, "") for name, _ in families.most_common()]
+    named = listed([word for word in words if word]) or "its benchmarks"
     verb = "costs" if sum(map(bool, words)) == 1 and not named.endswith("s") else "cost"
     return f"what {named} {verb} here, and which setting matters"
 
@@ -143,36 +132,13 @@ def _extent(member: Member) -> str:
     return f"{plural(len(member.summary), 'point')} in {plural(len(member.records), 'launch')}"
 
 
-def claim(one: Statement, text: str) -> str:
-    """Return the text of a finding, or the reason why it supports no claim."""
-    return f"No claim, because {one.doubtful}." if one.doubtful else text
-
-
-def chosen(found: Sequence[Statement], most: int = FINDINGS, least: int = _LEAST) -> list[Statement]:
-    """Return the findings that matter: the first topic's, then certain ones by their size, in the order of the topics.
-
-    A sentence that several topics share counts once. Where too few are certain, others fill up. A comparison that rests
-    on one launch, or on a device that shows function and not performance, is none of them.
-
-    Parameters
-    ----------
-    most : findings to return, at most.
-    least : findings to return if there are so many topics.
-    """
-    distinct = list({one.text: one for one in found if not one.doubtful}.values())
-    rest = sorted(distinct[1:], key=lambda one: -one.weight)
-    best = [*distinct[:1], *(one for one in rest if one.weight > 0)][:most]
-    best += [one for one in rest if one not in best][: max(0, least - len(best))]
-    return [one for one in distinct if one in best]
-
-
-def _sure(members: Sequence[Member], found: Sequence[Statement]) -> str:
+def _sure(members: Sequence[Member], found: Sequence[Finding]) -> str:
     """Say what the brackets are, how much the findings rest on, and how many points have no interval."""
     launches = [int(number) for member in members for number in member.summary["launches"]]
     enough, one = sum(number >= stats.LAUNCHES for number in launches), launches.count(1)
     level = f"{100 * stats.LEVEL:.0f} %"
     few = [f"{plural(min(one.launches for one in found), 'launch')} or more"] if found else []
-    samples = [one.n for one in found]
+    samples = [one.samples for one in found]
     few += [f"n\u00a0≥\u00a0{format_count(min(filter(None, samples)))}"] if any(samples) else []
     few += ["some values reported by a tool"] if 0 in samples else []
     rest = f" ({', '.join(few)})" if few else ""
@@ -192,7 +158,7 @@ def _sure(members: Sequence[Member], found: Sequence[Statement]) -> str:
     return text
 
 
-def _in_short(members: Sequence[Member], found: Sequence[Statement]) -> str:
+def _in_short(members: Sequence[Member], found: Sequence[Finding]) -> str:
     """Say how many launches the findings rest on, and how many points have enough of them for an interval."""
     launches = [int(number) for member in members for number in member.summary["launches"]]
     enough = sum(number >= stats.LAUNCHES for number in launches)
@@ -215,13 +181,13 @@ def _caveats(members: Sequence[Member], most: int = _CAVEATS) -> str:
         return ""
     parts = [f"{_DOUBTS[name]} ({format_share(count / total)} of launches)" for name, count in known]
     if busy < _MOSTLY or _BUSY not in dict(known):
-        return f"Caveats: {statements.listed(parts)}{_ALL}."
+        return f"Caveats: {listed(parts)}{_ALL}."
     warning = (
         f"**other tasks took processor time in {format_share(busy)} of launches, so times are too long and rates too "
         "low; repeat when idle**"
     )
     others = [part for part, (name, _) in zip(parts, known, strict=True) if name != _BUSY]
-    rest = statements.listed(others)
+    rest = listed(others)
     return f"Caveats: {'. Also '.join(filter(None, (warning, rest)))}{_ALL}."
 
 
@@ -235,9 +201,11 @@ def verdicts(content: Content) -> str:
         said = []
         for member in members(source)[:_NAMED]:
             one = topics.finding(chapter, member) if len(member.summary) else None
-            texts = [claim(one, one.text if alone else one.brief)] if one else []
-            if texts:
-                said.append((f"**{escape(member.name)}:** " if several else "") + " ".join(texts))
+            if one:
+                said.append(
+                    (f"**{escape(member.name)}:** " if several else "")
+                    + judged.told(one, "whole" if alone else "brief")
+                )
         said += ["The notebook stopped with an error."] if chapter.error else []
         rows.append([chapter.title, f"{' '.join(said)} (@{chapter.label})"])
     if not rows:

@@ -9,7 +9,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labkit.judge.view import View
 from labkit.point.units import format_duration, plural
+from labkit.read.columnar import of_samples
 from labkit.read.records import by_benchmark
 from labkit.report import markdown
 from labkit.report.content import Content
@@ -53,6 +55,15 @@ class Member:
     def doubted(self) -> frozenset[str]:
         """Fingerprints of the points that contradict what must be expected: no headline is taken from them."""
         return self.source.doubted if self.source else frozenset()
+
+    @cached_property
+    def view(self) -> View:
+        """What rules see of it."""
+        if self.source is not None and self.source.summary is self.summary:
+            return self.source.view
+        return View(
+            self.name, self.records, self.summary, of_samples(self.points, self.records) if self.points else None
+        )
 
     @property
     def host(self) -> Mapping[str, Any]:

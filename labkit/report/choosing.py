@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from labkit.point.columns import METRICS, split, statistic_column
 from labkit.point.notes import joined
 from labkit.point.units import format_size
-from labkit.read.records import Value, headline_statistic, value_of
+from labkit.read.records import Value, headline_metric, headline_statistic, value_of
 from labkit.read.records.factors import NONE, OPEN, differing, level, named
 from labkit.report.markdown import escape
-from labkit.report.variables import headline_metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +23,7 @@ _WORDS = {"shm": "shared memory", "tcp": "TCP"}
 def metric_of(rows: pd.DataFrame, wanted: str = "") -> str:
     """Return the wanted metric if the rows have it, else their headline metric; empty if they have none."""
     has = any((parts := split(c)) and parts[0] == wanted and rows[c].notna().any() for c in rows.columns)
-    return wanted if has else headline_metric(str(rows["benchmark"].iloc[0]), rows)
+    return wanted if has else headline_metric(rows)
 
 
 def curves(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -147,7 +146,7 @@ def relative_widths(tables: Sequence[pd.DataFrame]) -> list[tuple[float, dict[st
     """
     found = []
     for rows in tables:
-        metric = headline_metric(str(rows["benchmark"].iloc[0]), rows)
+        metric = headline_metric(rows)
         for row in rows.to_dict("records") if metric else ():
             value = value_of(row, metric)
             if (

@@ -11,9 +11,9 @@ from labkit import figures
 from labkit.figures import small_print
 from labkit.models import costs
 from labkit.point.columns import METRICS
-from labkit.point.notes import joined
+from labkit.point.notes import joined, listed
 from labkit.point.units import format_size
-from labkit.read.records import bases, sound
+from labkit.read.records import bases, headline_metric, sound
 from labkit.read.records.factors import OPEN, differing
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.choosing import dropped, having, widest
@@ -21,8 +21,7 @@ from labkit.report.content import Content
 from labkit.report.figures import captioned
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.report.statements import listed
-from labkit.report.variables import headline_metric, title
+from labkit.report.variables import title
 
 FILE = "figures/front.svg"
 _HEIGHT = 240  # px
@@ -86,7 +85,7 @@ def _of_benchmark(every: Sequence[Member], name: str, kind: str) -> tuple[str, l
     names = [one.name for one in every]
     for number, member in enumerate(every, start=1):
         rows = member.of(name)
-        its = headline_metric(name, rows) if len(rows) else ""
+        its = headline_metric(rows)
         if its and METRICS[its].kind == kind and metric in ("", its) and len(curves := _curves(rows, its)):
             metric = its
             called = member.name if names.count(member.name) == 1 else f"{member.name} {number}"

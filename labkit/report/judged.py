@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
 from labkit.judge import rules, sentences
 from labkit.judge.finding import LEVELS, Finding, by_rule, ordered
+from labkit.judge.sentences import Detail
 from labkit.point.notes import joined
 from labkit.point.units import plural
 from labkit.report import markdown
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
+from labkit.report.variables import title
 
 _WIDTH = 64  # characters
+_SPACE = re.compile(r"(?<=\d) (?!to\b|at\b|of\b|against\b)|(?<=[≥≤]) | (?=≥|\\\[)")  # between a number and its unit
 _LEAST = LEVELS[-1]  # findings of this level share a sentence
 Found = Sequence[tuple[Source, Sequence[Finding]]]  # campaigns with their findings
 
@@ -34,6 +38,24 @@ def table(found: Found, caption: str, *, several: bool = False) -> str:
     head = ["rule, places", "first place: what is", "what must be, and the remedy"]
     rows = [_row(some, found, several) for some in _by_rule(found) if some[0].level != _LEAST]
     return markdown.table(head, rows, caption=caption) if rows else ""
+
+
+def told(one: Finding, detail: Detail = "whole") -> str:
+    """Return a finding as Markdown, with its place; instead, the reason why it supports no claim.
+
+    Parameters
+    ----------
+    detail : as in `labkit.judge.sentences.told`.
+    """
+    if reason := sentences.no_claim(one):
+        return f"No claim, because {reason}."
+    return _SPACE.sub("\u00a0", escape(f"{place(one)}: {sentences.told(one, detail)}"))
+
+
+def place(one: Finding) -> str:
+    """Return the title of a finding's benchmark, and its setting."""
+    name = title(one.subject.benchmark)
+    return ", ".join(filter(None, (name[:1].upper() + name[1:], one.subject.setting)))
 
 
 def notes(found: Found) -> str:

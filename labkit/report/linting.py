@@ -5,10 +5,10 @@ from __future__ import annotations
 from labkit.judge import checking, rules, sentences
 from labkit.judge.rule import METHOD
 from labkit.judge.twelve import DUTIES
+from labkit.point.notes import listed
 from labkit.report import judged
 from labkit.report.content import Content
 from labkit.report.markdown import escape
-from labkit.report.statements import listed
 
 
 def broken(content: Content) -> str:

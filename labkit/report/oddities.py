@@ -18,7 +18,6 @@ from labkit.report import judged, markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.notebook import Chapter
-from labkit.report.variables import title
 
 LABEL = "tbl-odd"  # of the table
 FILE = "odd-results.csv"  # all of them, for download
@@ -113,12 +112,10 @@ def _cell(odd: Sequence[Finding]) -> Any:
 
 def _told(one: Finding) -> str:
     """Return an odd result in words, with its evidence, how sure it is, and its possible reasons."""
-    name = title(one.subject.benchmark)
-    place = ", ".join(filter(None, (name[:1].upper() + name[1:], one.subject.setting)))
     clues = joined(sentences.clue(one, each) for each in one.evidence)
     clues = f" {clues[:1].upper()}{clues[1:]}." if clues else ""
     decided = "" if one.certain else f" {HOW[one.decided.how].capitalize()}."
-    return f"{place}: {sentences.sentence(one)}.{clues}{decided} Possible reason: {_reasons(one)}."
+    return f"{judged.place(one)}: {sentences.sentence(one)}.{clues}{decided} Possible reason: {_reasons(one)}."
 
 
 BLOCKS = {"odd-count": count, "odd": listed}

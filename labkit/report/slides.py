@@ -10,7 +10,7 @@ import nbformat
 import yaml
 from nbformat.v4 import new_markdown_cell, new_notebook, new_raw_cell
 
-from labkit.report.abstract import claim
+from labkit.report import judged
 from labkit.report.book import CONFIG, Book
 from labkit.report.campaigns import members
 from labkit.report.notebook import KERNEL, Chapter
@@ -70,7 +70,7 @@ def _sentence(chapter: Chapter, sources: list[Source]) -> str:
     source = next((one for one in sources if chapter.path in one.notebooks), sources[0])
     first = members(source)[0]
     one = finding(chapter, first) if len(first.summary) else None
-    return claim(one, one.text) if one else ""
+    return judged.told(one) if one else ""
 
 
 def join(book: Book) -> None:

@@ -1,20 +1,24 @@
 """What a chapter is about: the benchmarks of its study, and the points that its parameters ask for.
 
-Chapters of one campaign may share benchmarks. Each speaks of its own points only.
+Chapters of one campaign may share benchmarks. Each is about its own points only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from labkit import studies
 from labkit.errors import LabkitError
-from labkit.report import statements
+from labkit.judge import checking
+from labkit.judge.finding import Finding
+from labkit.judge.rules import run_over_sizes, setting_matters
+from labkit.read.records import by_benchmark
+from labkit.report import judged
 from labkit.report.campaigns import Member
 from labkit.report.notebook import Chapter
-from labkit.report.statements import Statement
 from labkit.store.samples.facts import FINGERPRINT
 from labkit.studies import Study
 
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def finding(chapter: Chapter, member: Member) -> Statement | None:
+def finding(chapter: Chapter, member: Member) -> Finding | None:
     """Return what a chapter found; None where its notebook has no study, or nothing of it was measured."""
     study = _study(chapter)
     return _finding(member, chapter.path.stem, tuple(study.benchmarks), tuple(study.focus)) if study else None
@@ -55,7 +59,51 @@ def _named(member: Member) -> Mapping[str, Study]:
 @lru_cache(1024)  # the abstract, the verdicts and the conclusion ask for the same
 def _finding(
     member: Member, notebook: str, benchmarks: tuple[str, ...], focus: tuple[tuple[str, str], ...]
-) -> Statement | None:
+) -> Finding | None:
     rows = own(member, notebook)
-    sound = rows[~rows["fingerprint"].isin(member.doubted)] if len(rows) else rows
-    return statements.of_topic(sound, benchmarks, focus, member.points)
+    one = of_topic(rows[~rows["fingerprint"].isin(member.doubted)] if len(rows) else rows, benchmarks, focus)
+    return checking.explained(member.view, [one])[0] if one else None
+
+
+def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[tuple[str, str]] = ()) -> Finding | None:
+    """Return what matters most of a topic, without causes; None where nothing of it was measured.
+
+    The first setting in `focus` that the rows allow is taken, else the one of its benchmarks that costs most, else how
+    the first curve runs. One that supports no claim is taken only if there is no other.
+
+    Parameters
+    ----------
+    summary : from `labkit.read.records.summary`.
+    benchmarks : of the topic, the most important first.
+    focus : benchmark and factor to look at first.
+    """
+    every = by_benchmark(summary)
+    tables = {name: every[name] for name in dict.fromkeys([*(b for b, _ in focus), *benchmarks]) if name in every}
+    first = [setting_matters.of_rows(tables[name], (factor,)) for name, factor in focus if name in tables]
+    others = [one for rows in tables.values() if (one := setting_matters.of_rows(rows))]
+    runs = [run_over_sizes.of_rows(rows) for rows in tables.values()]
+    found = [one for one in (*first, *sorted(others, key=_cost, reverse=True), *runs) if one is not None]
+    return next((one for one in found if one.claims), found[0] if found else None)
+
+
+def chosen(found: Sequence[Finding], most: int, least: int) -> list[Finding]:
+    """Return the findings that matter: the first topic's, then certain ones by their cost, in the order of the topics.
+
+    What several topics share counts once. Where too few are certain, others fill up. A comparison that supports no
+    claim is none of them.
+
+    Parameters
+    ----------
+    most : findings to return, at most.
+    least : findings to return if there are so many topics.
+    """
+    distinct = list({judged.told(one): one for one in found if one.claims}.values())
+    rest = sorted(distinct[1:], key=_cost, reverse=True)
+    best = [*distinct[:1], *(one for one in rest if _cost(one) > 1)][:most]
+    best += [one for one in rest if one not in best][: max(0, least - len(best))]
+    return [one for one in distinct if one in best]
+
+
+def _cost(one: Finding) -> float:
+    """Return how many times a finding costs; 1 where that is not certain."""
+    return one.cost if math.isfinite(one.cost) else 1.0

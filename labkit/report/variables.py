@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from labkit import benchmarks
 from labkit.errors import SpecError
 from labkit.point import units
-from labkit.point.columns import METRICS, split, statistic_column
+from labkit.point.columns import METRICS, statistic_column
 from labkit.point.notes import joined
 from labkit.point.units import plural
-from labkit.read.records import Value, by_benchmark, headline_statistic, sound, value_of
+from labkit.read.records import Value, by_benchmark, headline_metric, headline_statistic, sound, value_of
 from labkit.read.records.factors import NONE, UNSTATED, differing, named
 from labkit.read.records.factors import text as level_text
 from labkit.read.records.factors import texts as levels
@@ -117,7 +117,7 @@ def _curves(source: Source, rows: pd.DataFrame) -> Iterator[KeyNumber]:
 
 def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumber]:
     """Yield the key numbers of one curve."""
-    metric = headline_metric(str(group["benchmark"].iloc[0]), group)
+    metric = headline_metric(group)
     if not metric:
         return
     statistic = headline_statistic(group, metric)
@@ -153,20 +153,6 @@ def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumb
             badges=joined(row["badges"]),
             step=value.step,
         )
-
-
-def headline_metric(benchmark: str, group: pd.DataFrame) -> str:
-    """Return the benchmark's first metric that the rows have; empty when they have none."""
-    try:
-        wanted = list(benchmarks.get(benchmark).metrics)
-    except SpecError:
-        wanted = []
-    columns: dict[str, list[str]] = {}
-    for name in group.columns.tolist():
-        if parts := split(name):
-            columns.setdefault(parts[0], []).append(name)
-    known = (metric for metric in dict.fromkeys([*wanted, *columns]) if metric in columns)
-    return next((metric for metric in known if any(group[name].notna().any() for name in columns[metric])), "")
 
 
 def title(benchmark: str) -> str:

@@ -9,7 +9,6 @@ from labkit import benchmarks, figures, studies
 from labkit.errors import DataError
 from labkit.figures import small_print
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
-from labkit.judge.contrast import quantities
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.notes import note
 from labkit.point.spec import Spec
@@ -94,7 +93,7 @@ class Study(studies.Study):
         rows = self._rows(benchmark)
         if not len(rows):
             return rows
-        lead = quantities(rows)
+        lead = records.quantities(rows)
         told = rows.groupby("testbed")["library"].nunique().max() == 1  # by the file
         factors = sorted(differing(rows, skip=("library",) if told else ()), key=lambda name: name not in lead)
         leads = {name: set(records.statistics_of(rows, name)) for name in self._metrics(rows, benchmark)}
@@ -154,7 +153,7 @@ class Study(studies.Study):
         factors = differing(rows)
         counts = [name for name in ("ranks", *_NUMBERS) if name in factors]
         others = sorted(factors, key=lambda name: -rows[name].map(level).nunique())
-        apart = [name for name in quantities(rows) if name in factors]
+        apart = [name for name in records.quantities(rows) if name in factors]
         if len(rows) < 2 or not set(factors) - set(apart):  # the table has what differs in its quantity alone
             return NOTHING
         places = apart or counts or others

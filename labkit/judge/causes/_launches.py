@@ -12,6 +12,7 @@ from labkit.point.columns import METRICS, split
 
 WIDE = 0.1  # part by which launches differ that scatter
 TAIL = 3.0  # times the median from which the slowest hundredth of the iterations is a tail
+ONE_SIDED = {"one side": "badge on one side only: {badge}"}
 SCATTER = {
     "apart": "its launches differ by {spread}",
     "tail": "its slowest hundredth takes {times} its median",
@@ -29,6 +30,17 @@ def marked(case: Case, *codes: str) -> list[Evidence]:
     return [Evidence(code="marked", values={"marked": str(count), "launches": Count(len(rows), "launch")})] * bool(
         count
     )
+
+
+def one_sided(case: Case, code: str, *, worse: bool) -> list[Evidence]:
+    """Return that of two levels of a setting only the worse one has a badge, or only the better one.
+
+    A clue has a key of `ONE_SIDED`.
+    """
+    known = dict(zip(case.view.column("fingerprint").tolist(), case.view.column("badges").tolist(), strict=True))
+    bad, good = ([note for note in known[name] if note.code == code] for name in case.about.subject.points)
+    here, there = (bad, good) if worse else (good, bad)
+    return [Evidence(code="one side", values={"badge": here[0].text})] if here and not there else []
 
 
 def scattered(case: Case) -> list[Evidence]:

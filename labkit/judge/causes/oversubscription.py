@@ -6,7 +6,7 @@ from labkit import benchmarks
 from labkit.errors import SpecError
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
-from labkit.judge.causes._launches import SCATTER, marked, scattered
+from labkit.judge.causes._launches import ONE_SIDED, SCATTER, marked, one_sided, scattered
 from labkit.judge.finding import Count, Evidence, Finding
 from labkit.read.records import in_effect, rerun
 from labkit.store.samples import Samples
@@ -15,6 +15,8 @@ from labkit.store.samples.facts import RANK_AFFINITY, RANK_HOSTS
 
 def test(case: Case) -> Finding | None:
     """Ranks share processors; a number that others reproduce, and that does not scatter, denies it."""
+    if case.about.code == "setting-matters":
+        return CAUSE.found(case, one_sided(case, "oversubscription", worse=True))
     clues = [*marked(case, "oversubscription"), *_shared(case.samples)]
     if not clues and marked(case, "no-core-left") and scattered(case):
         clues = [Evidence(code="full"), *scattered(case)]
@@ -62,10 +64,11 @@ CAUSE = Cause(
         "marked": "ranks shared cores in {marked} of {launches}",
         "shared": "{ranks} on {host} may use {cores} only",
         "full": "ranks leave no core for the system",
+        **ONE_SIDED,
         **SCATTER,
         **EVEN,
     },
     remedy="Measure with at most one rank for each core: fewer ranks, or more hosts.",
     test=test,
-    explains=("verdict", "size-jump", "slow-launch", "two-modes"),
+    explains=("verdict", "size-jump", "slow-launch", "two-modes", "setting-matters"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._launches import ONE_SIDED, one_sided
 from labkit.judge.finding import Evidence, Finding
 from labkit.read.records import rerun
 from labkit.store.samples.facts import CACHEABLE, PAGE_CACHE
@@ -10,6 +11,8 @@ from labkit.store.samples.facts import CACHEABLE, PAGE_CACHE
 
 def test(case: Case) -> Finding | None:
     """More bytes moved than the device can move, and the page cache could hold them."""
+    if case.about.code == "setting-matters":
+        return CAUSE.found(case, one_sided(case, "page-cache", worse=False))
     if case.about.code != "storage-of-device" or case.about.form != "faster":
         return None
     much, how = CACHEABLE.of(case.samples.meta), PAGE_CACHE.of(case.samples.meta)
@@ -33,7 +36,9 @@ CAUSE = Cause(
     clues={
         "could": "memory could answer {much} of the file; page cache: {how}",
         "without": "page cache: {how}",
+        **ONE_SIDED,
     },
     remedy="Bypass the page cache (cache=direct, sync=direct), or use a file larger than memory.",
     test=test,
+    explains=("verdict", "setting-matters"),
 )

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from labkit import stats
+from labkit import benchmarks, stats
 from labkit.point import notes
 from labkit.point.columns import (
     COLUMNS,
@@ -104,6 +104,34 @@ def by_benchmark(frame: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
     parts = {str(name): narrowed(rows) for name, rows in frame.groupby("benchmark", sort=True)} if len(frame) else {}
     _parted[key] = weakref.ref(frame, lambda _: _parted.pop(key, None)), parts
     return parts
+
+
+def headline_metric(frame: pd.DataFrame) -> str:
+    """Return the first metric of its benchmark that any row has; empty where none has one.
+
+    Parameters
+    ----------
+    frame : records or a summary, of one benchmark.
+    """
+    known = benchmarks.look_up(str(frame["benchmark"].iloc[0])) if len(frame) else None
+    columns: dict[str, list[str]] = {}
+    for name in map(str, frame):
+        if parts := split(name):
+            columns.setdefault(parts[0], []).append(name)
+    metrics = (metric for metric in dict.fromkeys([*(known.metrics if known else ()), *columns]) if metric in columns)
+    return next((metric for metric in metrics if any(frame[name].notna().any() for name in columns[metric])), "")
+
+
+def quantities(frame: pd.DataFrame) -> list[str]:
+    """Return the columns of options that choose what its benchmark measures.
+
+    Parameters
+    ----------
+    frame : as in `headline_metric`.
+    """
+    known = benchmarks.look_up(str(frame["benchmark"].iloc[0])) if len(frame) else None
+    columns = [f"{GIVEN[0]}{name}" for name in known.quantities] if known else []
+    return [name for name in columns if name in frame]
 
 
 def headline_statistic(frame: pd.DataFrame, metric: str) -> str:

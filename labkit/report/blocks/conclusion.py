@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
+from labkit.judge import sentences
+from labkit.judge.finding import Finding
+from labkit.point.notes import listed
 from labkit.point.units import plural
+from labkit.report import judged
 from labkit.report.blocks import repeated, surveyed
 from labkit.report.campaigns import all_members, members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
-from labkit.report.statements import Statement, listed
 from labkit.report.topics import finding
 from labkit.stats.shift import least_launches
 
@@ -31,25 +36,28 @@ def topics(content: Content) -> str:
     return "\n\n".join(parts)
 
 
-def _paragraph(findings: list[tuple[str, Statement]]) -> str:
+def _paragraph(findings: list[tuple[str, Finding]]) -> str:
     """Say how many topics have a certain answer, which one is largest, and which have none and why."""
     if not findings:
         return "No chapter compares settings that were measured."
-    sound = [one for one in findings if not one[1].doubtful]
-    certain = [one for one in sound if one[1].certain]
-    open_ = [topic for topic, one in sound if one.certain is False]
-    none = [topic for topic, one in sound if one.certain is None]
+    sound = [(topic, one) for topic, one in findings if one.claims]
+    certain = [one for _, one in sound if math.isfinite(one.cost)]
+    open_ = [topic for topic, one in sound if one.form in ("same", "open") and one.certain]
+    few = [topic for topic, one in sound if not one.certain]
+    alone = [topic for topic, one in sound if one.certain and one not in certain and one.form not in ("same", "open")]
     text = f"In {len(certain)} of {plural(len(findings), 'topic')} the launches show a difference."
     if certain:
-        text += f" The largest difference: {max(certain, key=lambda one: one[1].weight)[1].text}"
+        text += f" The largest difference: {judged.told(max(certain, key=lambda one: one.cost))}"
     if open_:
         text += f" No difference is shown in: {listed([escape(one) for one in open_])}."
-    if none:
-        text += f" Without a claim, because there are too few launches: {listed([escape(t) for t in none])}."
-    for reason in dict.fromkeys(one.doubtful for _, one in findings if one.doubtful):
-        topics = listed([escape(topic) for topic, one in findings if one.doubtful == reason])
+    if few:
+        text += f" Without a claim, because there are too few launches: {listed([escape(one) for one in few])}."
+    if alone:
+        text += f" Without a comparison: {listed([escape(one) for one in alone])}."
+    for reason in filter(None, dict.fromkeys(sentences.no_claim(one) for _, one in findings)):
+        topics = listed([escape(topic) for topic, one in findings if sentences.no_claim(one) == reason])
         text += f" Without a claim, because {reason}: {topics}."
-    if none:
+    if few:
         text += f" {plural(least_launches(1), 'launch')} of both sides are the fewest that can show a difference."
     return text
 

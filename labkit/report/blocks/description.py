@@ -8,12 +8,12 @@ from typing import Any
 from labkit import stats
 from labkit.point.columns import METRICS
 from labkit.point.units import format_duration, format_fact, plural
+from labkit.read.records import headline_metric
 from labkit.report import artifact, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
-from labkit.report.variables import headline_metric
 
 _AUTHOR = "to be stated by the author"
 
@@ -41,7 +41,7 @@ def _facts(source: Source) -> list[tuple[str, str]]:
     engines = sorted({str(one) for one in records["engine"]} - {"", "nan"}) if len(records) else []
     seeds = sorted({str(one.effort.seed) for one in source.points})
     elapsed = float(records["elapsed_s"].sum()) if len(records) else 0.0
-    metrics = dict.fromkeys(METRICS[m].label for n, g in source.by_benchmark() if (m := headline_metric(n, g)))
+    metrics = dict.fromkeys(METRICS[m].label for _, g in source.by_benchmark() if (m := headline_metric(g)))
     checksums = markdown.needing("sec-samples", "; @sec-samples has their checksums")
     return [
         ("program", f"labkit {escape(facts.get('labkit', ''))}, commit {escape(known.get('commit', 'not recorded'))}"),

@@ -8,7 +8,7 @@ from itertools import islice
 
 from labkit import benchmarks, studies
 from labkit.errors import LabkitError
-from labkit.point.notes import joined
+from labkit.point.notes import joined, listed
 from labkit.point.units import parse_size, plural
 from labkit.read.reference import Number
 from labkit.read.reference.comparing import with_arguments
@@ -19,7 +19,6 @@ from labkit.report.choosing import curves, hard, left_out, metric_of, nearest, s
 from labkit.report.content import Content
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import code, escape
-from labkit.report.statements import listed
 
 _WHOLE, _PART, _NOT = "repeated", "repeated in part", "not repeated"
 _BENCHMARKS, _PATHS = 2, 3  # that a cell shows

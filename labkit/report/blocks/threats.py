@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from labkit import stats
-from labkit.point.notes import joined
+from labkit.point.notes import joined, listed
 from labkit.point.units import format_share, plural
 from labkit.read.records.aggregate import AT_ONCE, RESEMBLING
 from labkit.report import caveats, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
-from labkit.report.statements import listed
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,55 @@
+"""Messages of one path pass the kernel's network stack, those of the other do not."""
+
+from __future__ import annotations
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.finding import Count, Evidence, Finding, Value
+from labkit.store.samples.facts import INTERFACE_B
+
+_QUIET = 0.1  # of the payload: what interfaces carry of other traffic meanwhile
+
+
+def test(case: Case) -> Finding | None:
+    """Network interfaces received the payload of the slower path, and next to nothing of the faster one."""
+    good, bad, size = (case.about.values.get(name) for name in ("good", "bad", "size"))
+    if case.about.values.get("factor") != "transport" or case.about.form.startswith("links"):
+        return None
+    assert isinstance(good, Value)
+    assert isinstance(bad, Value)
+    assert isinstance(size, Value)
+    quiet, busy = _received(case, good), _received(case, bad)
+    if quiet is None or busy is None or not size.value or not bad.n:
+        return None
+    if busy < bad.n * size.value or quiet > _QUIET * good.n * size.value:
+        return None
+    counts = {
+        "busy": Count(busy, "B"),
+        "quiet": Count(quiet, "B"),
+        "timed": Count(bad.n, ""),
+        "others": Count(good.n, ""),
+    }
+    return CAUSE.found(case, [Evidence(code="counted", values={"size": size, **counts})])
+
+
+def _received(case: Case, value: Value) -> int | None:
+    """Return what network interfaces received during the launches of a point, B; None where one did not count."""
+    assert case.view.launches is not None
+    launches = case.view.launches.samples(case.view.rows_of(value.fingerprint).tolist()).values()
+    counts = [INTERFACE_B.of(one.meta) for one in launches]
+    return sum(sum(each.values()) for each in counts) if counts and all(counts) else None
+
+
+CAUSE = Cause(
+    code="network-stack",
+    name="each message passes the network stack of the kernel",
+    seen="network interfaces received at least the payload on the slower path, and next to nothing on the other",
+    excluded="the interfaces received the payload of neither path, or of both",
+    decides="the counters of the interfaces during both points",
+    clues={
+        "counted": "counted: network interfaces received {busy:number} B while {timed:number} iterations of {size} "
+        "were timed, and {quiet:number} B during {others:number} on the other path",
+    },
+    remedy="",
+    test=test,
+    explains=("setting-matters",),
+)

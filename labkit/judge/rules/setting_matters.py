@@ -1,0 +1,178 @@
+"""Settings whose levels cost different amounts: the one of each benchmark that matters most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from labkit.judge import stated
+from labkit.judge.comparison.judging import PAIRED
+from labkit.judge.finding import NEAR, SHARE, SIZE, TIMES, Decided, Evidence, Finding, Value
+from labkit.judge.rule import SETTINGS, Rule
+from labkit.judge.rules._contrasts import Contrast, End, contrast, in_words
+from labkit.judge.rules._deciding import OPEN, SHOWN
+from labkit.judge.view import View
+from labkit.point.columns import METRICS
+from labkit.read.records import headline_metric
+from labkit.read.records.factors import named
+from labkit.stats.decision import RELEVANT, TOO_FEW, enough
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_RELEVANT = Value(value=RELEVANT, unit=SHARE)
+_OF_LINK = {  # what a value is beside what its link allows
+    "alone": "",
+    "rate": ", {LINK} of the link's rate",
+    "delay": ", {LINK:3} the link's delay",
+    "bytes": ", of which the bytes of a message take {LINK} at the link's rate",
+}
+
+
+def check(view: View) -> Iterator[Finding]:
+    """Yield the setting that matters most in each benchmark, if the launches show a difference."""
+    for _, rows in view.by_benchmark():
+        most = int(rows["launches"].max())
+        found = of_rows(rows) if enough(most, most) else None
+        if found is not None and found.claims and math.isfinite(found.cost):
+            yield found
+
+
+def of_rows(rows: pd.DataFrame, factors: Sequence[str] = ()) -> Finding | None:
+    """Return what the levels of a setting cost, whether or not they differ; None where there are no two levels.
+
+    Parameters
+    ----------
+    rows : of one benchmark, from `labkit.read.records.summary`.
+    factors : columns to look at, in this order; those in which the rows differ when left out.
+    """
+    metric = headline_metric(rows)
+    one = contrast(rows, metric, factors) if metric else None
+    return _found(one) if one else None
+
+
+def _found(one: Contrast) -> Finding:
+    """Return the finding of a contrast: which level costs more, how many times, and whether it depends on the size."""
+    end = one.main
+    (best, worst), (good, bad) = in_words(one.factor, end.best, end.worst), end.values
+    pair: dict[str, Any] = {"best": best, "worst": worst, "good": replace(good, of=best), "bad": replace(bad, of=worst)}
+    if one.factor == "testbed" and stated.links_differ(*end.rows):  # a ratio would only restate the setting
+        given = _beside_links(one)
+    elif end.effect.doubt:
+        evidence = (Evidence(code="values", values=pair),)
+        given = {"form": "open", "doubt": end.effect.doubt, "decided": _undecided(end), "evidence": evidence}
+        given |= {"form": "same", "relevant": _RELEVANT} if end.effect.same else {}
+    else:
+        given = _claimed(one)
+    size, rows = Value(value=end.size, unit=SIZE), reversed(end.rows)
+    return RULE.found(View.points(*rows, setting=one.setting), factor=named(one.factor), size=size, **pair, **given)
+
+
+def _beside_links(one: Contrast) -> dict[str, Any]:
+    """Return the values beside what the links of their levels allow."""
+    kinds, values = ["links"], dict[str, Value]()
+    for name, row, value in zip(("good", "bad"), one.main.rows, one.main.values, strict=True):
+        kind, beside = stated.of_link(row, one.metric, value.value)
+        kinds.append(kind or "alone")
+        values |= {f"{name}_link": beside} if beside else {}
+    return {"form": ", ".join(kinds), "decided": Decided(how=""), **values}
+
+
+def _claimed(one: Contrast) -> dict[str, Any]:
+    """Return how many times the levels differ, and whether they do at the other end of the sizes."""
+    end, metric = one.main, METRICS[one.metric]
+    timed = metric.kind in ("cost", "rate")
+    near = timed and end.ratio < NEAR
+    return {
+        "form": (metric.kind if timed else "other") + ", nearly" * near,
+        "metric": metric.label,
+        "times": _times(end),
+        "cost": end.least,
+        "decided": _decided(end),
+        "evidence": tuple(_at_other_end(one)),
+    } | ({"more": Value(value=end.ratio - 1, unit=SHARE)} if near else {})
+
+
+def _decided(end: End) -> Decided:
+    return replace(SHOWN, test="Wilcoxon") if end.effect.judgement.basis == PAIRED else SHOWN
+
+
+def _undecided(end: End) -> Decided:
+    if end.effect.doubt != TOO_FEW:
+        return _decided(end)
+    return OPEN if min(one.launches for one in end.values) > 1 else Decided(how="one launch")
+
+
+def _times(end: End) -> Value:
+    """Return how many times the levels differ, at least."""
+    low, high = end.interval
+    bound = "at least " if end.least < end.ratio else ""
+    return Value(value=end.least, unit=TIMES, low=low, high=high, sign=bound)
+
+
+def _at_other_end(one: Contrast) -> Iterator[Evidence]:
+    """Yield how the levels compare at the other end of the sizes, and how the difference in time changes."""
+    if (end := one.other) is None:
+        return
+    size = Value(value=end.size, unit=SIZE)
+    if end.effect.same:
+        yield Evidence(code="same there", values={"size": size, "relevant": _RELEVANT})
+    elif not end.effect.claimed:
+        yield Evidence(code="open there", values={"size": size, "doubt": end.effect.doubt})
+    elif one.reversed:
+        yield Evidence(code="reversed", values={"size": size, "times": Value(value=end.ratio, unit=TIMES)})
+    else:
+        yield Evidence(code="there" if end.ratio >= NEAR else "near", values={"size": size, "times": _times(end)})
+        if one.growth:
+            cost = METRICS[one.metric].kind == "cost"
+            unit = METRICS[one.metric].unit if cost else "µs"
+            ends = (Value(value=each.difference, unit=unit) for each in one.ends)
+            code = one.growth if cost else f"{one.growth} per message"
+            yield Evidence(code=code, values=dict(zip(("small", "large"), ends, strict=True)))
+
+
+def _beside(level: str, value: str, kind: str) -> str:
+    """Return the template of a level with its value beside what its link allows."""
+    return f"{{{level}}} {{{value}:interval}}{_OF_LINK[kind].replace('LINK', f'{value}_link')}"
+
+
+_AGAINST, _BEST_FIRST = " ({bad:interval} against {good:interval})", " ({good:interval} against {bad:interval})"
+RULE = Rule(
+    code="setting-matters",
+    kind="observation",
+    level="note",
+    about=SETTINGS,
+    must="the levels of a setting do not differ, all else being equal",
+    why="where they differ, the setting must be chosen, and named beside the number",
+    says={
+        "cost": "{worst} takes {times:about} as long as {best}" + _AGAINST,
+        "cost, nearly": "{worst} takes {more} more time than {best}" + _AGAINST,
+        "rate": "{best} reaches {times:about} the {metric} of {worst}" + _BEST_FIRST,
+        "rate, nearly": "{best} has {more} more {metric} than {worst}" + _BEST_FIRST,
+        "other": "{metric} differs most between {best} and {worst}" + _BEST_FIRST,
+        "same": "{best} and {worst} do not differ by {relevant} or more",
+        "open": "{best} and {worst}: no difference is claimed, because {doubt}",
+    }
+    | {
+        f"links, {one}, {two}": f"{_beside('best', 'good', one)}; {_beside('worst', 'bad', two)}"
+        for one in _OF_LINK
+        for two in _OF_LINK
+    },
+    clues={
+        "values": "{good:interval} against {bad:interval}",
+        "same there": "at {size} they do not differ by {relevant} or more",
+        "open there": "at {size} no difference is claimed, because {doubt}",
+        "reversed": "at {size} the order is reversed ({times:about})",
+        "there": "at {size} {times:about}",
+        "near": "at {size} they are nearly the same",
+        "constant": "the difference is nearly the same at both sizes",
+        "growing": "the difference grows from {small} to {large}",
+        "shrinking": "the difference shrinks from {small} to {large}",
+        "constant per message": "the difference in time per message is nearly the same at both sizes",
+        "growing per message": "the difference in time per message grows from {small:3} to {large:3}",
+        "shrinking per message": "the difference in time per message shrinks from {small:3} to {large:3}",
+    },
+    check=check,
+)
