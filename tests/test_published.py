@@ -7,6 +7,8 @@ import dataclasses
 import io
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -167,3 +169,16 @@ def test_show_puts_published_numbers_after_the_results(capsys: pytest.CaptureFix
 def test_a_wrong_request_is_one_error(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(words) == 1
     assert said in capsys.readouterr().err
+
+
+def test_results_are_printed_without_loading_what_papers_published() -> None:
+    code = (
+        "import sys; import numpy as np; from labkit.apps import show; from tests import made; "
+        "show.write([made.samples('mpi.latency', np.full((2, 9), 1000))], 'table', None); "
+        "print([name for name in sys.modules if name.startswith('labkit.read.reference')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
+    )
+    assert "p95 (µs)" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"

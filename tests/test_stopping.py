@@ -88,9 +88,19 @@ def test_the_handler_comes_before_everything_that_takes_time() -> None:
         "enum",
         "types",
         "operator",
+        "gc",
     } | {name for name in loaded.split() if name.startswith("_")} | {"functools", "collections", "keyword", "reprlib"}
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert scripts == {"labkit": "labkit.__main__:main"}
+
+
+def test_the_collector_rarely_looks_while_a_command_loads() -> None:
+    code = (
+        "import gc; from labkit import __main__; from labkit.apps import cli; "
+        "cli.main = lambda: print(gc.get_threshold()[0]) or 0; __main__.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) >= 50_000
 
 
 def test_a_command_ends_its_threads_and_handlers_but_takes_no_modules_apart() -> None:

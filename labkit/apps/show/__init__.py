@@ -213,8 +213,7 @@ def _write(
     below: str = "",
 ) -> None:
     """Print or write records, and `below` after a table; take from the samples what records do not hold."""
-    from labkit.apps.show import published  # pandas, 0.4 s that lists and descriptions need not wait for
-    from labkit.apps.show.results import result_table
+    from labkit.apps.show.results import result_table  # pandas, 0.4 s that lists and descriptions need not wait for
     from labkit.read.records import tables
 
     if form == "parquet":
@@ -225,6 +224,8 @@ def _write(
         save_records(frame, target)
         print(f"records: {target}", file=sys.stderr)
         return
+    if beside:
+        from labkit.apps.show import published  # and what papers published, 0.01 s
     forms: dict[str, Callable[[], str]] = {
         "table": lambda: "\n\n".join(
             filter(None, [result_table(frame, samples), published.beside(frame) if beside else "", below])
