@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import functools
+import html
 import json
 import re
 import shlex
+import shutil
+import socket
 import string
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +21,16 @@ import pytest
 from labkit import host
 from labkit.apps import deciding
 from labkit.apps.cli import main
+from labkit.apps.explorer import store
+from labkit.apps.explorer.panels import answer as explored
 from labkit.apps.show import answered
+from labkit.apps.show.findings import as_dict
 from labkit.errors import DataError
-from labkit.judge import answer, causes, rules, view
-from labkit.judge.answer import Answer
+from labkit.judge import answer, causes, rules
+from labkit.judge.answer import Answer, Topic
 from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Finding, Subject, Value, ordered, sound
 from labkit.judge.sentences import clue, sentence
+from labkit.judge.view import View
 from labkit.models.bounds import Stated
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
@@ -33,6 +41,7 @@ from labkit.report import sources
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.run import measuring
+from labkit.store import identity
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import noted
@@ -67,7 +76,7 @@ def asked(*points: list[Samples]) -> Answer:
     """The answer about some launches."""
     every = [one for some in points for one in some]
     launches = of_samples(every)
-    return answer.answer(view.View("c", launches.records, records.summary(launches.records), launches))
+    return answer.answer(View("c", launches.records, records.summary(launches.records), launches, here=True))
 
 
 def test_every_rule_and_cause_is_a_file_of_its_name() -> None:
@@ -81,7 +90,7 @@ def test_every_sentence_of_the_examples_can_be_made() -> None:
     """Each finding has the values that its sentence names, and none of the sentences holds an unknown number."""
     for folder in sorted(EXAMPLES.iterdir()):
         source = sources.read(folder)
-        seen = view.View(source.name, source.records, source.summary, source.launches, source.failed)
+        seen = View(source.name, source.records, source.summary, source.launches, source.failed)
         for one in answer.answer(seen).findings:
             texts = [sentence(one), *(sentence(cause) for cause in one.causes)]
             texts += [clue(cause, each) for cause in one.causes for each in (*cause.evidence, *cause.against)]
@@ -132,7 +141,7 @@ def test_ranks_that_share_a_host_but_send_over_tcp_take_the_wrong_path() -> None
     assert topic.cause is not None
     assert sentence(topic.cause) == "wrong path (transport=tcp was asked for)"
     assert "and 1.21 times its own floor of 5 µs" in sentence(topic.lead)
-    assert found.steps[0].command.endswith("--transport shm")
+    assert found.steps[0].command.endswith("--transport shm --launches 6")
     assert found.undecided == (topic.cause.measure[0],)
 
 
@@ -141,7 +150,7 @@ def test_without_a_floor_the_answer_names_the_measurement() -> None:
     (topic,) = found.topics
     assert topic.verdict == "no reference"
     assert found.steps[0].command == "labkit explain c --decide"
-    assert {spec.benchmark for spec in found.undecided} == {"micro.core_to_core", "micro.memory_copy"}
+    assert {one.spec.benchmark for one in found.undecided} == {"micro.core_to_core", "micro.memory_copy"}
 
 
 def test_commands_name_the_campaign_as_the_user_did_and_are_not_wrapped(
@@ -150,7 +159,8 @@ def test_commands_name_the_campaign_as_the_user_did_and_are_not_wrapped(
     folder = tmp_path / "a folder with spaces, far away from the folder in which labkit looks for campaigns" / "mine"
     points = enumerate((FAST, OVER_TCP))
     some = [replace(one, meta=one.meta | {"fingerprint": f"{n:016x}"}) for n, launches in points for one in launches]
-    made.campaign(folder, some)
+    campaign = made.campaign(folder, some)
+    campaign.update({"host": {"hostname": socket.gethostname()}})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     for given in (str(folder), str(folder.relative_to(tmp_path))):
@@ -160,9 +170,16 @@ def test_commands_name_the_campaign_as_the_user_did_and_are_not_wrapped(
             commands = [shlex.split(one) for one in re.findall(r"labkit (?:explain|lint) .*", text)]
             assert {"explain", "lint"} == {words[1] for words in commands}
             assert {given} == {words[2] for words in commands}
-    assert main(["explain", given, "--format", "json"]) == 0
-    steps = [one["command"] for one in json.loads(capsys.readouterr().out)["steps"]]
-    assert shlex.join(["labkit", "explain", given, "--decide"]) in steps
+    for machine, here in (("elsewhere", False), (socket.gethostname(), True)):
+        campaign.update({"host": {"hostname": machine}})
+        assert main(["explain", given, "--format", "json"]) == 0
+        steps = [one["command"] for one in json.loads(capsys.readouterr().out)["steps"]]
+        decide = shlex.join(["labkit", "explain", given, "--decide"])
+        assert (decide in steps) is here, "elsewhere it would be refused"
+        there = [
+            one for one in steps if one.startswith(f"On the machine of the campaign: {decide}, which measures micro.")
+        ]
+        assert bool(there) is not here
 
 
 def test_the_next_command_repeats_what_the_user_states_and_no_machine_of_somebody_else_is_measured() -> None:
@@ -171,7 +188,7 @@ def test_the_next_command_repeats_what_the_user_states_and_no_machine_of_somebod
     launches, stated = of_samples(own), Stated(link="25gbit", delay="1us")
     summary = records.summary(launches.records)
     for origin, command in (("measured", "labkit explain c --link 25gbit --delay 1us --decide"), ("imported", "")):
-        seen = view.View("c", launches.records, summary.assign(origin=origin), launches, stated=stated)
+        seen = View("c", launches.records, summary.assign(origin=origin), launches, stated=stated, here=True)
         (topic,) = answer.answer(seen).topics
         assert (topic.verdict, topic.lead.command, bool(topic.lead.measure)) == ("no reference", command, bool(command))
 
@@ -317,6 +334,25 @@ def test_decide_measures_what_the_answer_lacks(tmp_path: Path, capsys: pytest.Ca
     assert {"micro.core_to_core", "micro.memory_copy"} <= {name for name, _, _ in Campaign(campaign.path).done()}
 
 
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "spec"),
+    [
+        ("wrong-path", Spec(benchmark="mpi.latency", size=8, transport="tcp")),
+        ("python-binding", Spec(benchmark="mpi.latency", size=8, transport="shm", options={"binding": "pickle"})),
+    ],
+)
+def test_decide_measures_what_decides_about_a_cause(code: str, spec: Spec, tmp_path: Path) -> None:
+    floor = Spec(benchmark="micro.core_to_core", size=0, ranks=1)  # of shared memory, by which both are judged
+    campaign = measuring.measure([spec, floor], Effort(launches=6, time_cap=0.05), into=tmp_path / "c")
+    assert main(["explain", str(campaign.path), "--decide", "--budget", "120s"]) == 0
+    found = answer.answer(replace(sources.read(campaign.path).view, here=True))
+    (cause,) = [each for one in found.findings for each in one.causes if each.code == code]
+    assert {"better", "better later", "no better", "little"} & {one.code for one in (*cause.evidence, *cause.against)}
+    assert cause.measure == (), "it was measured"
+
+
 def test_the_time_of_a_larger_message_is_no_floor() -> None:
     large = point("micro.loopback", "latency_us", *[50.0] * 6, size=65536, meta={})
     (topic,) = asked(OVER_TCP, large).topics
@@ -346,14 +382,106 @@ def test_a_loop_in_python_leads_where_the_loop_in_c_is_faster() -> None:
     assert "binding=c gives 0.1 µs" in sentence(lead.causes[0])
 
 
-def test_page_one_and_explain_say_the_same_in_the_same_order() -> None:
-    source = sources.read(EXAMPLES / "two-cores-limits")
-    content = Content([source], {})
-    page, topics = report_answer.answers(content), answer.answer(source.view).topics
-    assert topics
-    rows = [line for line in page.splitlines() if line.startswith("| ") and "**" in line]
-    assert [row.split("|")[1].strip() for row in rows] == [one.name for one in topics]
-    for row, one in zip(rows, topics, strict=True):
-        assert f"**{one.verdict}**" in row
-        assert escape(sentence(one.lead)) in row
-        assert ("Cause: " in row) is (one.verdict in ("bad", "doubtful"))
+@pytest.fixture
+def judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All places read and judge the same campaign, which is therefore read and judged once."""
+    read = functools.cache(sources.read)
+    monkeypatch.setattr(sources, "read", lambda path, benchmark="*": read(path))
+    monkeypatch.setattr(deciding, "here", lambda campaign: False)  # a report does not know where it will be read
+    known: list[tuple[object, Answer]] = []
+    judge = answer.answer
+
+    def once(view: View, only: Collection[str] = ()) -> Answer:
+        costs = sorted((host, repr(each)) for host, each in view.costs.items() if any(vars(each).values()))
+        seen = (
+            view.name,
+            len(view.records),
+            len(view.summary),
+            costs,
+            view.stated or Stated(),
+            [*view.failed],
+            [*only],
+        )
+        found = next((found for before, found in known if before == seen), None)
+        if found is None:
+            known.append((seen, found := judge(view, only)))
+        return replace(found, argument=view.argument)
+
+    monkeypatch.setattr(answer, "answer", once)
+
+
+def in_order(text: str, wanted: Iterable[str]) -> bool:
+    """Whether a text has some parts in their order, each after the one before."""
+    text, place = " ".join(text.split()), 0
+    for one in wanted:
+        part = " ".join(one.split())
+        place = text.find(part, place)
+        assert place >= 0, part
+        place += len(part)
+    return True
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(one.name, marks=pytest.mark.slow) if one.name != "two-cores-limits" else one.name
+        for one in sorted(EXAMPLES.iterdir())
+    ],
+)
+@pytest.mark.usefixtures("judged_once")
+def test_all_places_say_the_same_of_a_campaign_in_the_same_order(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    source = sources.read(EXAMPLES / name)
+    found = answer.answer(source.view)
+    poor = [one for one in found.topics if one.verdict != "good"]
+
+    assert main(["explain", f"examples/{name}", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out.replace(f"explain examples/{name}", f"explain {name}"))
+    assert document["findings"] == json.loads(json.dumps([as_dict(one) for one in found.findings]))
+    assert [(one["topic"], one["verdict"], one["lead"]["sentence"], one["cause"] and one["cause"]["sentence"])
+            for one in document["topics"]] == [
+        (one.name, one.verdict, sentence(one.lead), sentence(one.cause) if one.cause else None) for one in found.topics
+    ]  # fmt: skip
+
+    assert main(["explain", f"examples/{name}", "--all"]) == 0
+    whole = capsys.readouterr().out
+    verdicts = [f"{one.subject}: {sentence(one)}" for topic in found.topics for one in topic.findings]
+    assert in_order(whole, verdicts)
+    for topic in found.topics:
+        causes = [f"cause: {sentence(one)}" for one in topic.lead.causes if one.supported]
+        assert in_order(whole, [sentence(topic.lead), *causes])
+
+    page = report_answer.answers(Content([source], {}))
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ") and "**" in line]
+    assert len(rows) == min(len(found.topics), report_answer.TOPICS)
+    for (head, verdict, why), one in zip(rows, found.topics, strict=False):
+        assert (head.removeprefix("| "), verdict) == (escape(one.name), f"**{one.verdict}**")
+        assert why.removesuffix(" |") == escape(_why(one))
+
+    shown = html.unescape(re.sub("<[^>]+>", "\n", explored._html(store.Store(), (f"examples/{name}",))))
+    if found.topics:
+        chips, _, reasons = shown.partition("why, and what to do next")
+        assert in_order(chips, [f"{one.name}: {one.verdict}" for one in found.topics])
+        assert in_order(reasons, [f"{one.name}: {one.verdict} . {_why(one)}" for one in found.topics])
+        assert in_order(reasons, [f"({step.about})" for step in found.steps])
+
+    earlier = tmp_path / "earlier"
+    shutil.copytree(EXAMPLES / name, earlier)
+    facts = json.loads((earlier / "campaign.json").read_text())
+    (earlier / "campaign.json").write_text(json.dumps(facts | {identity.KEY: made.ID}))
+    assert main(["gate", f"examples/{name}", "--against", str(earlier)]) in (0, 3)
+    _, _, summary = capsys.readouterr().out.partition("labkit explain ")
+    assert summary.startswith(f"{name}: {found.counts}")
+    lines = [f"{one.verdict} {one.name}: {one.lead.subject}: {sentence(one.lead)}" for one in poor]
+    assert in_order(summary, lines[:6] if len(lines) > 7 else lines)
+
+
+def _why(topic: Topic) -> str:
+    """What each place says of a topic."""
+    text = f"{topic.lead.subject}: {sentence(topic.lead)}."
+    if topic.verdict in ("bad", "doubtful"):
+        text += f" Cause: {sentence(topic.cause) if topic.cause else 'unknown'}."
+    excluded = "; ".join(sentence(one) for one in topic.excluded)
+    return f"{text} Excluded: {excluded}." if excluded else text

@@ -147,7 +147,7 @@ def test_unbound_ranks_are_found_by_a_binding_that_is_faster_and_excluded_by_one
     bound_value = found.values["without"]
     assert isinstance(bound_value, Value)
     assert bound_value.value == pytest.approx(900)
-    assert "--bind core" in found.command
+    assert (found.command, found.measure) == ("", ()), "it is measured already"
     same = judged("unbound-ranks", launches(loose, EVEN, **free), launches(core, EVEN, **bound))
     assert excluded(same)
     assert judged("unbound-ranks", launches(core, WIDE, **bound)) is None
@@ -392,6 +392,14 @@ def test_a_slow_link_of_the_testbed_explains_its_own_rate() -> None:
     assert sentence(found) == "a slow host, link or uplink (the link of vc1 has 10 % of the rate of the others)"
     assert excluded(judged("slow-part", launches(EMULATED, [1.0] * 6, **meta), **where))
     assert excluded(judged("slow-part", launches(EMULATED, [12.0] * 6, **meta), **where))
+    assert [(one.spec.benchmark, one.spec.ranks, one.launches) for one in found.measure] == [("mpi.all_pairs", 4, 2)]
+    pairs = [
+        made.samples(found.measure[0].spec, np.full((4, 60), 9000), launch=launch, meta={"fingerprint": "p"})
+        for launch in range(2)
+    ]
+    decided = judged("slow-part", launches(EMULATED, [2.3] * 6, **meta), pairs, **where)
+    assert decided is not None
+    assert decided.measure == (), "all pairs were measured"
     elsewhere = launches(EMULATED, [2.3] * 6, rank_hosts=["vc0", "vc2"], testbed=slow)
     assert judged("slow-part", elsewhere, **where) is None
     tree = {**FACTS, "per_leaf": 2, "uplink_bps": 50e6}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+from labkit.judge import causes, rules
 from labkit.judge.answer import answer
-from labkit.judge.finding import Finding, Value
+from labkit.judge.cause import Case
+from labkit.judge.finding import Evidence, Finding, Subject, Value, Wanted
 from labkit.judge.sentences import sentence
 from labkit.judge.view import View
 from labkit.models import schedules
@@ -17,7 +21,9 @@ from labkit.models.loggp_engine import finish, hockney
 from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.read.columnar import of_samples
+from labkit.stats.modes import Modes
 from labkit.store.samples import Samples
+from labkit.store.samples.facts import FINGERPRINT
 
 from . import made
 
@@ -56,7 +62,7 @@ def point(
 def found(code: str, *points: list[Samples]) -> list[Finding]:
     """Findings of a rule in a campaign with some points."""
     launches = of_samples([one for some in points for one in some])
-    view = View("c", launches.records, records.summary(launches.records), launches)
+    view = View("c", launches.records, records.summary(launches.records), launches, here=True)
     return list(answer(view, [code]).findings)
 
 
@@ -105,7 +111,7 @@ def test_messages_of_another_path_or_library_are_no_reference() -> None:
         (one,) = found("collective-of-messages", PAIR, point("mpi.bcast", 8, 3.0, ranks=4, meta=meta))
         assert one.form == "no reference"
         assert one.command == "labkit explain c --decide"
-        assert [(spec.benchmark, spec.size, spec.ranks) for spec in one.measure] == [
+        assert [(each.spec.benchmark, each.spec.size, each.spec.ranks) for each in one.measure] == [
             ("mpi.latency", 8, 2),
             ("mpi.latency", 65536, 2),
         ]
@@ -167,7 +173,7 @@ def test_an_algorithm_that_is_faster_explains_a_slow_collective() -> None:
     assert one.supported
     assert "OMPI_MCA_coll_tuned_allreduce_algorithm=3 gives 3 µs" in sentence(one)
     assert number(one, "without") == pytest.approx(3.0)
-    assert one.command.endswith("--factor env.OMPI_MCA_coll_tuned_allreduce_algorithm=3")
+    assert one.command.endswith("--factor env.OMPI_MCA_coll_tuned_allreduce_algorithm=3 --launches 6"), "it has three"
 
 
 def test_an_algorithm_that_is_no_faster_excludes_it_and_without_one_nothing_is_said() -> None:
@@ -252,7 +258,7 @@ def test_a_window_in_each_round_trip_predicts_the_bandwidth() -> None:
     assert one.supported
     assert number(one, "predicted") == pytest.approx(655.36)
     assert "64 KiB in each round trip of 100 µs" in sentence(one)
-    assert one.measure[0].values["window"] == 4
+    assert one.measure[0].spec.values["window"] == 4
     one = cause("window-of-round-trip", "mpi.bandwidth", COPY, trip, windowed(8, 640.0))
     assert one is not None
     assert one.against
@@ -281,7 +287,7 @@ def test_a_jump_of_the_time_just_below_a_size_is_its_eager_limit() -> None:
     assert one.supported
     assert "between 32 KiB and 64 KiB" in sentence(one)
     assert number(one, "without") == pytest.approx(20 + (8 << 15) / 1e4, rel=0.01)
-    assert one.measure[0].environment == (("OMPI_MCA_btl_vader_eager_limit", str(4 * (8 << 15))),)
+    assert one.measure[0].spec.environment == (("OMPI_MCA_btl_vader_eager_limit", str(4 * (8 << 15))),)
 
 
 def test_without_a_jump_below_the_size_the_eager_limit_is_excluded_if_one_would_show() -> None:
@@ -326,7 +332,7 @@ def test_slow_first_iterations_that_change_the_median_are_a_short_warm_up() -> N
     assert one.supported
     assert number(one, "without") == pytest.approx(3.0, rel=0.02)
     assert "the first 50 iterations take 3.03 times the rest" in sentence(one)
-    assert one.command.endswith("-x 500")
+    assert one.command.endswith("-x 500 --launches 6")
 
 
 def test_slow_first_iterations_are_excluded_if_the_median_is_the_same_without_them() -> None:
@@ -427,7 +433,7 @@ def test_reads_that_memory_answers_are_judged_by_copy_and_system_call(value: flo
     assert number(one, "limit") == pytest.approx(65536 / (65536 / 20e9 + 200e-9) / 1e6)
     (one,) = found("storage-of-device", COPY, accessed(value, "all", cache="warm"))
     assert one.form == "no reference"
-    assert [spec.benchmark for spec in one.measure] == ["micro.memory_copy", "micro.system_call"]
+    assert [each.spec.benchmark for each in one.measure] == ["micro.memory_copy", "micro.system_call"]
 
 
 def test_the_best_rate_of_a_device_judges_its_other_settings() -> None:
@@ -436,7 +442,7 @@ def test_the_best_rate_of_a_device_judges_its_other_settings() -> None:
     assert number(first, "share") == pytest.approx(0.25)
     (alone,) = found("storage-of-device", accessed(500.0, "all", cache="drop"))
     assert alone.form == "no reference"
-    assert alone.measure[0].values["cache"] == "direct"
+    assert alone.measure[0].spec.values["cache"] == "direct"
 
 
 def test_a_queue_depth_that_moves_more_explains_a_slow_device() -> None:
@@ -449,7 +455,7 @@ def test_reads_faster_than_the_device_came_from_the_page_cache() -> None:
     one = cause("page-cache", "storage.read", DIRECT, accessed(6000.0, "all", cache="drop"))
     assert one is not None
     assert one.supported
-    assert one.measure[0].values["cache"] == "direct"
+    assert one.measure[0].spec.values["cache"] == "direct"
     one = cause("page-cache", "storage.read", DIRECT, accessed(6000.0, "none", cache="drop", pattern="random"))
     assert one is not None
     assert one.against
@@ -460,3 +466,259 @@ def test_writes_that_wait_for_the_disk_are_not_compared_with_those_that_do_not()
     direct = accessed(2000.0, "none", name="storage.write", sync="direct")
     synced = accessed(20.0, "none", name="storage.write", sync="fsync")
     assert [one.level for one in found("storage-of-device", direct, synced)] == ["unknown", "unknown"]
+
+
+# ---- what is measured to decide --------------------------------------------------------------------------------------
+
+NODES = {**HOST, "cpus_usable": 4, "numa_cpus": {"0": "0-1", "1": "2-3"}, "core_cpus": ["0,2", "1,3"], "smt": True}
+NODES |= {"cpu_threads": 4, "cpu_cores": 2, "ptrace_scope": 1}
+TOGETHER: dict[str, Any] = {"rank_hosts": ["a", "a"]}
+FREE: dict[str, Any] = {**TOGETHER, "rank_affinity": [[0, 1, 2, 3]] * 2}
+APART: dict[str, Any] = {"rank_hosts": ["a", "b"], "badges": []}
+WIDE = (0.8, 0.85, 1.0, 1.0, 1.2, 1.3)
+RATE, TIME, ROUND = "bandwidth_MBps", "latency_us", "round_trip_us"
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """A cause that a measurement decides.
+
+    Parameters
+    ----------
+    code : of the cause.
+    some : launches of a campaign, those of the finding's first point first.
+    holds, fails : what each wanted point gives if the cause holds, and if it does not: a number, or launches.
+    metric : of these numbers.
+    rule : of the finding.
+    path : of the verdict; other verdicts on it stand beside it.
+    values : of the finding.
+    points : how many of them the finding is about.
+    meta : of later launches.
+    evidence : of the finding.
+    """
+
+    code: str
+    some: Sequence[list[Samples]]
+    holds: Any
+    fails: Any
+    metric: str = RATE
+    rule: str = "bandwidth-of-path"
+    path: str = "interface eth0"
+    form: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    points: int = 1
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
+
+
+def told(case: Deciding, later: Sequence[Samples], again: bool = False) -> tuple[Finding | None, tuple[Wanted, ...]]:
+    """What a cause says with some more launches, and which points it lacks.
+
+    Parameters
+    ----------
+    again : whether the rule of a violation finds it at the later launches too.
+    """
+    name = FINGERPRINT.of(case.some[0][0].meta)
+    modes = {(name, number): Modes(1e-6, 3e-6, 0.5) for number in range(6)} if case.rule == "two-modes" else {}
+    view = made.view([*(one for some in case.some for one in some), *later], (), modes)
+    verdicts = rules.every()[case.rule].kind == "verdict"
+    names = [FINGERPRINT.of(some[0].meta) for some in case.some]
+    about = _about(view, case, names[: case.points])
+    beside = [FINGERPRINT.of(one.meta) for one in later if one.launch in (0, 100)]
+    others = [_about(view, case, [name]) for name in (*names[case.points :], *beside)] if verdicts else []
+    if again:
+        others = [replace(about, subject=replace(about.subject, points=(name,))) for name in beside]
+    samples = view.first_launches([names[0]])[names[0]]
+    judged = Case(about=about, view=view, samples=samples, others=(about, *others))
+    one = causes.every()[case.code].test(judged)
+    assert one is None or sentence(one)
+    return one, causes.every()[case.code].lacking(judged)
+
+
+def _about(view: View, case: Deciding, names: Sequence[str]) -> Finding:
+    row = view.row(names[0])
+    assert row is not None
+    pairs = [(one, statistic) for one in (RATE, TIME, ROUND) for statistic in ("p50", "mean")]
+    metric, statistic = next(pair for pair in pairs if row.get("_".join(pair), np.nan) > 0)
+    measured = view.value(row, metric, statistic)
+    values: dict[str, Any] = {"measured": measured, "path": case.path, **case.values}
+    if len(names) > 1:
+        other = view.row(names[1])
+        assert other is not None
+        values["other"] = view.value(other, metric, "p50")
+    limit = case.values.get("limit")
+    cost = max(1.0, measured.value / limit.value if metric == TIME else limit.value / measured.value) if limit else 4.0
+    subject = Subject(benchmark=str(row["benchmark"]), points=tuple(names))
+    kind = rules.every()[case.rule].kind
+    return Finding(
+        code=case.rule, kind=kind, level="bad", form=case.form, subject=subject, values=values, cost=cost,
+        evidence=case.evidence,
+    )  # fmt: skip
+
+
+def measured(case: Deciding, one: Wanted, gives: Any) -> list[Samples]:
+    """The launches of a wanted point."""
+    there = [each for some in case.some for each in some if each.spec == one.spec]
+    if callable(gives):
+        return list(gives(one))
+    meta = {"library": "Open MPI 4.1.4", "engine": "c", "badges": [], **there[0].meta} if there else {**case.meta}
+    base = dict(dict(case.some[0][0].meta) | meta, fingerprint=FINGERPRINT.of(there[0].meta) if there else repr(one))
+    return [
+        made.samples(
+            one.spec, launch=(100 if there else 0) + launch, host=NODES, origin="measured",
+            reported=made.values(case.metric, p50=gives * part), meta=base | {"start": f"2026-01-01T01:00:{launch:02}Z"},
+        )
+        for launch, part in enumerate(SIX * 2)
+        if launch < one.launches
+    ]  # fmt: skip
+
+
+def far(
+    benchmark: str = "mpi.bandwidth", size: int = 65536, value: float = 500.0, metric: str = RATE, **more: Any
+) -> Any:
+    """The launches of a point between two hosts, or with other metadata."""
+    options = {"scatter": SIX} | {name: more.pop(name) for name in ("scatter",) if name in more}
+    meta = {**APART, **more.pop("meta", {})}
+    found = point(benchmark, size, value, metric, meta=meta, **options, **more)
+    return [
+        replace(one, host=NODES, meta={**one.meta, "fingerprint": repr(one.spec), "start": f"2026-01-01T00:00:0{n}Z"})
+        for n, one in enumerate(found)
+    ]
+
+
+LIMIT = {"limit": Value(value=2000.0, unit="MB/s")}
+ALLREDUCE: dict[str, Any] = {"metric": TIME, "rule": "collective-of-messages", "path": ""}
+STREAM: dict[str, Any] = {"launcher": "none", "ranks": 1}
+JUMPS = [
+    [one for one in jumping(8 << 12, scatter=SIX) if one.spec.size == 8 << step] for step in (15, *range(15))
+]  # the largest size first
+
+
+def warmed(some: Sequence[Samples], one: Wanted) -> list[Samples]:
+    """Six launches with so much warm-up as is wanted, and the times of others."""
+    meta = {**some[0].meta, "warmup": one.warmup}
+    return [replace(some[0], launch=100 + launch, meta=meta) for launch in range(6)]
+
+
+def tailed(mean: float) -> list[Samples]:
+    """A round trip of 100 iterations in each launch, of which a tool reported mean and maximum."""
+    made_of = far("sockets.tcp_rr", 8, 9.0, ROUND, **STREAM, meta={"iterations": 100})
+    return [replace(one, reported=tuple(made.values(ROUND, mean=mean, max=50 * mean))) for one in made_of]
+
+
+def kept(median: float, one: Wanted) -> list[Samples]:
+    """Six launches of which a tool reported median and mean."""
+    some = tailed(9.0)
+    return [
+        replace(each, spec=one.spec, meta={**each.meta, "fingerprint": "kept"},
+                reported=tuple(made.values(ROUND, p50=median, mean=9.0)))
+        for each in some
+    ]  # fmt: skip
+
+
+def lost() -> list[Samples]:
+    """A latency whose rank 0 lost its processor often, and whose ranks were free."""
+    spec = Spec(benchmark="mpi.latency", size=8, launcher="openmpi")
+    meta = {**FREE, "library": "Open MPI 4.1.4", "engine": "c", "involuntary_switches": 900, "fingerprint": "lost"}
+    return [made.samples(spec, np.full(1000, 9000), launch=launch, host=NODES, meta=meta) for launch in range(6)]
+
+
+GROWING = {1 << 20: 700.0, 1 << 22: 1200.0, 1 << 24: 1900.0}
+NAGLE: dict[str, Any] = {"options": {"nodelay": False}, **STREAM}
+DECIDED = [
+    Deciding("algorithm", [far("mpi.allreduce", 8, 30.0, TIME, ranks=4)], 3.0, 31.0, **ALLREDUCE),
+    Deciding("cadence", [far("mpi.allreduce", 8, 30.0, TIME, ranks=4)], 3.0, 31.0, **ALLREDUCE),
+    Deciding("library-build", [far("mpi.allreduce", 8, 30.0, TIME, ranks=4)], 3.0, 31.0, **ALLREDUCE,
+             meta={"library": "MPICH 4.2"}),
+    Deciding("few-outstanding", [far(options={"window": 8})], 1900.0, 499.0),
+    Deciding("unbound-ranks", [far(meta=FREE, scatter=WIDE)], 1900.0, 300.0, meta={"rank_affinity": [[0], [1]]}),
+    Deciding("smt", [far(meta={**TOGETHER, "rank_affinity": [[0], [2]]})], 1900.0, 499.0),
+    Deciding("numa-distance", [far(bind="core", meta={**TOGETHER, "rank_affinity": [[0], [2]]})], 1900.0, 499.0),
+    Deciding("one-processor", [far("sockets.tcp_stream", options={"streams": 1}, **STREAM)], 1900.0, 499.0),
+    Deciding("python-binding", [far(options={"binding": "buffers"})], 1900.0, 499.0),
+    Deciding("window-of-round-trip", [far(options={"window": 1}), far("mpi.latency", 8, 65.0, TIME)], 1900.0, 499.0),
+    Deciding("wrong-path", [far(transport="tcp", meta=TOGETHER)], 1900.0, 499.0, form="other path"),
+    Deciding("two-copies", [far(value=10e3, meta={**TOGETHER, "badges": ["shared memory"]}), COPY], 10e3, 7e3),
+    Deciding("oversubscription", [far("mpi.allreduce", 8, 30.0, TIME, ranks=8, meta={
+        "rank_hosts": ["a"] * 8, "rank_affinity": [[0, 1, 2, 3]] * 8})], 3.0, 31.0, **ALLREDUCE,
+        values={"limit": Value(value=2.0, unit="µs")}),
+    Deciding("rate-limit", [far(), far(size=32768)], 501.0, 1900.0),
+    Deciding("path-delay", [far("mpi.latency", size, 1010.0, TIME, transport="tcp") for size in (8, 64, 512)],
+             2010.0, 20.0, metric="round_trip_us", rule="latency-of-path", values={"limit": Value(value=10.0, unit="µs")}),
+    Deciding("small-messages", [far(), far(size=32768, value=300.0)], GROWING, 500.0),
+    Deciding("page-cache", [accessed(6000.0, "all", cache="drop")], 900.0, 6000.0, rule="storage-of-device", form="faster"),
+    Deciding("token-bucket", [far("mpi.latency", 65536, 4000.0, TIME, testbed="virtual-cluster:2,rate=80mbit")],
+             10.0, 30.0, rule="above-link", values={"limit": Value(value=6553.6, unit="µs")}),
+    Deciding("eager-limit", JUMPS, 3.0, 900.0, **ALLREDUCE),
+    Deciding("short-warm-up", [timed(9.0, 3.0, spread=2.0)], partial(warmed, timed(3.0, 3.0, spread=2.0)),
+             partial(warmed, timed(9.0, 3.0, spread=2.0)), rule="latency-of-path"),
+    Deciding("mean-of-outliers", [tailed(9.0)], partial(kept, 2.0), partial(kept, 8.8), rule="latency-of-path"),
+    Deciding("mixed-iterations", [far("mpi.buffer_reuse", 8, 9.0, TIME, options={"reuse": 50})], 5.0, "again", metric=TIME,
+             rule="two-modes"),
+    Deciding("lost-processor", [lost()], 5.0, "again", metric=TIME, rule="two-modes", meta={"rank_affinity": [[0], [1]]}),
+    Deciding("histogram", [far("sockets.tcp_rr", 8, 9.0, ROUND, **STREAM)], 5.0, "again", metric=ROUND, rule="tail-order",
+             evidence=(Evidence(code="ignored", values={"note": "classes"}),)),
+    Deciding("measured-apart", [
+        far("mpi.latency", 64, 9.0, TIME),
+        [replace(one, meta=one.meta | {"start": "2026-01-01T00:30:00Z"}) for one in far("mpi.latency", 1024, 3.0, TIME)],
+    ], None, 5.0, metric=TIME, rule="size-order", points=2),
+    Deciding("rotating-root", [far("mpi.bcast", 8, 9.0, TIME, options={"rotate": True})], 5.0, "again", metric=TIME,
+             rule="two-modes"),
+    Deciding("limited-link", [far("verbs.write_latency", 8, 9.0, TIME, testbed="soft-roce,rate=8mbit", ranks=1,
+                                  launcher="none")], 5.0, "again", metric=TIME, rule="lossless"),
+    Deciding("timer", [far("sockets.tcp_rr", size, time, ROUND, **NAGLE) for size, time in ((8, 40e3), (4, 5.0))],
+             {8: 6.0, 4: 5.0}, {8: 40e3, 4: 5.0}, metric=ROUND, rule="size-jump", points=2),
+    Deciding("cache-size", [
+        far(size=1 << 16, value=500.0, options={"window": 64, "buffers": "multiple"}),
+        far(size=1 << 15, value=900.0, options={"window": 64, "buffers": "multiple"}),
+    ], {1 << 16: 950.0, 1 << 15: 900.0}, {1 << 16: 500.0, 1 << 15: 900.0}, rule="size-order", points=2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DECIDED, ids=[one.code for one in DECIDED])
+def test_what_a_cause_wants_to_be_measured_decides_it(case: Deciding) -> None:
+    before, wanted = told(case, [])
+    assert wanted
+    if before is not None:
+        assert before.supported
+        assert before.measure == wanted
+    for gives, holds in ((case.holds, True), (case.fails, False)):
+        if gives is None:
+            continue
+        numbers = {one: gives[one.spec.size] if isinstance(gives, dict) else gives for one in wanted}
+        later = [each for one in wanted for each in measured(case, one, 9.0 if gives == "again" else numbers[one])]
+        after, lacking = told(case, later, again=gives == "again")
+        assert lacking == (), "what is measured is not proposed again"
+        assert after is not None
+        assert after.supported is holds, sentence(after)
+        assert bool(after.against) is not holds
+        assert after.measure == ()
+        if holds and before is not None:
+            assert {*map(repr, after.evidence)} - {*map(repr, before.evidence)}, "the measurement speaks for it"
+
+
+def test_a_bad_number_that_nothing_explains_asks_for_what_could_explain_it() -> None:
+    (one,) = found("collective-of-messages", PAIR, SLOW)
+    assert (one.level, one.causes) == ("bad", ())
+    assert one.command == "labkit explain c --decide"
+    assert {each.spec.launcher for each in one.measure} == {"openmpi", "mpich"}
+    assert {each.spec.values.get("cadence") for each in one.measure} == {None, "streaming"}
+    numbers = {dict(each.spec.environment).get("OMPI_MCA_coll_tuned_allreduce_algorithm") for each in one.measure}
+    assert numbers == {None, "3", "4", "6"}
+
+
+def test_a_jump_that_benchmarks_share_asks_for_the_size_in_between_in_all_of_them() -> None:
+    points = [far(name, size, 9.0, TIME) for name in ("mpi.latency", "mpi.bcast") for size in (8192, 4096)]
+    view = made.view([one for some in points for one in some])
+    both = []
+    for some in (points[:2], points[2:]):
+        values = {"measured": Value(value=9.0, unit="µs", of="8 KiB"), "other": Value(value=1.0, unit="µs", of="4 KiB")}
+        subject = Subject(benchmark=some[0][0].spec.benchmark, points=tuple(repr(one[0].spec) for one in some))
+        both.append(Finding(code="size-jump", kind="violation", level="doubtful", subject=subject, values=values))
+    case = Case(about=both[0], view=view, samples=points[0][0], others=tuple(both))
+    one = causes.every()["protocol-change"].test(case)
+    assert one is not None
+    assert {(each.spec.benchmark, each.spec.size) for each in one.measure} == {
+        ("mpi.latency", 6144),
+        ("mpi.bcast", 6144),
+    }

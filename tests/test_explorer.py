@@ -48,6 +48,7 @@ from labkit.run import launch
 from labkit.store import archive, campaign
 from labkit.store.samples import facts
 
+from . import made
 from .test_foreign import filled, forged
 
 SHOWN = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_us")
@@ -257,8 +258,8 @@ def test_archives_and_others_numbers_come_on_show(example: Path, tmp_path: Path)
     with pytest.raises(DataError, match="There is no campaign 'nowhere'"):
         store.brought("nowhere")
     assert store.brought(str(example)) == "two-cores"
-    for made in ("added-friend", name):
-        shutil.rmtree(campaign.root() / made)
+    for brought in ("added-friend", name):
+        shutil.rmtree(campaign.root() / brought)
 
 
 @pytest.mark.parametrize("values", [[5.0, 10, 10, 15, 400], [3.0, 3, 3], list(range(1000)), [0.1, 0.2, 0.3]])
@@ -406,7 +407,7 @@ def test_the_panel_of_bounds_says_what_explain_says() -> None:
     assert len(panel.children) == 2
     session.views["A"] = View(benchmark="sockets.tcp_stream")
     judge.click()
-    assert result.value.count("good</td>") == 6
+    assert result.value.count("<b>good</b>. sockets.tcp_stream") == 6
     assert "link of a host: 0.2 Gbit/s / 8, 1448 of 1514 B" in result.value
     figure = panel.children[2]
     assert any(trace.name.startswith("bound: ") for trace in figure.data)
@@ -418,12 +419,30 @@ def test_the_panel_of_bounds_says_what_explain_says() -> None:
     assert "mtu=1500 B, but it must be a whole number of bytes" in result.value
     mtu.value = ""
     judge.click()
-    assert result.value.count("bad</td>") == 6, "what a user states replaces what the samples say"
+    assert result.value.count("<b>bad</b>. sockets.tcp_stream") == 6, "what a user states replaces what the samples say"
     session.tell("view")
     assert len(panel.children) == 3
     session.campaigns = []
     session.tell("view")
     assert (result.value, len(panel.children)) == ("", 2)
+
+
+def test_a_campaign_is_judged_once_in_each_of_its_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+    judge = answer.answer
+    monkeypatch.setattr(answer, "answer", lambda view: judged.append(view.name) or judge(view))
+    meta = {"fingerprint": f"{7:016x}", "start": "2026-01-01T00:00:00Z"}
+    first, second = (made.samples("mpi.latency", [9000] * 9, launch=launch, meta=meta) for launch in range(2))
+    held, read = made.campaign(tmp_path / "c", [first]), Store()
+    for change, times in (
+        (lambda: None, 1),
+        (lambda: held.save(second, meta["fingerprint"]), 2),
+        (lambda: held.update({"skipped": ["a point"]}), 3),
+        (lambda: held.tell("failed", what="a point", reason="it is broken"), 4),
+    ):
+        change()
+        assert read.answer(str(tmp_path / "c")) is read.answer(str(tmp_path / "c"))
+        assert len(judged) == times
 
 
 def test_a_cut_off_run_is_offered_again(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_a_latency_that_falls_with_the_size_is_odd() -> None:
     assert (one.code, one.decided.how, round(one.cost, 1)) == ("size-order", "tested", 1.4)
     assert [value(one).of, value(one, "other").of] == ["1 KiB", "64 B"]
     assert not one.explained
-    assert one.command == "labkit measure mpi.latency -m 64,1024 --transport shm --launches 6"
+    assert one.command == "labkit measure mpi.latency -m 64,1024 --transport shm --launches 12", "there are six"
 
 
 @pytest.mark.parametrize(

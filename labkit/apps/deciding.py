@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from labkit import host, stats
+from labkit import stats
 from labkit.errors import DataError, LabkitError
 from labkit.judge.answer import Answer
+from labkit.judge.finding import Wanted
 from labkit.point.spec import Effort, Spec
 from labkit.point.units import plural
 from labkit.run import measuring
@@ -36,47 +39,90 @@ def decide(
     """
     answer, end = asked(), time.monotonic() + budget
     if answer.undecided:
-        _here(campaign)
-    tried: set[Spec] = set()
+        _refuse(campaign)
+    tried: set[Wanted] = set()
     for _ in range(ROUNDS):
-        specs = [spec for spec in answer.undecided if spec not in tried]
-        if not specs or not _measured(campaign, specs, end, say):
+        left = [one for one in answer.undecided if one not in tried]
+        if not left or (tried and time.monotonic() >= end):
             break
-        tried.update(specs)
-        answer = asked()
+        some = left[: _room(left, end - time.monotonic())]
+        tried.update(some)
+        if (wanted := _possible(some, say)) and _measured(campaign, wanted, end, say):
+            answer = asked()
     if not tried:
         say("nothing that could be measured here would decide more")
     return answer
 
 
-def _here(campaign: Campaign) -> None:
-    """Refuse a campaign of another machine."""
+def here(campaign: Campaign) -> bool:
+    """Return whether a campaign was measured on this machine."""
+    return _of(campaign) == socket.gethostname()
+
+
+def _of(campaign: Campaign) -> str:
+    """Return the machine of a campaign; empty where it is not known."""
     known = campaign.facts.get("host")
-    theirs = str(known.get("hostname") or "") if isinstance(known, dict) else ""
-    mine = str(host.describe()["hostname"])
-    if theirs != mine:
+    return str(known.get("hostname") or "") if isinstance(known, dict) else ""
+
+
+def _refuse(campaign: Campaign) -> None:
+    """Refuse a campaign of another machine."""
+    if not here(campaign):
         raise DataError(
-            f"{campaign.name} was measured on {theirs or 'an unknown machine'}, but this is {mine}: what this machine "
-            "costs says nothing about that one. Run labkit explain --decide there."
+            f"{campaign.name} was measured on {_of(campaign) or 'an unknown machine'}, but this is "
+            f"{socket.gethostname()}: what this machine costs says nothing about that one. Run labkit explain --decide "
+            "there."
         )
 
 
-def _measured(campaign: Campaign, specs: list[Spec], end: float, say: Callable[[str], None]) -> bool:
+def _room(wanted: Sequence[Wanted], budget: float) -> int:
+    """Return of how many points a budget allows all launches, at least 1: the others come in another round."""
+    return max(1, int(budget / (max(one.launches for one in wanted) * (_CAP + _EACH))))
+
+
+def _possible(wanted: Sequence[Wanted], say: Callable[[str], None]) -> list[Wanted]:
+    """Return the points that can be measured here; say why others cannot."""
+    found = []
+    for one in wanted:
+        try:
+            measuring.expand([one.spec], Effort(), [0])
+            found.append(one)
+        except LabkitError as error:  # such as a library that is not installed: its question stays open
+            say(f"{one.spec} cannot be measured here: {error}")
+    return found
+
+
+def _measured(campaign: Campaign, wanted: list[Wanted], end: float, say: Callable[[str], None]) -> bool:
     """Measure launch after launch while there is time; return whether anything was measured."""
-    names = ", ".join(dict.fromkeys(spec.benchmark for spec in specs))
+    names = ", ".join(dict.fromkeys(one.spec.benchmark for one in wanted))
     effort = Effort(launches=stats.LAUNCHES, time_cap=_CAP)
-    begun, longest = False, len(specs) * (_CAP + _EACH)
-    for launch in range(effort.launches):
+    first = {one: _first(campaign, one) for one in wanted}
+    begun, longest = False, len(wanted) * (_CAP + _EACH)
+    for launch in range(max(one.launches for one in wanted)):
         started = time.monotonic()
         if started + longest > end and begun:
             say(f"the budget ends after {plural(launch, 'launch')}")
             break
         if not begun:
-            say(f"measuring {names}: {plural(len(specs), 'point')}")
-        try:
-            measuring.measure(specs, effort, into=campaign, launches=[launch])
-        except LabkitError as error:  # what cannot be measured here leaves its question open
-            say(str(error))
-            return begun
+            say(f"measuring {names}: {plural(len(wanted), 'point')}")
+        groups: dict[tuple[int, int], list[Spec]] = {}
+        for one in wanted:
+            if launch < one.launches:
+                groups.setdefault((one.warmup, first[one] + launch), []).append(one.spec)
+        for (warmup, number), specs in groups.items():
+            try:
+                measuring.measure(specs, replace(effort, warmup=warmup or None), into=campaign, launches=[number])
+            except LabkitError as error:  # what cannot be measured here leaves its question open
+                say(str(error))
+                return begun
         begun, longest = True, max(time.monotonic() - started, _EACH)
     return begun
+
+
+def _first(campaign: Campaign, one: Wanted) -> int:
+    """Return the number of the first launch to measure: 0, or of those with a longer warm-up, a new one."""
+    if not one.warmup:
+        return 0
+    (point,) = measuring.expand([one.spec], Effort(), [0])
+    done = [launch for _, name, launch in campaign.done(one.spec.benchmark) if name == point.fingerprint]
+    return max(done, default=-1) + 1

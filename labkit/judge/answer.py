@@ -15,14 +15,13 @@ from labkit import benchmarks
 from labkit.benchmarks import CollectiveBenchmark, FileBenchmark
 from labkit.judge import causes, rules
 from labkit.judge.checking import check
-from labkit.judge.finding import LEVELS, Finding
+from labkit.judge.finding import LEVELS, Finding, Wanted
 from labkit.judge.rule import METHOD
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
 from labkit.models.costs import Costs
 from labkit.point.columns import METRICS
 from labkit.point.notes import listed
-from labkit.point.spec import Spec
 from labkit.point.units import plural
 from labkit.read.columnar import Launches
 
@@ -81,6 +80,11 @@ class Topic:
     def cause(self) -> Finding | None:
         """The likeliest cause that the data support; None if it is unknown."""
         return next((one for one in self.lead.causes if one.supported), None)
+
+    @property
+    def excluded(self) -> list[Finding]:
+        """Causes that the data exclude."""
+        return [one for one in self.lead.causes if one.against]
 
 
 @dataclass(frozen=True)
@@ -156,11 +160,11 @@ class Answer:
         return tuple(Step(command, tuple(some)) for command, some in found.items())[:STEPS]
 
     @cached_property
-    def undecided(self) -> tuple[Spec, ...]:
+    def undecided(self) -> tuple[Wanted, ...]:
         """Points whose measurement would supply what is missing, or decide between causes: of what is not good."""
         asked = [one for topic in self.topics for one in topic.findings if one.level != "good"]
-        likely = [cause for one in asked for cause in one.causes if cause.supported]
-        return tuple(dict.fromkeys(spec for one in (*asked, *likely) for spec in one.measure))
+        likely = [cause for one in (*asked, *self.others) for cause in one.causes if cause.supported]
+        return tuple(dict.fromkeys(point for one in (*asked, *likely) for point in one.measure))
 
     @property
     def counts(self) -> str:

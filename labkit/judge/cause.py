@@ -13,15 +13,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks
-from labkit.judge.finding import Evidence, Finding, Value
+from labkit.judge.finding import Evidence, Finding, Value, Wanted
+from labkit.judge.view import View, measuring
 from labkit.models import bounds
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
-from labkit.read.records import statistic_of
+from labkit.read.records import rerun, statistic_of
 from labkit.store.samples import Samples
 
 if TYPE_CHECKING:
-    from labkit.judge.view import View
     from labkit.judge.view.points import Row
 
 
@@ -90,6 +90,17 @@ class Case:
         return METRICS[self.metric].better == "higher"
 
     @property
+    def spec(self) -> Spec:
+        """Of its first point."""
+        return self.samples.spec
+
+    @property
+    def specs(self) -> list[Spec]:
+        """Of its points; none where one is not known."""
+        found = [spec for name in self.about.subject.points if (spec := self.view.spec(name))]
+        return found if len(found) == len(self.about.subject.points) else []
+
+    @property
     def rows(self) -> list[Row]:
         """Rows of the summary of its points."""
         found = map(self.view.row, self.about.subject.points)
@@ -111,6 +122,8 @@ class Cause:
     remedy : what to do about it, as a sentence; empty if nothing is to be done.
     test : returns a finding with what speaks for it and against it; None where the data say nothing of it.
     explains : what it may be behind: findings of a kind, or of a rule, by its code.
+    points : returns the points whose measurement decides it, where labkit itself can make it; `test` looks at them.
+    worth : whether these are worth measuring for a verdict that nothing explains, although the data say nothing of it.
     """
 
     code: str
@@ -122,6 +135,8 @@ class Cause:
     remedy: str
     test: Callable[[Case], Finding | None]
     explains: tuple[str, ...] = ("verdict",)
+    points: Callable[[Case], Iterable[Wanted]] = lambda case: ()
+    worth: bool = False
 
     def may_explain(self, one: Finding) -> bool:
         """Whether it may be behind a finding."""
@@ -136,7 +151,6 @@ class Cause:
         predicted: Value | None = None,
         without: Value | None = None,
         command: str = "",
-        measure: Iterable[Spec] = (),
     ) -> Finding | None:
         """Return what the data say of this cause; None if they say nothing.
 
@@ -144,12 +158,16 @@ class Cause:
         ----------
         predicted : the value that the cause would lead to, in the unit of the measured one.
         without : the value without the cause, in the same unit.
-        command : that decides it, or repairs it.
-        measure : points whose measurement decides it.
+        command : that decides it, or repairs it (default: that which measures the points that decide it).
         """
         clues, counter = tuple(evidence), tuple(against)
         if not clues and not counter:
             return None
+        measure: tuple[Wanted, ...] = ()
+        if not counter:
+            deciding = self.lacking(case)
+            measure = () if rerun.imported(case.spec) else deciding
+            command = command or (rerun.IMPORT if deciding and not measure else measuring(measure))
         known = {"predicted": predicted, "without": without}
         values: dict[str, Any] = {"name": self.name} | {name: value for name, value in known.items() if value}
         return Finding(
@@ -161,8 +179,12 @@ class Cause:
             evidence=clues,
             against=counter,
             command=command,
-            measure=tuple(measure),
+            measure=measure,
         )
+
+    def lacking(self, case: Case) -> tuple[Wanted, ...]:
+        """Return the points that decide it and that the campaign lacks."""
+        return case.view.lacking(self.points(case))
 
 
 def ranked(causes: Iterable[Finding], about: Finding) -> tuple[Finding, ...]:

@@ -14,6 +14,7 @@ from labkit.judge.finding import HOW, Finding, Level, ordered, sound
 from labkit.judge.rule import LINTED, METHOD, OBSERVED, PLAUSIBILITY, SETTINGS, Rule
 from labkit.judge.twelve import JUDGEMENT
 from labkit.judge.view import View
+from labkit.read.records import rerun
 
 _ASKING: tuple[Level, ...] = ("bad", "doubtful")  # verdicts that ask for a cause
 
@@ -30,7 +31,8 @@ def check(view: View, which: Sequence[Rule] | None = None, *, explain: bool = Tr
     chosen = rules.about(*LINTED) if which is None else which
     with uncollected():  # a rule may find something at each of very many points
         found = _undoubted([one for rule in chosen for one in rule.check(view) if sound(one)])
-        return ordered(explained(view, found) if explain else found)
+        told = explained(view, found) if explain else found
+        return ordered(_wanting(view, one) if one.measure else one for one in told)
 
 
 def _undoubted(found: Sequence[Finding]) -> list[Finding]:
@@ -53,9 +55,15 @@ def explained(view: View, found: Sequence[Finding]) -> list[Finding]:
     for one, asks in zip(found, asking, strict=True):
         if asks and (launch := samples.get(one.subject.points[0])):
             case = Case(about=one, view=view, samples=launch, others=alike[one.code])
-            one = replace(one, causes=_tested(possible[one.code], case))
+            one = _tested(possible[one.code], case)
         done.append(one)
     return done
+
+
+def _wanting(view: View, one: Finding) -> Finding:
+    """Return a finding without the points that the campaign has, and with what measures the others."""
+    measure = view.lacking(one.measure)
+    return replace(one, measure=measure, command=one.command or view.deciding(measure))
 
 
 def _asks(one: Finding) -> bool:
@@ -77,10 +85,16 @@ def _by_code(found: Sequence[Finding]) -> dict[str, tuple[Finding, ...]]:
     return {code: tuple(alike) for code, alike in some.items()}
 
 
-def _tested(possible: Sequence[Cause], case: Case) -> tuple[Finding, ...]:
-    """Return the causes of which the data say something."""
-    tested = [cause.test(case) for cause in possible]
-    return ranked([one for one in tested if one is not None and sound(one)], case.about)
+def _tested(possible: Sequence[Cause], case: Case) -> Finding:
+    """Return a finding with the causes of which the data say something; if none explains it, with what would tell."""
+    tested = [(cause, cause.test(case)) for cause in possible]
+    found = ranked([one for _, one in tested if one is not None and sound(one)], case.about)
+    about = replace(case.about, causes=found)
+    asking = about.kind == "verdict" and about.level in _ASKING and not about.explained
+    if not asking or not case.view.here or rerun.imported(case.spec):
+        return about
+    worth = [point for cause, one in tested if one is None and cause.worth for point in cause.lacking(case)]
+    return replace(about, measure=(*about.measure, *worth))
 
 
 def described() -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
+from labkit import stats
 from labkit.point.spec import Spec
 from labkit.point.units import format_number, format_range, format_share, format_size, plural
 
@@ -201,6 +202,22 @@ class Evidence:
     values: Values = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """A point whose measurement decides something.
+
+    Parameters
+    ----------
+    spec : of the point.
+    launches : that decide: all of the point, or those with so much warm-up.
+    warmup : untimed iterations that a launch needs at least to count; 0 for any number.
+    """
+
+    spec: Spec
+    launches: int = stats.LAUNCHES
+    warmup: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """A claim about numbers.
@@ -217,7 +234,7 @@ class Finding:
     evidence, against : what speaks for it and against it.
     causes : findings of the kind ``cause`` that may explain it, the most likely first.
     command : that confirms or repairs it; empty for none.
-    measure : points whose measurement decides it, on the machine of the campaign.
+    measure : points whose measurement decides it, on the machine of the campaign; those that it lacks.
     """
 
     code: str
@@ -232,7 +249,7 @@ class Finding:
     against: tuple[Evidence, ...] = ()
     causes: tuple[Finding, ...] = ()
     command: str = ""
-    measure: tuple[Spec, ...] = ()
+    measure: tuple[Wanted, ...] = ()
 
     @property
     def certain(self) -> bool:
@@ -287,7 +304,7 @@ class Finding:
         return found.value
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON; numbers that are not known become None."""
+        """Return plain values without the causes, for JSON; numbers that are not known become None."""
         return {
             "code": self.code,
             "kind": self.kind,
@@ -302,7 +319,6 @@ class Finding:
             "decided": {**vars(self.decided), "error": _known(self.decided.error)},
             "evidence": [{"code": one.code, "values": _plain(one.values)} for one in self.evidence],
             "against": [{"code": one.code, "values": _plain(one.values)} for one in self.against],
-            "causes": [one.as_dict() for one in self.causes],
             "command": self.command,
         }
 
@@ -312,6 +328,9 @@ def _plain(values: Values) -> dict[str, Any]:
 
 
 def _plain_value(one: Any) -> Any:
+    if isinstance(one, Value):  # nearly all are
+        known = {name: _known(getattr(one, name)) for name in ("value", "low", "high")}
+        return {**vars(one), **known}
     if isinstance(one, float):
         return _known(one)
     if isinstance(one, tuple):

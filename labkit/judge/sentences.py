@@ -30,6 +30,8 @@ def sentence(one: Finding, *, intervals: bool = True) -> str:
         return f"{causes.every()[one.code].name} ({clues})"
     template = rules.every()[one.code].template(one.form)
     values = one.values if intervals else {name: _Alone(each) for name, each in one.values.items()}
+    if "{evidence}" not in template:
+        return template.format_map(values)
     return template.format_map({**values, "evidence": joined(evidence(one))})
 
 

@@ -11,7 +11,7 @@ from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
 
-_TOPICS = 12  # that the first page has room for
+TOPICS = 12  # that the first page has room for
 
 
 def of_source(content: Content, source: Source) -> Answer:
@@ -36,7 +36,7 @@ def answers(content: Content) -> str:
         return ""
     rows, left = [], 0
     for source, one in found:
-        room = max(3, _TOPICS // len(found))
+        room = max(3, TOPICS // len(found))
         left += max(0, len(one.topics) - room)
         rows += [_row(topic, source.name if content.several else "") for topic in one.topics[:room]]
     caption = "Whether the numbers are good: a verdict on each topic, by its worst setting. {#tbl-answer}"
@@ -58,8 +58,8 @@ def _row(topic: Topic, campaign: str) -> list[str]:
     text = f"{topic.lead.subject}: {sentence(topic.lead)}."
     if topic.verdict in ("bad", "doubtful"):
         text += f" Cause: {sentence(topic.cause) if topic.cause else 'unknown'}."
-        if excluded := [sentence(one) for one in topic.lead.causes if one.against]:
-            text += f" Excluded: {'; '.join(excluded)}."
+    if topic.excluded:
+        text += f" Excluded: {'; '.join(map(sentence, topic.excluded))}."
     return [escape(name), f"**{topic.verdict}**", escape(text)]
 
 

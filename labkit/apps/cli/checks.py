@@ -71,6 +71,7 @@ def explain_options(verb: argparse.ArgumentParser) -> None:
 
 def explain(options: argparse.Namespace) -> int:
     """Say whether the numbers of a campaign are good, why not, and what to do next. A bad one is no error."""
+    from labkit.apps import deciding
     from labkit.apps.show import answered
     from labkit.judge import answer
     from labkit.models import bounds
@@ -89,14 +90,9 @@ def explain(options: argparse.Namespace) -> int:
                 f"{campaign.path} has no points of benchmark {options.benchmark!r}. It has: "
                 f"{', '.join(sorted({point[0] for point in campaign.done()})) or 'no points'}."
             )
-        return answer.answer(replace(view, stated=stated, place=options.campaign))
+        return answer.answer(replace(view, stated=stated, place=options.campaign, here=deciding.here(campaign)))
 
-    if options.decide:
-        from labkit.apps import deciding
-
-        result = deciding.decide(campaign, asked, budget, say)
-    else:
-        result = asked()
+    result = deciding.decide(campaign, asked, budget, say) if options.decide else asked()
     print(answered.FORMATS[options.format](result, options.all))
     return OK
 

@@ -8,15 +8,20 @@ import zipfile
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
+from labkit.apps import deciding
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.io import safe_read
+from labkit.judge import answer
+from labkit.judge.answer import Answer
 from labkit.read import columnar, records
+from labkit.report import sources
 from labkit.run import importing
-from labkit.store import campaign, derived, merging
+from labkit.store import campaign, derived, events, merging
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import CAMPAIGN
@@ -111,6 +116,15 @@ def _as_columns(source: Campaign, name: str, benchmark: str, present: set[Name])
     return table.assign(campaign=[merged[kind] or name for kind in whole.kind.tolist()]).astype({"campaign": "str"})
 
 
+def _version(path: Path) -> tuple[int, ...]:
+    """Return what changes with each write of a file; nothing where there is none."""
+    try:
+        about = path.stat()
+    except OSError:
+        return ()
+    return about.st_mtime_ns, about.st_size, about.st_ino
+
+
 def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Records of several campaigns, one below the other."""
     return pd.concat(frames, ignore_index=True) if frames else records.table([])
@@ -125,6 +139,7 @@ class Store:
         self._summaries: deque[tuple[list[pd.DataFrame], pd.DataFrame]] = deque(maxlen=4)
         self.lost: dict[str, str] = {}  # campaign → why it cannot be read
         self.unreadable: dict[tuple[object, ...], str] = {}
+        self._answers: dict[str, tuple[object, Answer]] = {}  # campaign → its state when it was judged, and the answer
 
     def records(self, name: str, benchmark: str) -> pd.DataFrame:
         """Rows of one benchmark in a campaign; the column ``campaign`` has the given name."""
@@ -164,6 +179,17 @@ class Store:
         made = records.summary(frame) if len(frame) else frame
         self._summaries.append((frames, made))
         return made
+
+    def answer(self, name: str) -> Answer:
+        """Return the answer about a campaign; it is judged once in each state of its points, events and facts."""
+        source = opened(name)
+        files = (source.path / events.NAME, source.path / "campaign.json")
+        state = (source.path, source.identity, frozenset(source.done()), *map(_version, files))
+        known = self._answers.get(name)
+        if known is None or known[0] != state:
+            view = replace(sources.read(source.path).view, place=name, here=deciding.here(source))
+            known = self._answers[name] = (state, answer.answer(view))
+        return known[1]
 
     def present(self, campaigns: Sequence[str]) -> list[str]:
         """Those campaigns that can be read; why the others cannot is noted in `lost`."""

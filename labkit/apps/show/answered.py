@@ -59,7 +59,6 @@ def _said(topic: Topic) -> str:
 
 def _topic(topic: Topic) -> Iterator[str]:
     """Yield the lines of a topic: its verdict, and of one that is not good, the causes."""
-    lead = topic.lead
     yield from _wrapped(f"{topic.verdict:12} ", _said(topic))
     if topic.verdict == "good":
         return
@@ -67,9 +66,8 @@ def _topic(topic: Topic) -> Iterator[str]:
         yield from _wrapped(" " * 13, f"cause: {sentence(cause)}")
     elif topic.verdict in ("bad", "doubtful"):
         yield from _wrapped(" " * 13, "cause: unknown")
-    excluded = [one for one in lead.causes if one.against]
-    if excluded:
-        yield from _wrapped(" " * 13, f"excluded: {'; '.join(map(sentence, excluded[:2]))}")
+    if topic.excluded:
+        yield from _wrapped(" " * 13, f"excluded: {'; '.join(map(sentence, topic.excluded))}")
 
 
 def _rest(answer: Answer) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit.apps.show.texttable import text_table
@@ -43,7 +43,27 @@ def linted_json(view: View, findings: Sequence[Finding]) -> str:
         "not_checkable": [{"rule": one.number, "text": one.text, "author": one.author} for one in DUTIES],
         "warnings": [],
     }
-    return json.dumps(whole, indent=1, allow_nan=False)
+    return written(whole, "findings")
+
+
+def written(document: Mapping[str, Any], listed: str) -> str:
+    """Return a document as JSON, with each entry of one of its lists on a line: indented, many entries take long.
+
+    Examples
+    --------
+    >>> print(written({"a": 1, "b": [{"c": [2]}, {}]}, "b"))
+    {
+     "a": 1,
+     "b": [
+      {"c": [2]},
+      {}
+     ]
+    }
+    """
+    text = json.dumps({**document, listed: []}, indent=1, allow_nan=False)
+    lines = ",\n  ".join(json.dumps(one, allow_nan=False) for one in document[listed])
+    # in the values of a document, a line end is written as an escape
+    return text.replace(f'\n "{listed}": []', f'\n "{listed}": [\n  {lines}\n ]', 1) if lines else text
 
 
 def as_dict(one: Finding) -> dict[str, Any]:

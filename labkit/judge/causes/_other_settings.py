@@ -1,24 +1,31 @@
-"""What other settings gave: points of the benchmark that differ from that of a verdict in settings of one kind only."""
+"""What other settings gave: points of a benchmark that differ from those of a finding in settings of one kind only."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from labkit import stats
 from labkit.judge import effects
 from labkit.judge.cause import Case
 from labkit.judge.comparison.judging import BETWEEN
-from labkit.judge.finding import Evidence, Value
-from labkit.read.records import rerun, statistic_of
-from labkit.read.records.factors import NONE, differing, named, text
+from labkit.judge.finding import Evidence, Value, Wanted
+from labkit.judge.view import View, measuring
+from labkit.judge.view.points import Row, headline
+from labkit.point.spec import Scalar, Spec
+from labkit.read.records import statistic_of
+from labkit.read.records.factors import NONE, level, named, text
 
 CLUES = {
     "better": "{setting} gives {value}",
     "better later": "{setting} gives {value}, in another session",
     "better in ranges": "{setting} gives {value}, in launches too few for a test",
     "no better": "{setting} gives {value}, which is no better",
+    "little": "{setting} gives {value}, at most a small part of what is missing",
 }
+VARIED = {"gone": "it is gone with {setting}", "stays": "it is the same with {setting}"}  # of violations
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class Others:
     evidence : the best setting, if it is better.
     against : a setting that is no better, if none is better.
     without : the value with the best setting.
-    command : that measures the best setting again.
+    command : that measures the best setting in more launches, if it has few.
     """
 
     evidence: tuple[Evidence, ...] = ()
@@ -62,8 +69,8 @@ def others(
         effect = effects.Effect(effects.of_row(row, case.metric), own, tests=len(found))
         if how := _better(case, effect, value):
             better.append((value, setting, how))
-        elif effect.same or effect.claimed or _beyond(effect, up=not case.rate):
-            no_better.append((value, setting, "no better"))
+        elif how := _no_better(case, effect, value):
+            no_better.append((value, setting, how))
     chosen = better or no_better
     if not chosen:
         return Others()
@@ -71,15 +78,15 @@ def others(
     clue = (Evidence(code=code, values={"setting": setting, "value": value}),)
     if not better:
         return Others(against=clue)
-    samples = case.view.first_launches([value.fingerprint]).get(value.fingerprint)
-    return Others(evidence=clue, without=value, command=rerun.command(samples.spec) if samples else "")
+    few = case.view.more(value.fingerprint) if value.launches < stats.LAUNCHES else None
+    return Others(evidence=clue, without=value, command=measuring([few]) if few else "")
 
 
 def _alike(case: Case, kind: Callable[[str], bool]) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the rows that differ from that of a point in settings of a kind only, and these settings in words."""
     rows = case.view.summary
     rows = rows[rows["benchmark"] == case.about.subject.benchmark]
-    columns = differing(rows, skip=("fingerprint", "campaign"))
+    columns = case.view.factors[case.about.subject.benchmark]
     own = {name: text(case.row, name) for name in columns}
     for row in rows[rows["message_size_B"] == case.row["message_size_B"]].to_dict("records"):
         levels = {name: text(row, name) for name in columns}
@@ -102,9 +109,77 @@ def _better(case: Case, effect: effects.Effect, value: Value) -> str:
     return "better in ranges" if effect.judgement.reason and _beyond(effect, up=case.rate) else ""
 
 
+def _no_better(case: Case, effect: effects.Effect, value: Value) -> str:
+    """Return how it is known that a value explains nothing, as a key of `CLUES`; empty if it is not."""
+    if effect.same or effect.claimed or effect.judgement.verdict == BETWEEN or _beyond(effect, up=not case.rate):
+        return "no better"
+    if min(len(effect.value.launches), len(effect.base.launches)) < stats.LAUNCHES or not value.bounded:
+        return ""
+    own, cost = case.measured.value, case.about.cost
+    gain = value.high / own if case.rate else own / value.low if value.low > 0 else math.inf
+    return "little" if cost > 1 and max(gain, 1.0) < math.sqrt(cost) else ""
+
+
 def _beyond(effect: effects.Effect, *, up: bool) -> bool:
     """Return whether all launches of a value are beyond all of those that it is compared with, if there are several."""
     other, own = effect.value.launches, effect.base.launches
     if min(len(other), len(own)) < 2:
         return False
     return min(other) > max(own) if up else max(other) < min(own)
+
+
+def with_options(spec: Spec, **options: Scalar) -> Spec:
+    """Return a spec with some options changed."""
+    return spec.replace(options={**spec.values, **options})
+
+
+def on_path(spec: Spec, benchmark: str, size: int, **options: Scalar) -> Spec:
+    """Return a measurement by a tool between the hosts of a point."""
+    where = {name: getattr(spec, name) for name in ("hosts", "testbed", "device")}
+    return Spec(benchmark=benchmark, size=size, ranks=1, options=options, **where)
+
+
+def every(case: Case, change: Callable[[Spec], Spec]) -> list[Wanted]:
+    """Return the points of a finding, changed."""
+    return [Wanted(change(spec)) for spec in case.specs]
+
+
+def varied(case: Case, points: Sequence[Wanted]) -> tuple[list[Evidence], list[Evidence]]:
+    """Return whether a violation is gone at points that stand for its own, or there too; a clue has a key of `VARIED`.
+
+    Parameters
+    ----------
+    points : for each point of the violation one; if the campaign lacks one of them, nothing is returned.
+    """
+    rows = [row for one in points if (row := case.view.measured(one)) is not None]
+    if not rows or len(rows) < len(points) or case.about.kind != "violation" or not headline(rows[0]):
+        return [], []
+    names = {str(row["fingerprint"]) for row in rows}
+    stays = _same_ratio(case, rows) if len(rows) > 1 else any(names <= {*one.subject.points} for one in case.others)
+    values = {"setting": changes(case.spec, points[0].spec)}
+    return ([], [Evidence(code="stays", values=values)]) if stays else ([Evidence(code="gone", values=values)], [])
+
+
+def _same_ratio(case: Case, rows: Sequence[Row]) -> bool:
+    """Return whether the first two points are apart by half as much at least as those of a violation, as factors."""
+    metric = headline(rows[0])
+    first, second = (_centre(case.view, row, metric) for row in rows[:2])
+    own = math.log(case.measured.value / case.other.value)
+    return bool(own) and first > 0 and second > 0 and math.log(first / second) / own >= _HALF
+
+
+def _centre(view: View, row: Row, metric: str) -> float:
+    table, places = view.places[str(row["benchmark"])]
+    return float(table.values(metric).centre[places[str(row["fingerprint"])]])
+
+
+_HALF = 0.5  # of the logarithm of a factor
+
+
+def changes(own: Spec, other: Spec) -> str:
+    """Return in what a spec differs from another one, in words: ``bind=core``."""
+    old, new = (
+        {"benchmark": one.benchmark, "size": one.size, "testbed": one.testbed, **one.setting, **one.values}
+        for one in (own, other)
+    )
+    return ", ".join(f"{name}={level(value)}" for name, value in new.items() if old.get(name) != value)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import SIZE, Evidence, Finding, Value
+from labkit.judge.causes._other_settings import VARIED, every, varied, with_options
+from labkit.judge.finding import SIZE, Evidence, Finding, Value, Wanted
 from labkit.judge.view.points import PER_BYTE, headline
 
 _CACHE = 256 * 1024  # B in flight from which a core's own cache is too small on any processor of this decade
@@ -19,13 +22,25 @@ def test(case: Case) -> Finding | None:
     if headline(row) not in PER_BYTE or not here or str(row["benchmark"]).startswith("sockets."):
         return None
     window = row.get("option_window")
-    apart = getattr(benchmarks.get(str(row["benchmark"])), "apart", False)  # else one buffer serves all messages
+    # else one buffer serves all messages
+    apart = getattr(benchmarks.get(str(row["benchmark"])), "apart", False) or row.get("option_buffers") == "multiple"
     count = int(window) if apart and isinstance(window, int | float) and pd.notna(window) else 1
     size = int(row["message_size_B"])
     if count * size < _CACHE or any(int(other["message_size_B"]) >= size for other in others):
         return None
     total, each = (Value(value=value, unit=SIZE) for value in (count * size, size))
-    return CAUSE.found(case, [Evidence(code="flight", values={"count": str(count), "size": each, "total": total})])
+    clues = [Evidence(code="flight", values={"count": str(count), "size": each, "total": total})]
+    gone, stays = varied(case, points(case))
+    return CAUSE.found(case, [*clues, *gone], stays)
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return both sizes with a window that fits; none where one message does not, or the window cannot be smaller."""
+    largest = max((spec.size for spec in case.specs), default=0)
+    smaller = _CACHE // (2 * largest) if largest else 0
+    if not 0 < smaller < case.spec.count("window", 0):
+        return []
+    return every(case, partial(with_options, window=smaller))
 
 
 CAUSE = Cause(
@@ -34,8 +49,9 @@ CAUSE = Cause(
     seen="the messages in flight are larger than a core's own cache",
     excluded="they are smaller, or go over a network",
     decides="the same sizes with a smaller window",
-    clues={"flight": "{count} × {size} = {total} in flight"},
+    clues={"flight": "{count} × {size} = {total} in flight", **VARIED},
     remedy="State that the larger messages come from a farther cache or from memory.",
     test=test,
+    points=points,
     explains=("size-order",),
 )

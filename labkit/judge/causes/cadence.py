@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.causes._other_settings import CLUES, others
-from labkit.judge.finding import Finding
+from labkit.judge.causes._other_settings import CLUES, others, with_options
+from labkit.judge.finding import Finding, Wanted
+from labkit.options.ranks import Cadence
+from labkit.point.spec import has
 
 
 def test(case: Case) -> Finding | None:
     """The same point with another cadence is better."""
     other = others(case, lambda column: column in ("option_cadence", "cadence"))
     return CAUSE.found(case, other.evidence, other.against, without=other.without, command=other.command)
+
+
+def points(case: Case) -> Iterator[Wanted]:
+    """Yield the point with iterations back to back, or after a barrier."""
+    spec = benchmarks.typed(case.spec)
+    if has(spec.options, Cadence):
+        other = "isolated" if spec.options.cadence == "streaming" else "streaming"
+        yield Wanted(with_options(case.spec, cadence=other))
 
 
 CAUSE = Cause(
@@ -22,4 +35,6 @@ CAUSE = Cause(
     clues=CLUES,
     remedy="Compare points of one cadence only: a barrier before each iteration lets ranks start at different moments.",
     test=test,
+    points=points,
+    worth=True,
 )

@@ -9,9 +9,7 @@ from labkit.judge import protocol
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, others
 from labkit.judge.causes._sizes import curve
-from labkit.judge.finding import SHARE, SIZE, Count, Evidence, Finding, Value
-from labkit.point.spec import Spec
-from labkit.read.records import rerun
+from labkit.judge.finding import SHARE, SIZE, Count, Evidence, Finding, Value, Wanted
 from labkit.store.samples.facts import LIBRARY
 
 _SETS = re.compile(r"env_\w*(eager|EAGER|RNDV_THRESH|IQUEUE_CELL_SIZE)")
@@ -42,22 +40,20 @@ def test(case: Case) -> Finding | None:
             clues.append(Evidence(code="jump", values={**ends, "jump": Value(value=jump.jump, unit=SHARE)}))
         elif not clues and len(sizes) - below >= protocol.SHORTEST:  # a jump just below the last sizes would not show
             against.append(Evidence(code="none", values={"sizes": Count(below, "smaller size")}))
-    raised = _raised(case.samples.spec, LIBRARY.of(case.samples.meta), size)
-    command = other.command or (rerun.command(raised) if raised and clues else "")
-    measure = [raised] if raised and clues and not other.evidence else []
-    return CAUSE.found(case, clues, against, without=without, command=command, measure=measure)
+    return CAUSE.found(case, clues, against, without=without, command=other.command)
 
 
-def _raised(spec: Spec, library: str, size: int) -> Spec | None:
-    """Return the point with a higher limit; None where the name of the variable is not known."""
+def points(case: Case) -> list[Wanted]:
+    """Return the point with a higher limit; nothing where the name of the variable is not known."""
+    spec, library = case.spec, LIBRARY.of(case.samples.meta)
     if spec.transport in ("rc", "ud"):
         name = "UCX_RNDV_THRESH"
     elif library.startswith("Open MPI"):
         shared = "sm" if library.startswith("Open MPI 5") else "vader"
         name = f"OMPI_MCA_btl_{'tcp' if spec.transport == 'tcp' else shared}_eager_limit"
     else:
-        return None
-    return spec.replace(environment=dict(spec.environment) | {name: str(_RAISED * size)})
+        return []
+    return [Wanted(spec.replace(environment=dict(spec.environment) | {name: str(_RAISED * spec.size)}))]
 
 
 CAUSE = Cause(
@@ -73,4 +69,5 @@ CAUSE = Cause(
     },
     remedy="Raise the library's eager limit above this size.",
     test=test,
+    points=points,
 )

@@ -7,10 +7,11 @@ from numbers import Real
 from typing import Any
 
 from labkit.judge.cause import Case, Cause
-from labkit.judge.causes._other_settings import CLUES, others
-from labkit.judge.finding import Finding
+from labkit.judge.causes._other_settings import CLUES, others, with_options
+from labkit.judge.finding import Finding, Wanted
 
 _OPTIONS = ("window", "depth", "tx_depth", "streams", "threads", "senders", "socket_buffer")
+_MORE = 4  # times as many that decide
 _COLUMNS = tuple(f"option_{name}" for name in _OPTIONS)
 
 
@@ -30,6 +31,12 @@ def test(case: Case) -> Finding | None:
     return CAUSE.found(case, other.evidence, other.against, without=other.without, command=other.command)
 
 
+def points(case: Case) -> list[Wanted]:
+    """Return the point with more of the first option that it has."""
+    name = next((one for one in _OPTIONS if case.spec.count(one, 0)), "")
+    return [Wanted(with_options(case.spec, **{name: _MORE * case.spec.count(name)}))] if name and case.rate else []
+
+
 CAUSE = Cause(
     code="few-outstanding",
     name="too few messages under way",
@@ -39,4 +46,6 @@ CAUSE = Cause(
     clues=CLUES,
     remedy="Increase window, depth or streams until the bandwidth no longer grows.",
     test=test,
+    points=points,
+    worth=True,
 )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, others
-from labkit.judge.finding import Evidence, Finding
+from labkit.judge.finding import Evidence, Finding, Wanted
 from labkit.store.samples.facts import MPI_LIBRARY
 
 _KINDS = ("library", "launcher", "engine", "option_tool")
@@ -22,6 +24,15 @@ def test(case: Case) -> Finding | None:
     return CAUSE.found(case, evidence, other.against, without=other.without, command=other.command)
 
 
+def points(case: Case) -> Iterator[Wanted]:
+    """Yield the point with other MPI libraries; one that is not installed is not measured."""
+    if benchmarks.get(case.spec.benchmark).mpi and case.spec.launcher in _LIBRARIES:
+        for name in _LIBRARIES:
+            if name != case.spec.launcher:
+                yield Wanted(case.spec.replace(launcher=name, environment=()))
+
+
+_LIBRARIES = ("openmpi", "mpich")
 CAUSE = Cause(
     code="library-build",
     name="library or build",
@@ -31,4 +42,6 @@ CAUSE = Cause(
     clues={**CLUES, "debug": "the library was configured with {word}"},
     remedy="Use a library that was built without debugging and with support for the network.",
     test=test,
+    points=points,
+    worth=True,
 )

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import Evidence, Finding
+from labkit.judge.causes._other_settings import VARIED, every, varied
+from labkit.judge.finding import Evidence, Finding, Wanted
 from labkit.point.testbed import parse
 
 
 def test(case: Case) -> Finding | None:
     """The link has a limited rate, before which queues overflow, or a delay, after which answers come too late."""
-    options = parse(str(case.rows[0]["testbed"]))[2]
-    for name in ("rate", "delay"):
+    options = parse(case.spec.testbed)[2]
+    for name in _LIMITS:
         if value := options.get(name):
-            return CAUSE.found(case, [Evidence(code=name, values={"value": value})])
+            gone, stays = varied(case, points(case))
+            return CAUSE.found(case, [Evidence(code=name, values={"value": value}), *gone], stays)
     return None
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the point without the limit."""
+    kept = [part for part in case.spec.testbed.split(",") if part.partition("=")[0] not in _LIMITS]
+    return every(case, lambda spec: spec.replace(testbed=",".join(kept)))
+
+
+_LIMITS = ("rate", "delay")
 
 
 CAUSE = Cause(
@@ -25,8 +36,10 @@ CAUSE = Cause(
     clues={
         "rate": "the queue before the slow link overflows, or is longer than the timeout: rate={value}",
         "delay": "answers come after the adapter's timeout: delay={value} in each direction",
+        **VARIED,
     },
     remedy="Measure with a higher rate or a shorter delay, or with fewer bytes in flight.",
     test=test,
+    points=points,
     explains=("lossless",),
 )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import Count, Evidence, Finding
+from labkit.judge.causes._other_settings import VARIED, every, varied
+from labkit.judge.finding import Count, Evidence, Finding, Wanted
+from labkit.read.records import in_effect
 
 _SWITCHES = 0.01  # of the iterations
 
@@ -11,13 +14,22 @@ _SWITCHES = 0.01  # of the iterations
 def test(case: Case) -> Finding | None:
     """Linux counted the switches of rank 0."""
     view = case.view
-    points = {str(row["fingerprint"]): view.switches(str(row["benchmark"])) for row in case.rows}
-    lost = sum(counts[launch] for name, counts in points.items() for launch in view.rows_of(name).tolist())
+    switches = {str(row["fingerprint"]): view.switches(str(row["benchmark"])) for row in case.rows}
+    lost = sum(counts[launch] for name, counts in switches.items() for launch in view.rows_of(name).tolist())
     samples = sum(int(row["n"]) for row in case.rows)
     if not samples or lost <= _SWITCHES * samples:
         return None
     values = {"lost": Count(lost, "time"), "iterations": Count(samples, "iteration")}
-    return CAUSE.found(case, [Evidence(code="lost", values=values)])
+    gone, stays = varied(case, points(case))
+    return CAUSE.found(case, [Evidence(code="lost", values=values), *gone], stays)
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the points with ranks that are bound to cores, if they were free and there are enough cores."""
+    mpi, samples = benchmarks.get(case.spec.benchmark).mpi, case.samples
+    if not mpi or in_effect.bound(samples) or not in_effect.enough_cores(samples):
+        return []
+    return every(case, lambda spec: spec.replace(bind="core"))
 
 
 CAUSE = Cause(
@@ -26,8 +38,9 @@ CAUSE = Cause(
     seen="rank 0 lost its processor in more than 1 % of the iterations",
     excluded="Linux counted few switches",
     decides="the same point on a machine without other programs, or with bound ranks",
-    clues={"lost": "it lost it {lost} in {iterations}"},
+    clues={"lost": "it lost it {lost} in {iterations}", **VARIED},
     remedy="End other programs, or bind the ranks to cores; measure again.",
     test=test,
+    points=points,
     explains=("size-jump", "slow-launch", "two-modes"),
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
+from labkit.judge.causes._other_settings import with_options
+from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Wanted
 from labkit.point.columns import statistic_column
-from labkit.read.records import rerun, statistic_of
+from labkit.read.records import statistic_of
 from labkit.store.samples.facts import ITERATIONS
 
 _MEANS = ("mean", "osu_mean")
@@ -34,10 +36,29 @@ def test(case: Case) -> Finding | None:
     rest = (count * case.measured.value - longest) / (count - 1)
     without = Value(value=rest, unit=case.measured.unit, origin="computed", of="mean of the other iterations")
     clues = [Evidence(code="much", values={**values, "rest": without})]
-    command = "" if rerun.imported(case.samples.spec) else rerun.command(case.samples.spec)
-    return CAUSE.found(case, clues, without=without, command=command)
+    below, near = _each(case)
+    return CAUSE.found(case, [*clues, *below], near, without=without)
 
 
+def points(case: Case) -> list[Wanted]:
+    """Return the point with a tool that keeps the percentiles of all iterations, where the benchmark can have it."""
+    tools = getattr(benchmarks.get(case.spec.benchmark).options, "__annotations__", {}).get("tool", "")
+    return [Wanted(with_options(case.spec, tool=_EACH))] if _EACH in str(tools) else []
+
+
+def _each(case: Case) -> tuple[list[Evidence], list[Evidence]]:
+    """Return that the median of all iterations is far below their mean, or that it is not."""
+    for row in [row for one in points(case) if (row := case.view.measured(one)) is not None]:
+        ends = [row.get(statistic_column(case.metric, name), math.nan) for name in ("p50", "mean")]
+        median, mean = (Value(value=float(end), unit=case.measured.unit) for end in ends)
+        if median.value > 0 and mean.value > 0:
+            below = median.value < (1 - _MUCH) * mean.value
+            clue = [Evidence(code="below" if below else "near", values={"median": median, "mean": mean})]
+            return (clue, []) if below else ([], clue)
+    return [], []
+
+
+_EACH = "sockperf"
 CAUSE = Cause(
     code="mean-of-outliers",
     name="a mean with outliers",
@@ -47,7 +68,10 @@ CAUSE = Cause(
     clues={
         "much": "the slowest of {count} makes up {share} of the mean; the others take {rest} on average",
         "little": "the slowest of {count} makes up {share} of the mean",
+        "below": "where each iteration is kept, the median is {median}, the mean {mean}",
+        "near": "where each iteration is kept, the median is {median}, the mean {mean}: near one another",
     },
     remedy="Compare medians: measure with timing=each, or with a tool that reports percentiles.",
     test=test,
+    points=points,
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, others
 from labkit.judge.causes._places import adapters, nodes, ranks_of_first_host
-from labkit.judge.finding import Evidence, Finding
-from labkit.read.records import rerun
+from labkit.judge.finding import Evidence, Finding, Wanted
 from labkit.store.samples import Samples
 
 
@@ -22,8 +22,12 @@ def test(case: Case) -> Finding | None:
     if not clues:
         return None
     other = others(case, lambda column: column == "bind")
-    command = rerun.command(samples.spec.replace(bind="socket")) if samples.spec.bind != "socket" else ""
-    return CAUSE.found(case, [*clues, *other.evidence], other.against, without=other.without, command=command)
+    return CAUSE.found(case, [*clues, *other.evidence], other.against, without=other.without, command=other.command)
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the point with ranks bound to sockets."""
+    return [Wanted(case.spec.replace(bind="socket"))] if benchmarks.get(case.spec.benchmark).mpi else []
 
 
 def _apart(known: dict[int, int]) -> list[Evidence]:
@@ -60,4 +64,5 @@ CAUSE = Cause(
     },
     remedy="Place the ranks on one NUMA node, that of the adapter: numactl --cpunodebind=NODE --membind=NODE.",
     test=test,
+    points=points,
 )

@@ -12,8 +12,8 @@ from typing import Any
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
-from labkit.judge.causes._other_settings import CLUES, others
-from labkit.judge.finding import Evidence, Finding, Value
+from labkit.judge.causes._other_settings import CLUES, others, with_options
+from labkit.judge.finding import Evidence, Finding, Value, Wanted
 from labkit.models import bounds
 from labkit.models.inside import of_host
 from labkit.point.columns import METRICS
@@ -31,19 +31,26 @@ def test(case: Case) -> Finding | None:
     if case.about.code != "bandwidth-of-path":
         return None
     more, still = _with_more(case)
-    spec = case.samples.spec
-    known = benchmarks.get(spec.benchmark)
-    alone = known.ends.one_call and hasattr(known.options(), "streams") and spec.values.get("streams", 1) == 1
-    several = [spec.replace(options={**spec.values, "streams": number}) for number in (2, 4)] if alone else []
-    command = rerun.command(_one_stream(spec), "--factor", "streams=1,2,4") if alone else ""
+    alone = _alone(case.spec)
+    lacking = alone and CAUSE.lacking(case)
+    command = rerun.command(_one_stream(case.spec), "--factor", "streams=1,2,4") if lacking else ""
     near, far, predicted = _beside_thread(case)
     fast = case.measured.value * 1e6 >= _FAST
     single = [Evidence(code="single")] if alone and fast and not more and not still else []
     clues = [*more, *near, *single]
     against = still or ([] if more else [*far, *even(case)])
-    return CAUSE.found(
-        case, clues, against if clues or still else [], predicted=predicted, command=command, measure=several
-    )
+    return CAUSE.found(case, clues, against if clues or still else [], predicted=predicted, command=command)
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the point with two and with four streams."""
+    return [Wanted(with_options(case.spec, streams=number)) for number in (2, 4)] if _alone(case.spec) else []
+
+
+def _alone(spec: Spec) -> bool:
+    """Whether a point has one stream, and could have more."""
+    known = benchmarks.get(spec.benchmark)
+    return known.ends.one_call and hasattr(known.options(), "streams") and spec.values.get("streams", 1) == 1
 
 
 def _with_more(case: Case) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
@@ -112,4 +119,5 @@ CAUSE = Cause(
     },
     remedy="Measure with more streams, threads or pairs of ranks.",
     test=test,
+    points=points,
 )

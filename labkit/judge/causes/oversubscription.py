@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from labkit import benchmarks
-from labkit.errors import SpecError
+import math
+
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
 from labkit.judge.causes._launches import ONE_SIDED, SCATTER, marked, one_sided, scattered
-from labkit.judge.finding import Count, Evidence, Finding
-from labkit.read.records import in_effect, rerun
+from labkit.judge.causes._other_settings import VARIED, every, varied
+from labkit.judge.finding import TIMES, Count, Evidence, Finding, Value, Values, Wanted
+from labkit.read.records import in_effect
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_AFFINITY, RANK_HOSTS
 
@@ -22,7 +23,24 @@ def test(case: Case) -> Finding | None:
         clues = [Evidence(code="full"), *scattered(case)]
     if not clues:
         return None
-    return CAUSE.found(case, clues, even(case), command=_fewer(case.samples))
+    better, same = _judged(case)
+    gone, stays = varied(case, points(case))
+    return CAUSE.found(case, [*clues, *better, *gone], [*([] if better else even(case)), *same, *stays])
+
+
+def _judged(case: Case) -> tuple[list[Evidence], list[Evidence]]:
+    """Return that the verdict on the point with fewer ranks is better, or that it is not."""
+    rows = [row for one in points(case) if (row := case.view.measured(one)) is not None]
+    if case.about.kind != "verdict" or not rows:
+        return [], []
+    names = {str(row["fingerprint"]) for row in rows}
+    alike = [one for one in case.others if names & {*one.subject.points} and one.cost >= 1]
+    if not alike or not case.about.cost > 1:
+        return [], []
+    values: Values = {"ranks": Count(int(rows[0]["ranks"]), "rank"), "cost": Value(value=alike[0].cost, unit=TIMES)}
+    explains = alike[0].cost < math.sqrt(case.about.cost)
+    clue = [Evidence(code="fewer" if explains else "fewer too", values=values)]
+    return (clue, []) if explains else ([], clue)
 
 
 def _shared(samples: Samples) -> list[Evidence]:
@@ -39,19 +57,14 @@ def _shared(samples: Samples) -> list[Evidence]:
     return []
 
 
-def _fewer(samples: Samples) -> str:
-    """Return the command with as many ranks as there are cores, where one host has all ranks."""
-    cores, spec = samples.host.get("cpus_usable"), samples.spec
+def points(case: Case) -> list[Wanted]:
+    """Return the points with as many ranks as there are cores, where one host has all ranks."""
+    cores, spec = case.samples.host.get("cpus_usable"), case.spec
     if len(spec.hosts) > 1 or not isinstance(cores, int) or not 2 <= cores < spec.ranks:
-        return ""
-    if in_effect.enough_cores(samples):
-        return ""
-    fewer = spec.replace(ranks=cores)
-    try:
-        benchmarks.resolve(fewer)
-    except SpecError:  # the benchmark needs more ranks
-        return ""
-    return rerun.command(fewer)
+        return []
+    if case.about.kind not in ("verdict", "violation"):
+        return []
+    return [] if in_effect.enough_cores(case.samples) else every(case, lambda one: one.replace(ranks=cores))
 
 
 CAUSE = Cause(
@@ -65,10 +78,14 @@ CAUSE = Cause(
         "shared": "{ranks} on {host} may use {cores} only",
         "full": "ranks leave no core for the system",
         **ONE_SIDED,
+        "fewer": "with {ranks} it takes {cost:2} what is necessary",
+        "fewer too": "with {ranks} it takes {cost:2} what is necessary too",
+        **VARIED,
         **SCATTER,
         **EVEN,
     },
     remedy="Measure with at most one rank for each core: fewer ranks, or more hosts.",
     test=test,
+    points=points,
     explains=("verdict", "size-jump", "slow-launch", "two-modes", "setting-matters"),
 )

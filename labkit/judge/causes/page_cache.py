@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._launches import ONE_SIDED, one_sided
-from labkit.judge.finding import Evidence, Finding
-from labkit.read.records import rerun
+from labkit.judge.causes._other_settings import with_options
+from labkit.judge.finding import Evidence, Finding, Wanted
+from labkit.read.records import statistic_of
 from labkit.store.samples.facts import CACHEABLE, PAGE_CACHE
 
 
@@ -20,13 +21,31 @@ def test(case: Case) -> Finding | None:
         return None
     if much == "none":
         return CAUSE.found(case, against=[Evidence(code="without", values={"how": how})])
-    spec = case.samples.spec
-    option = {"cache": "direct"} if spec.benchmark == "storage.read" else {"sync": "direct"}
-    direct = spec.replace(options={**spec.values, **option})
-    clues = [Evidence(code="could", values={"much": much, "how": how})]
-    return CAUSE.found(case, clues, predicted=case.measured, command=rerun.command(direct), measure=[direct])
+    slower, same = _direct(case)
+    clues = [Evidence(code="could", values={"much": much, "how": how}), *slower]
+    return CAUSE.found(case, clues, same, predicted=case.measured)
 
 
+def points(case: Case) -> list[Wanted]:
+    """Return the point past the page cache."""
+    if case.about.kind != "verdict":
+        return []
+    name = "cache" if case.spec.benchmark == "storage.read" else "sync"
+    return [Wanted(with_options(case.spec, **{name: "direct"}))]
+
+
+def _direct(case: Case) -> tuple[list[Evidence], list[Evidence]]:
+    """Return that the point is slower past the page cache, or that it is not."""
+    rows = [row for one in points(case) if (row := case.view.measured(one)) is not None]
+    if not rows or not case.metric:
+        return [], []
+    value = case.view.value(rows[0], case.metric, statistic_of(rows[0], case.metric))
+    slower = value.value * _MUCH < case.measured.value
+    clue = [Evidence(code="slower" if slower else "no slower", values={"value": value})]
+    return (clue, []) if slower else ([], clue)
+
+
+_MUCH = 1.25  # times the rate past the page cache from which memory must have answered
 CAUSE = Cause(
     code="page-cache",
     name="page cache instead of the device",
@@ -36,9 +55,12 @@ CAUSE = Cause(
     clues={
         "could": "memory could answer {much} of the file; page cache: {how}",
         "without": "page cache: {how}",
+        "slower": "past the page cache it reaches {value} only",
+        "no slower": "past the page cache it reaches {value} too",
         **ONE_SIDED,
     },
     remedy="Bypass the page cache (cache=direct, sync=direct), or use a file larger than memory.",
     test=test,
+    points=points,
     explains=("verdict", "setting-matters"),
 )

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._other_settings import on_path
 from labkit.judge.causes._sizes import curve
-from labkit.judge.finding import Count, Evidence, Finding, Value
+from labkit.judge.finding import Count, Evidence, Finding, Value, Wanted
 from labkit.models import bounds
 from labkit.models.bounds import Stated
 from labkit.models.inside import of_host
@@ -33,6 +34,14 @@ def test(case: Case) -> Finding | None:
     return CAUSE.found(
         case, [*constant, *each], [*grown, *other], predicted=predicted if isinstance(predicted, Value) else None
     )
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the round trip of a small packet between the same hosts, without MPI."""
+    return [] if case.spec.benchmark == _PACKET else [Wanted(on_path(case.spec, _PACKET, _BYTES))]
+
+
+_PACKET, _BYTES = "sockets.udp_rr", 8
 
 
 def _excess_s(one: Finding) -> float | None:
@@ -101,4 +110,5 @@ CAUSE = Cause(
     },
     remedy="Compare with ping; look for tc qdisc (netem), detours and far switches, and state --delay if it is known.",
     test=test,
+    points=points,
 )

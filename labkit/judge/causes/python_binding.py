@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from labkit.judge.cause import Case, Cause
-from labkit.judge.causes._other_settings import CLUES, others
-from labkit.judge.finding import Evidence, Finding
-from labkit.read.records import rerun
+from labkit.judge.causes._other_settings import CLUES, others, with_options
+from labkit.judge.finding import Evidence, Finding, Wanted
 
 _WORDS = {"buffers": "mpi4py with buffers", "pickle": "mpi4py with pickled objects"}
 
 
 def test(case: Case) -> Finding | None:
     """The messages go through mpi4py; in C, the same point is faster, or no faster."""
-    spec = case.samples.spec
-    binding = str(spec.values.get("binding", "c"))
+    binding = str(case.spec.values.get("binding", "c"))
     if binding not in _WORDS:
         return None
     other = others(case, lambda column: column == "option_binding")
     clues = [] if other.against else [Evidence(code="python", values={"words": _WORDS[binding]}), *other.evidence]
-    in_c = spec.replace(options={**spec.values, "binding": "c"})
-    return CAUSE.found(case, clues, other.against, without=other.without, command=rerun.command(in_c), measure=[in_c])
+    return CAUSE.found(case, clues, other.against, without=other.without, command=other.command)
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the point in C."""
+    return [Wanted(with_options(case.spec, binding="c"))]
 
 
 CAUSE = Cause(
@@ -31,4 +33,5 @@ CAUSE = Cause(
     clues={**CLUES, "python": "the loop is in {words}"},
     remedy="Measure with binding=c to judge the library; in programs, send buffers instead of objects.",
     test=test,
+    points=points,
 )

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import Evidence, Finding
+from labkit.judge.causes._other_settings import VARIED, every, varied, with_options
+from labkit.judge.finding import Evidence, Finding, Wanted
 
 
 def test(case: Case) -> Finding | None:
     """The point was measured with a rotating root."""
-    return CAUSE.found(case, [Evidence(code="rotate")]) if case.rows[0].get("option_rotate") is True else None
+    if case.rows[0].get("option_rotate") is not True:
+        return None
+    gone, stays = varied(case, points(case))
+    return CAUSE.found(case, [Evidence(code="rotate"), *gone], stays)
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the point with one root."""
+    return every(case, partial(with_options, rotate=False))
 
 
 CAUSE = Cause(
@@ -17,8 +28,9 @@ CAUSE = Cause(
     seen="the option rotate is on",
     excluded="the root is always the same rank",
     decides="the same point with rotate=false",
-    clues={"rotate": "rotate=true"},
+    clues={"rotate": "rotate=true", **VARIED},
     remedy="Measure with -o rotate=false to see one root alone.",
     test=test,
+    points=points,
     explains=("two-modes",),
 )

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from labkit import benchmarks
+from labkit.judge import all_pairs
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._predicted import MISSED, missed
-from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
+from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Wanted
+from labkit.point.spec import Spec
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_HOSTS, TESTBED
 
@@ -22,6 +25,16 @@ def test(case: Case) -> Finding | None:
     measured, alike = _of_pairs(case, hosts)
     against = [*(missed(case, predicted) if predicted else []), *([] if stated else alike)]
     return CAUSE.found(case, [*stated, *measured], against, predicted=predicted)
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return mpi.all_pairs over all hosts of the testbed, twice; which other hosts there are nothing else says."""
+    nodes = TESTBED.of(case.samples.meta).get("nodes")
+    if not isinstance(nodes, int) or nodes < 3:
+        return []
+    launcher = case.spec.launcher if benchmarks.get(case.spec.benchmark).mpi else "auto"
+    spec = Spec(benchmark=all_pairs.BENCHMARK, size=8, ranks=nodes, testbed=case.spec.testbed, launcher=launcher)
+    return [Wanted(spec, launches=2)]
 
 
 def _hosts(samples: Samples) -> list[str]:
@@ -84,4 +97,5 @@ CAUSE = Cause(
     },
     remedy="Measure mpi.all_pairs over all hosts, and compare the host's adapter, cable and port with the others.",
     test=test,
+    points=points,
 )

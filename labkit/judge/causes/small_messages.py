@@ -5,9 +5,8 @@ from __future__ import annotations
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, agreeing
 from labkit.judge.causes._sizes import plateau, rising
-from labkit.judge.finding import Finding
+from labkit.judge.finding import Finding, Wanted
 from labkit.point.units import MiB
-from labkit.read.records import rerun
 
 _LARGER = (MiB, 4 * MiB, 16 * MiB)
 
@@ -16,12 +15,14 @@ def test(case: Case) -> Finding | None:
     """The bandwidth still grows at the largest size; a value that another benchmark reaches too is another limit."""
     if case.about.code != "bandwidth-of-path":
         return None
-    spec = case.samples.spec
-    larger = [spec.replace(size=size) for size in _LARGER]
-    command = rerun.command(spec, sizes="1Mi:16Mi:*4")
     clues = rising(case)
     against = [*plateau(case), *(agreeing(case) if clues else [])]
-    return CAUSE.found(case, clues, against, command=command, measure=larger)
+    return CAUSE.found(case, clues, against)
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return larger messages."""
+    return [Wanted(case.spec.replace(size=size)) for size in _LARGER]
 
 
 CAUSE = Cause(
@@ -37,4 +38,5 @@ CAUSE = Cause(
     },
     remedy="Measure larger messages.",
     test=test,
+    points=points,
 )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import SHARE, Evidence, Finding, Value
+from labkit.judge.causes._other_settings import VARIED, every, varied, with_options
+from labkit.judge.finding import SHARE, Evidence, Finding, Value, Wanted
 
 _TIMERS = {4e3: "tick", 40e3: "acknowledgement", 200e3: "timeout"}  # µs
 _OF_TCP = ("acknowledgement", "timeout")
@@ -19,8 +23,16 @@ def test(case: Case) -> Finding | None:
     for time, code in _TIMERS.items():
         if abs(value / time - 1) <= _NEAR and (crosses_tcp or code not in _OF_TCP):
             values = {"value": case.measured, "share": Value(value=value / time, unit=SHARE)}
-            return CAUSE.found(case, [Evidence(code=code, values=values)])
+            gone, stays = varied(case, points(case))
+            return CAUSE.found(case, [Evidence(code=code, values=values), *gone], stays)
     return None
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the points with TCP_NODELAY, where the benchmark has this option and did not set it."""
+    given = hasattr(benchmarks.get(case.spec.benchmark).options(), "nodelay")
+    lacking = given and benchmarks.typed(case.spec).values.get("nodelay") is False
+    return every(case, partial(with_options, nodelay=True)) if lacking else []
 
 
 CAUSE = Cause(
@@ -33,8 +45,10 @@ CAUSE = Cause(
         "tick": "{value} is {share} of a tick of the scheduler, 4 ms",
         "acknowledgement": "{value} is {share} of TCP's delayed acknowledgement, 40 ms",
         "timeout": "{value} is {share} of TCP's least timeout, 200 ms",
+        **VARIED,
     },
     remedy="Find out why the library waits for it: Nagle's algorithm, a lost packet, or a process that sleeps.",
     test=test,
+    points=points,
     explains=("size-jump",),
 )

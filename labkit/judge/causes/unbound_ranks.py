@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
 from labkit.judge.causes._launches import SCATTER, scattered
 from labkit.judge.causes._other_settings import CLUES, others
-from labkit.judge.finding import Count, Evidence, Finding
-from labkit.read.records import in_effect, rerun
+from labkit.judge.finding import Count, Evidence, Finding, Wanted
+from labkit.read.records import in_effect
 from labkit.store.samples.facts import RANK_AFFINITY
 
 
@@ -21,11 +22,15 @@ def test(case: Case) -> Finding | None:
     if not clues:
         return CAUSE.found(case, against=other.against)
     free = Evidence(code="free", values={"cores": Count(max(map(len, affinity)), "processor")})
-    bound = case.samples.spec.replace(bind="core")
     against = [*other.against, *([] if other.evidence else even(case))]
-    return CAUSE.found(
-        case, [free, *clues], against, without=other.without, command=rerun.command(bound), measure=[bound]
-    )
+    return CAUSE.found(case, [free, *clues], against, without=other.without, command=other.command)
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the point with ranks that are bound to cores, if they were free and there are enough cores."""
+    mpi, samples = benchmarks.get(case.spec.benchmark).mpi, case.samples
+    free = mpi and not in_effect.bound(samples) and in_effect.enough_cores(samples)
+    return [Wanted(case.spec.replace(bind="core"))] if free else []
 
 
 CAUSE = Cause(
@@ -42,4 +47,6 @@ CAUSE = Cause(
     },
     remedy="Bind each rank to a core: --bind core.",
     test=test,
+    points=points,
+    worth=True,
 )

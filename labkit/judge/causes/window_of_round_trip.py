@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from operator import eq
 
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import SIZE, Evidence, Finding, Value
+from labkit.judge.causes._other_settings import CLUES, others, with_options
+from labkit.judge.finding import SIZE, Evidence, Finding, Value, Wanted
 from labkit.models.limits import METRICS_OF_LATENCY
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
-from labkit.read.records import has, rerun, sound, statistic_of
+from labkit.read.records import has, sound, statistic_of
 
 _NEAR = 1.25  # times the measured bandwidth that a window in each round trip gives at most, if it is the cause
 _FAR = 10.0  # times the measured bandwidth from which a window is out of the question
@@ -38,9 +41,15 @@ def test(case: Case) -> Finding | None:
         return CAUSE.found(case, against=[Evidence(code="more", values={**values, "allowed": predicted})])
     if ratio < 1 / _NEAR:  # the round trip was not that of this path
         return None
-    larger = spec.replace(options={**spec.values, option: _LARGER * spec.count(option)})
     clues = [Evidence(code="equal", values={**values, "allowed": predicted})]
-    return CAUSE.found(case, clues, predicted=predicted, command=rerun.command(larger), measure=[larger])
+    other = others(case, partial(eq, f"option_{option}"), lambda row: int(row[f"option_{option}"]) > spec.count(option))
+    return CAUSE.found(case, [*clues, *other.evidence], other.against, predicted=predicted, command=other.command)
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the point with a larger window."""
+    option, _ = _under_way(case.spec)
+    return [Wanted(with_options(case.spec, **{option: _LARGER * case.spec.count(option)}))] if option else []
 
 
 def _under_way(spec: Spec) -> tuple[str, int]:
@@ -83,9 +92,11 @@ CAUSE = Cause(
     excluded="a window in each round trip allows much more",
     decides="the same point with a larger window",
     clues={
+        **CLUES,
         "equal": "{window} in each round trip of {trip} are {allowed:3}",
         "more": "{window} in each round trip of {trip} would be {allowed:3}",
     },
     remedy="Increase the window, or the socket buffers, to the rate of the link times the round-trip time.",
     test=test,
+    points=points,
 )

@@ -2,42 +2,60 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import eq
+
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._launches import marked
-from labkit.judge.finding import Evidence, Finding, Value
+from labkit.judge.causes._other_settings import CLUES, others
+from labkit.judge.finding import Evidence, Finding, Value, Wanted
 from labkit.models import bounds
-from labkit.point.adapters import interfaces
+from labkit.point.adapters import Adapter, interfaces
 from labkit.point.spec import Spec
 from labkit.point.units import format_number
-from labkit.read.records import rerun
 
 
 def test(case: Case) -> Finding | None:
     """Ranks share a host but not its memory, or a faster interface was left unused."""
-    spec = case.samples.spec
+    spec = case.spec
     own = case.about.values.get("own")
     if case.about.form.startswith("other path"):
         asked = {"tcp": "asked", "shm": "against"}.get(spec.transport, "chosen")
-        clues = [Evidence(code=asked, values={"transport": spec.transport})]
-        shared = spec.replace(transport="shm")
+        other = others(case, partial(eq, "transport"), lambda row: row["transport"] == "shm")
+        clues = [Evidence(code=asked, values={"transport": spec.transport}), *other.evidence]
         predicted = own if isinstance(own, Value) else None
-        return CAUSE.found(case, clues, predicted=predicted, command=rerun.command(shared), measure=[shared])
+        return CAUSE.found(case, clues, other.against, predicted=predicted, without=other.without)
     if not case.networked:
         return None
-    # hosts of a testbed have interfaces of their own, which the samples do not describe
-    nics = interfaces(case.samples.host) if spec.testbed == "local" else {}
+    mismatch, best = marked(case, "path-mismatch"), _faster(case)
+    if best is None:
+        return CAUSE.found(case, mismatch, command="labkit doctor")
+    used = bounds.carrier(case.samples)
+    values = {"used": used, "faster": best.name, "rate": f"{format_number(best.rate / 1e6)} Mbit/s"}
+    other = others(case, ("device", "transport").__contains__, lambda row: row["device"] == best.name)
+    clues = [*mismatch, Evidence(code="interface", values=values), *other.evidence]
+    return CAUSE.found(case, clues, other.against, without=other.without)
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the point through shared memory, or over the faster interface."""
+    if case.about.form.startswith("other path"):
+        return [Wanted(case.spec.replace(transport="shm"))]
+    best = _faster(case) if case.networked else None
+    return [Wanted(_over(case.spec, best.name))] if best else []
+
+
+def _faster(case: Case) -> Adapter | None:
+    """Return the fastest interface that is faster than the one that carried the bytes; None where there is none.
+
+    Hosts of a testbed have interfaces of their own, which the samples do not describe.
+    """
+    nics = interfaces(case.samples.host) if case.spec.testbed == "local" else {}
     used = bounds.carrier(case.samples)
     rate = nics[used].rate if used in nics else 0.0
-    others = [one for name, one in nics.items() if name not in (used, spec.device) and not one.down]
-    faster = [one for one in others if 0 < rate < one.rate]
-    mismatch = marked(case, "path-mismatch")
-    if not faster:
-        return CAUSE.found(case, mismatch, command="labkit doctor")
-    best = max(faster, key=lambda one: one.rate)
-    values = {"used": used, "faster": best.name, "rate": f"{format_number(best.rate / 1e6)} Mbit/s"}
-    over = rerun.command(_over(spec, best.name))
-    return CAUSE.found(case, [*mismatch, Evidence(code="interface", values=values)], command=over)
+    left = [one for name, one in nics.items() if name not in (used, case.spec.device) and not one.down]
+    return max((one for one in left if 0 < rate < one.rate), key=lambda one: one.rate, default=None)
 
 
 def _over(spec: Spec, device: str) -> Spec:
@@ -52,6 +70,7 @@ CAUSE = Cause(
     excluded="the bytes took the fastest path that the host has",
     decides="the same point over the other path",
     clues={
+        **CLUES,
         "marked": "in {marked} of {launches} the bytes did not take the path that was asked for",
         "asked": "transport={transport} was asked for",
         "chosen": "the library chose the loopback interface",
@@ -60,4 +79,5 @@ CAUSE = Cause(
     },
     remedy="Leave --transport out, or choose shm; for other interfaces, set --device.",
     test=test,
+    points=points,
 )

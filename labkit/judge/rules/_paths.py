@@ -12,7 +12,7 @@ import pandas as pd
 
 from labkit import benchmarks, stats
 from labkit.errors import SpecError
-from labkit.judge.finding import Decided, Finding, Subject, Value
+from labkit.judge.finding import Decided, Finding, Subject, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.view import View
 from labkit.models import bounds
@@ -217,8 +217,8 @@ def no_reference(rule: Rule, one: Chosen, view: View) -> Finding:
         one.subject,
         level="unknown",
         form="no reference",
-        command=_REPAIRS.get(reason, "").format(explain=view.explain) if here or reason != "machine" else "",
-        measure=tuple(_machine(one, wanted.split(","))) if here else (),
+        command=_REPAIRS.get(reason, "").format(explain=view.explain),
+        measure=tuple(map(Wanted, _machine(one, wanted.split(",")))) if here else (),
         measured=one.measured,
         path=one.path,
         reason=REASONS[reason],
@@ -227,7 +227,6 @@ def no_reference(rule: Rule, one: Chosen, view: View) -> Finding:
 
 
 _REPAIRS = {  # reason → what supplies what is missing; where hardware is missing, nothing does
-    "machine": "{explain} --decide",
     "link": "State the link: {explain} --link RATE --mtu B.",
     "path unknown": "Measure more iterations, or set --transport.",
 }
@@ -239,15 +238,4 @@ def _machine(one: Chosen, wanted: Sequence[str]) -> Iterator[Spec]:
     for name in wanted:
         sizes = sorted({size, *_SIZES}) if benchmarks.get(name).sized else [0]
         for each in sizes:
-            spec = Spec(benchmark=name, size=each, ranks=1)
-            if _possible(spec):
-                yield spec
-
-
-def _possible(spec: Spec) -> bool:
-    """Whether a benchmark can have a size."""
-    try:
-        benchmarks.resolve(spec)
-    except SpecError:
-        return False
-    return True
+            yield Spec(benchmark=name, size=each, ranks=1)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from labkit import benchmarks
-from labkit.judge.finding import TIMES, Finding, Level, Value
+from labkit.judge.finding import TIMES, Finding, Level, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
 from labkit.judge.rules._paths import Chosen, ends_of
@@ -47,7 +47,7 @@ def check(view: View) -> Iterator[Finding]:
     for one in _paths.chosen(view, schedules.bounded, ("latency_us",), partial(_bounds, messages), ends=True):
         if one.samples.spec.ranks < 2 or benchmarks.threads(one.samples.spec) > 1:
             continue
-        key, found = (str(one.row["benchmark"]), one.setting), _judged(one, view)
+        key, found = (str(one.row["benchmark"]), one.setting), _judged(one)
         if key not in worst or _times(found) > _times(worst[key]):
             worst[key] = found
     yield from worst.values()
@@ -137,15 +137,14 @@ def _mixed(samples: Samples) -> bool:
     return 1 < len(set(hosts)) < len(hosts)
 
 
-def _judged(one: Chosen, view: View) -> Finding:
+def _judged(one: Chosen) -> Finding:
     measured, bound, factor = one.measured, one.bound, METRICS[one.metric].factor
     if bound is None:
         reason = "mixed" if _mixed(one.samples) else "messages"
-        wanted = () if reason == "mixed" else (*_wanted(one.samples.spec),)
+        wanted = () if reason == "mixed" else tuple(map(Wanted, _wanted(one.samples.spec)))
         return RULE.found(
             one.subject,
             form="no reference",
-            command=f"{view.explain} --decide" if wanted else "",
             measure=wanted,
             measured=measured,
             path=one.path,

@@ -9,7 +9,6 @@ from datetime import datetime
 
 import numpy as np
 
-from labkit import stats
 from labkit.judge.finding import TIMES, Count, Evidence, Finding, Value, Values
 from labkit.judge.rule import PLAUSIBILITY, Rule
 from labkit.judge.rules._deciding import APART, FAR, IMPORTED, LEAST, REMEDY, slowest
@@ -72,7 +71,7 @@ def _found(view: View, point: Point, launches: Sequence[Row], slow: int, times: 
         view.points(point.row, setting=view.setting(point.row)),
         cost=times,
         evidence=(*start, *(Evidence(code="note", values={"note": text}) for text in alone[:2])),
-        command=view.again(point.row, launches=2 * stats.LAUNCHES),
+        command=view.again(point.row),
         measured=Value(
             value=float(point.values[slow]),
             unit=unit,

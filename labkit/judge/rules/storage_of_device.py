@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Literal
 
-from labkit.judge.finding import SHARE, Finding, Level, Value
+from labkit.judge.finding import SHARE, Finding, Level, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
 from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
@@ -53,13 +53,13 @@ def _judged(view: View, best: _Best, one: Chosen) -> Finding:
     rate, point = best.get(_device(one.samples), (0.0, ""))
     if _answered_by_memory(one.samples):
         bound = _copied(one.samples, view)
-        return _found(one, bound, "") if bound else _no_reference(one, view, "memory")
+        return _found(one, bound, "") if bound else _no_reference(one, "memory")
     if one.samples.spec.values.get("sync") in ("fsync", "osync"):
-        return _no_reference(one, view, "sync")
+        return _no_reference(one, "sync")
     if not rate:
-        return _no_reference(one, view, "device")
+        return _no_reference(one, "device")
     if point == one.measured.fingerprint:
-        return _no_reference(one, view, "best")
+        return _no_reference(one, "best")
     good, bad = (rate / times for times in LINK)
     name = "best rate of the device in this campaign"
     bound = Bound(name=name, value=rate, formula="", source="measured", good=good, bad=bad)
@@ -102,7 +102,7 @@ def _found(one: Chosen, bound: Bound, form: Literal["", "faster"]) -> Finding:
     )
 
 
-def _no_reference(one: Chosen, view: View, reason: Literal["memory", "device", "best", "sync"]) -> Finding:
+def _no_reference(one: Chosen, reason: Literal["memory", "device", "best", "sync"]) -> Finding:
     spec = one.samples.spec
     wanted: list[Spec] = []
     if reason == "memory":
@@ -117,8 +117,7 @@ def _no_reference(one: Chosen, view: View, reason: Literal["memory", "device", "
     return RULE.found(
         one.subject,
         form="no reference",
-        command=f"{view.explain} --decide" if wanted else "",
-        measure=tuple(wanted),
+        measure=tuple(map(Wanted, wanted)),
         measured=one.measured,
         reason=_REASONS[reason],
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, stats
+from labkit.errors import SpecError
 from labkit.judge import all_pairs, iterations
-from labkit.judge.finding import Subject, Value
+from labkit.judge.finding import Subject, Value, Wanted
 from labkit.judge.iterations import Iterations
 from labkit.judge.pair_causes import Part
 from labkit.judge.view.points import HEADLINE_METRICS, Columns, Floats, Places, Point, Row, Series, Table
@@ -23,12 +24,13 @@ from labkit.models.bounds import Stated, quantity
 from labkit.models.costs import Costs, measured_costs
 from labkit.point.columns import METRICS, Metric, split, statistic_column
 from labkit.point.notes import joined
+from labkit.point.spec import Spec
 from labkit.point.units import format_size
 from labkit.read.records import HEADLINES, aggregate, rerun
 from labkit.read.records.factors import NONE, differing, level, named, text
 from labkit.stats.modes import Modes
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import BROUGHT, INVOLUNTARY_SWITCHES, RANK_HOSTS
+from labkit.store.samples.facts import BROUGHT, INVOLUNTARY_SWITCHES, RANK_HOSTS, WARMUP
 
 if TYPE_CHECKING:
     from labkit.read.columnar import Launches
@@ -49,6 +51,7 @@ class View:
     stated : what a user says of the path; None for nothing.
     machine : host → what it costs without a network, if that is not of these points; None: from these points.
     place : of the campaign, as the command line takes it; its name if left out.
+    here : whether the campaign was measured on this machine, so that labkit can measure what it lacks.
     """
 
     name: str
@@ -60,6 +63,7 @@ class View:
     stated: Stated | None = None
     machine: Mapping[str, Costs] | None = None
     place: str = ""
+    here: bool = False
 
     @property
     def argument(self) -> str:
@@ -409,24 +413,102 @@ class View:
         size = [] if "message_size_B" in out or not row["message_size_B"] else [format_size(int(row["message_size_B"]))]
         return ", ".join([*size, *(f"{named(c)}={text(row, c)}" for c in wanted if level(row[c]) != NONE)])
 
-    def again(self, *rows: Mapping[str, Any], launches: int = stats.LAUNCHES) -> str:
-        """Return the command that measures points again, with enough launches to decide; empty where it is not known.
+    def again(self, *rows: Mapping[str, Any]) -> str:
+        """Return the command that measures points again, with more launches; empty where it is not known.
 
         The points may differ in their sizes and testbeds; there is a command for each testbed.
         """
-        if not self.launches:
-            return ""
-        found = [self.rows_of(str(row["fingerprint"])) for row in rows]
-        specs = [self.launches.spec(int(its[-1])) for its in found if len(its)]
-        if any(rerun.imported(spec) for spec in specs):
+        wanted = [one for row in rows if (one := self.more(str(row["fingerprint"])))]
+        if any(rerun.imported(one.spec) for one in wanted):
             return rerun.IMPORT
-        commands: dict[tuple[str, ...], list[int]] = {}
-        for spec in specs:
-            sizes = commands.setdefault(tuple(rerun.words(spec)), [])
-            sizes += [spec.size] if spec.size not in sizes else []
-        texts = []
-        for words, sizes in commands.items():
-            sized = benchmarks.get(words[2]).sized
-            chosen = ["-m", ",".join(map(str, sorted(sizes)))] if sized else []
-            texts.append(shlex.join([*words[:3], *chosen, *words[3:], "--launches", str(launches)]))
-        return joined(texts)
+        most = max((one.launches for one in wanted), default=0)
+        return measuring([replace(one, launches=most) for one in wanted])
+
+    def spec(self, fingerprint: str) -> Spec | None:
+        """Return the spec of a point; None where it is not known."""
+        rows = self.rows_of(fingerprint)
+        return self.launches.spec(int(rows[-1])) if self.launches and len(rows) else None
+
+    def more(self, fingerprint: str) -> Wanted | None:
+        """Return a point with more launches than it has: enough to decide, or as many again; None if it is unknown."""
+        spec = self.spec(fingerprint)
+        there = len(self.rows_of(fingerprint))
+        return Wanted(spec, stats.LAUNCHES * (there // stats.LAUNCHES + 1)) if spec else None
+
+    @cached_property
+    def _works(self) -> Mapping[Spec, list[int]]:
+        """Spec without size and launcher → kinds of launches that have it."""
+        found: dict[Spec, list[int]] = defaultdict(list)
+        for place, one in enumerate(self.launches.kinds if self.launches else ()):
+            if benchmarks.runnable(one.spec.benchmark):
+                found[_work(one.spec)].append(place)
+        return found
+
+    def rows_with(self, wanted: Wanted) -> Places:
+        """Return the rows of the records of the launches that a wanted point has."""
+        spec, launches = wanted.spec, self.launches
+        if launches is None or not _possible(spec):
+            return np.empty(0, np.intp)
+        kinds = [
+            one
+            for one in self._works.get(_work(spec), ())
+            if spec.launcher in ("auto", launches.kinds[one].spec.launcher)
+        ]
+        if not kinds:
+            return np.empty(0, np.intp)
+        rows = np.flatnonzero(np.isin(launches.kind, kinds) & (self.record_columns["message_size_B"] == spec.size))
+        if wanted.warmup:
+            untimed = launches.fact(WARMUP, spec.benchmark)
+            rows = rows[[untimed[row] >= wanted.warmup for row in rows.tolist()]]
+        return rows
+
+    def measured(self, wanted: Wanted) -> Row | None:
+        """Return the row of the summary of a wanted point; None where it has too few launches."""
+        rows = self.rows_with(wanted)
+        if len(rows) < wanted.launches:
+            return None
+        return self.row(str(self.record_columns["fingerprint"][rows[-1]]))
+
+    def lacking(self, wanted: Iterable[Wanted]) -> tuple[Wanted, ...]:
+        """Return those of some points that are possible and have too few launches to decide."""
+        return tuple(
+            one for one in dict.fromkeys(wanted) if _possible(one.spec) and len(self.rows_with(one)) < one.launches
+        )
+
+    def deciding(self, wanted: Sequence[Wanted]) -> str:
+        """Return what measures points into the campaign: a command here, else a sentence; empty for no point."""
+        if not wanted:
+            return ""
+        if self.here:
+            return f"{self.explain} --decide"
+        names = sorted({one.spec.benchmark for one in wanted})
+        return f"On the machine of the campaign: {self.explain} --decide, which measures {', '.join(names)}."
+
+
+def _possible(spec: Spec) -> bool:
+    """Whether a benchmark can have these options, ranks and this size."""
+    try:
+        benchmarks.resolve(spec)
+    except SpecError:
+        return False
+    return True
+
+
+def _work(spec: Spec) -> Spec:
+    """Return a spec without what does not matter where points are looked for: its size, its launcher, defaults."""
+    return benchmarks.identity(spec).replace(launcher="auto", size=0)
+
+
+def measuring(wanted: Iterable[Wanted]) -> str:
+    """Return the commands that measure points; those that differ only in their sizes share one."""
+    commands: dict[tuple[str, ...], list[int]] = {}
+    for one in wanted:
+        effort = [*(["-x", str(one.warmup)] if one.warmup else []), "--launches", str(one.launches)]
+        sizes = commands.setdefault((*rerun.words(one.spec), *effort), [])
+        sizes += [one.spec.size] if one.spec.size not in sizes else []
+    texts = []
+    for words, sizes in commands.items():
+        sized = benchmarks.get(words[2]).sized
+        chosen = ["-m", ",".join(map(str, sorted(sizes)))] if sized else []
+        texts.append(shlex.join([*words[:3], *chosen, *words[3:]]))
+    return joined(texts)

@@ -5,23 +5,16 @@ from __future__ import annotations
 import asyncio
 import html
 import shlex
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
 
-from labkit.apps.explorer import store
+from labkit.apps.explorer import judged, store
 from labkit.apps.explorer.session import Session
+from labkit.apps.explorer.store import Store
 from labkit.errors import LabkitError
-from labkit.judge import answer
-from labkit.judge.answer import Answer, Topic
-from labkit.judge.sentences import sentence
-from labkit.report import sources
 
 TITLE, PLACE, ORDER = "Answer", "main", -1
-_SIGNS = {"bad": "✗", "doubtful": "?", "unknown": "–", "no reference": "–", "good": "✓"}
 _LARGEST = 20_000  # points × launches of a campaign that is judged without being asked
 
 
@@ -49,7 +42,7 @@ class _Answers:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # no page is served from here
-            self.shown.value = _html(names)
+            self.shown.value = _html(self._session.store, names)
             return
         if self._task is not None:
             self._task.cancel()
@@ -57,55 +50,27 @@ class _Answers:
 
     async def _judge(self, loop: asyncio.AbstractEventLoop, names: tuple[str, ...]) -> None:
         """Judge without making the page wait."""
-        text = await loop.run_in_executor(None, _html, names)
+        text = await loop.run_in_executor(None, _html, self._session.store, names)
         if names == tuple(self._session.campaigns):
             self.shown.value = text
 
 
-def _html(names: tuple[str, ...]) -> str:
+def _html(read: Store, names: tuple[str, ...]) -> str:
     """Return the answers about campaigns, each as a line of verdicts and a fold with the reasons."""
-    return "".join(_of_campaign(name, several=len(names) > 1) for name in names) or "Choose a campaign."
+    return "".join(_of_campaign(read, name, several=len(names) > 1) for name in names) or "Choose a campaign."
 
 
-def _of_campaign(name: str, *, several: bool) -> str:
+def _of_campaign(read: Store, name: str, *, several: bool) -> str:
     head = f"<b>{html.escape(name)}</b>: " if several else ""
     try:
-        path = store.opened(name).path
         if len(store.opened(name).done()) > _LARGEST:
             command = html.escape(f"labkit explain {shlex.quote(name)}")
             return f"<p>{head}a large campaign: <code>{command}</code> judges it.</p>"
-        found = _answer(path, name)
+        found = read.answer(name)
     except LabkitError as error:
         return f"<p>{head}{html.escape(str(error))}</p>"
     if not found.topics:
         return f"<p>{head}nothing that has a verdict.</p>"
-    chips = " · ".join(_chip(one) for one in found.topics)
-    lines = "".join(f"<li>{text}</li>" for text in _lines(found))
-    return f"<p>{head}{chips}</p><details><summary>why, and what to do next</summary><ul>{lines}</ul></details>"
-
-
-def _answer(path: Path, name: str) -> Answer:
-    return answer.answer(replace(sources.read(path).view, place=name))
-
-
-def _chip(topic: Topic) -> str:
-    """Return the verdict on a topic in a few words; the rest is its tooltip."""
-    word = topic.verdict.replace(" ", "-")
-    told = html.escape(f"{topic.lead.subject}: {sentence(topic.lead)}", quote=True)
-    return (
-        f'<span class="lab-{word}" title="{told}">{_SIGNS[topic.verdict]} '
-        f"{html.escape(topic.name)}: {topic.verdict}</span>"
-    )
-
-
-def _lines(found: Answer) -> Iterator[str]:
-    """Yield the reasons of the verdicts, then what to do next."""
-    for topic in found.topics:
-        text = f"<b>{html.escape(topic.name)}: {topic.verdict}</b>. {html.escape(str(topic.lead.subject))}: "
-        text += html.escape(sentence(topic.lead))
-        if topic.verdict in ("bad", "doubtful"):
-            text += f". Cause: {html.escape(sentence(topic.cause)) if topic.cause else 'unknown'}"
-        yield f"{text}."
-    for step in found.steps:
-        told = html.escape(step.command)
-        yield f"Next: {f'<code>{told}</code>' if step.runnable else told} ({html.escape(step.about)})"
+    chips = " · ".join(map(judged.chip, found.topics))
+    told = judged.items(judged.lines(found))
+    return f"<p>{head}{chips}</p><details><summary>why, and what to do next</summary>{told}</details>"

@@ -9,6 +9,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from labkit import benchmarks, figures
+from labkit.apps.explorer import judged as told
 from labkit.apps.explorer import live, store
 from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.view import View
@@ -18,7 +19,7 @@ from labkit.judge import answer, checking, rules
 from labkit.judge import view as judged
 from labkit.judge.finding import Finding
 from labkit.judge.rule import OBSERVED, PLAUSIBILITY
-from labkit.judge.sentences import sentence, whole
+from labkit.judge.sentences import whole
 from labkit.models import bounds, costs, limits
 from labkit.models.bounds import Stated
 from labkit.models.limits import METRICS_OF_LATENCY, Limit
@@ -27,7 +28,6 @@ from labkit.read import records
 from labkit.read.columnar import of_samples
 
 TITLE, PLACE, ORDER = "Bounds", "under", 4
-_HEAD = ("campaign", "setting", "verdict", "says")
 
 
 def build(session: Session) -> Any:
@@ -124,32 +124,15 @@ def _metric(benchmark: str) -> str:
 
 def _html(rows: Sequence[tuple[str, Finding]], notes: Sequence[str]) -> str:
     """Write verdicts, what may be behind them, and what else the numbers show."""
-    head = "".join(f"<th style='text-align: left; padding-right: 12px'>{name}</th>" for name in _HEAD)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in _cells(name, one))}</tr>" for name, one in rows
-    )
-    formulas = dict.fromkeys(f"{one.values['what']}: {one.values['how']}" for _, one in rows if "how" in one.values)
-    known = [cause for _, one in rows for cause in one.causes]
-    likely = dict.fromkeys(f"{sentence(one)}. {one.command}" for one in known if one.supported)
-    excluded = dict.fromkeys(sentence(one) for one in known if one.against)
-    wanted = dict.fromkeys(one.command for _, one in rows if one.command)
+    several = len({name for name, _ in rows}) > 1
+    verdicts = (told.verdict(f"{name}: {one.level}" if several else one.level, one) for name, one in rows)
+    formulas = (f"{one.values['what']}: {one.values['how']}" for _, one in rows if "how" in one.values)
     parts = {
-        "bounds": formulas,
-        "likely causes": likely,
-        "excluded": excluded,
-        "measure what is missing": wanted,
-        "observed": dict.fromkeys(notes),
+        "verdicts": told.items(verdicts),
+        "bounds": told.items(map(html.escape, formulas)),
+        "next": told.items(map(told.todo, answer.Answer("", tuple(one for _, one in rows)).steps)),
+        "observed": told.items(map(html.escape, notes)),
     }
-    lists = "".join(
-        f"<b>{title}</b><ul>{''.join(f'<li>{html.escape(text)}</li>' for text in texts)}</ul>"
-        for title, texts in parts.items()
-        if texts
-    )
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    lists = "".join(f"<b>{title}</b>{each}" for title, each in parts.items() if each)
     must = joined(dict.fromkeys(rules.every()[one.code].must for _, one in rows))
-    return f"{table}{lists}<p>{html.escape(must)}.</p>"
-
-
-def _cells(campaign: str, one: Finding) -> tuple[str, ...]:
-    """Return the cells of a row."""
-    return campaign, one.subject.setting or "–", one.level, sentence(one)
+    return f"{lists}<p>{html.escape(must)}.</p>"

@@ -1,0 +1,57 @@
+"""Findings as HTML for panels: verdicts with what may be behind them, and what to do next."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator
+
+from labkit.judge.answer import Answer, Step, Topic
+from labkit.judge.finding import Finding
+from labkit.judge.sentences import sentence
+
+_SIGNS = {"bad": "✗", "doubtful": "?", "unknown": "–", "no reference": "–", "good": "✓"}
+
+
+def chip(topic: Topic) -> str:
+    """Return the verdict on a topic in a few words; the rest is its tooltip."""
+    word = topic.verdict.replace(" ", "-")
+    told = html.escape(f"{topic.lead.subject}: {sentence(topic.lead)}", quote=True)
+    return (
+        f'<span class="lab-{word}" title="{told}">{_SIGNS[topic.verdict]} '
+        f"{html.escape(topic.name)}: {topic.verdict}</span>"
+    )
+
+
+def lines(found: Answer) -> Iterator[str]:
+    """Yield the reasons of the verdicts, then what to do next."""
+    for topic in found.topics:
+        yield verdict(f"{topic.name}: {topic.verdict}", topic.lead)
+    yield from map(todo, found.steps)
+
+
+def verdict(head: str, one: Finding) -> str:
+    """Return a verdict with its causes; one that is good has none.
+
+    Parameters
+    ----------
+    head : what is judged, and the verdict, in words.
+    """
+    parts = [f"<b>{html.escape(head)}</b>. {html.escape(f'{one.subject}: {sentence(one)}')}."]
+    if one.level in ("bad", "doubtful"):
+        cause = next((each for each in one.causes if each.supported), None)
+        parts.append(f"Cause: {html.escape(sentence(cause)) if cause else 'unknown'}.")
+    if excluded := [sentence(each) for each in one.causes if each.against]:
+        parts.append(f"Excluded: {html.escape('; '.join(excluded))}.")
+    return " ".join(parts)
+
+
+def todo(step: Step) -> str:
+    """Return what to do next, and what it is about."""
+    told = html.escape(step.command)
+    return f"Next: {f'<code>{told}</code>' if step.runnable else told} ({html.escape(step.about)})"
+
+
+def items(texts: Iterable[str]) -> str:
+    """Return lines of HTML as a list, each once; empty for none."""
+    each = "".join(f"<li>{text}</li>" for text in dict.fromkeys(texts))
+    return f"<ul>{each}</ul>" if each else ""
