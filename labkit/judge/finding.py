@@ -329,8 +329,7 @@ def _plain(values: Values) -> dict[str, Any]:
 
 def _plain_value(one: Any) -> Any:
     if isinstance(one, Value):  # nearly all are
-        known = {name: _known(getattr(one, name)) for name in ("value", "low", "high")}
-        return {**vars(one), **known}
+        return {key: _known(each) if isinstance(each, float) else each for key, each in vars(one).items()}
     if isinstance(one, float):
         return _known(one)
     if isinstance(one, tuple):
