@@ -189,9 +189,11 @@ def in_words(factor: str, *some: str) -> list[str]:
     ['virtual-cluster:4 with loss=1', 'virtual-cluster:4']
     >>> in_words("option_window", "64", "-")
     ['window=64', 'no window']
+    >>> in_words("testbed", "virtual-cluster:4,rate=50mbit")
+    ['virtual-cluster:4,rate=50mbit']
     """
     parts = [text.split(",") for text in some]
-    if factor != "testbed" or len({names[0] for names in parts}) > 1:
+    if factor != "testbed" or len(some) == 1 or len({names[0] for names in parts}) > 1:
         return [_LEVELS.get(text, text if factor in _BARE else _stated(factor, text)) for text in some]
     shared = set(parts[0]).intersection(*parts)
     rests = [listed([name for name in names if name not in shared]) for names in parts]
