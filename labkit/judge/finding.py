@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from labkit import stats
@@ -327,9 +327,16 @@ def _plain(values: Values) -> dict[str, Any]:
     return {name: _plain_value(one) for name, one in values.items()}
 
 
+_NUMBERS = tuple(one.name for one in fields(Value) if one.type == "float")
+
+
 def _plain_value(one: Any) -> Any:
     if isinstance(one, Value):  # nearly all are
-        return {key: _known(each) if isinstance(each, float) else each for key, each in vars(one).items()}
+        plain = dict(vars(one))
+        for name in _NUMBERS:
+            if not math.isfinite(plain[name]):
+                plain[name] = None
+        return plain
     if isinstance(one, float):
         return _known(one)
     if isinstance(one, tuple):

@@ -38,7 +38,7 @@ def linted_json(view: View, findings: Sequence[Finding]) -> str:
         "campaign": view.name,
         "sound": not any(one.level == "bad" for one in findings),
         "points": len(view.summary),
-        "findings": [as_dict(one) for one in findings],
+        "findings": map(as_dict, findings),
         "rules": [rule.code for rule in rules.about(*LINTED)],
         "not_checkable": [{"rule": one.number, "text": one.text, "author": one.author} for one in DUTIES],
         "warnings": [],

@@ -43,7 +43,10 @@ _NO_XML = re.compile(r"[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def line(text: object) -> str:
     """Return a text on one line, without anything that a terminal or a page acts on."""
-    return " ".join(_NO_XML.sub("", plain(str(text))).split())
+    words = str(text)
+    if not (words.isascii() and words.isprintable()):  # nearly all are, and then nothing is to be removed
+        words = _NO_XML.sub("", plain(words))
+    return " ".join(words.split())
 
 
 def sparkline(values: Sequence[float], *ends: float) -> str:
@@ -59,23 +62,24 @@ def sparkline(values: Sequence[float], *ends: float) -> str:
     ('▁▂█', '▁▁', '▁▁')
     """
     low, high = min(*values, *ends), max(*values, *ends)
-    steps = [(value - low) / (high - low) if high > low else 0.0 for value in values]
-    return "".join(_BARS[min(int(step * len(_BARS)), len(_BARS) - 1)] for step in steps)
+    last, wide = len(_BARS) - 1, high - low if high > low else math.inf
+    return "".join([_BARS[min(int((value - low) / wide * len(_BARS)), last)] for value in values])
 
 
-def _drawn(one: Compared) -> str:
+def _drawn(one: Compared, allowed: float) -> str:
     """Return the last campaigns as bars, the new one last; the limit, if there is one, is in their scale."""
     shown = [value for value in one.campaigns if math.isfinite(value)][-_SHOWN:]
-    return sparkline(shown, *filter(math.isfinite, [one.usual, one.allowed])) if len(shown) > 1 else "-"
+    return sparkline(shown, *filter(math.isfinite, [one.usual, allowed])) if len(shown) > 1 else "-"
 
 
 def _cells(verdict: Finding, one: Compared) -> tuple[str, ...]:
     """Return a verdict as the cells of a row."""
-    limit = Value(value=one.allowed, unit=one.measure.unit)
+    allowed = one.allowed
+    limit = Value(value=allowed, unit=one.measure.unit)
     numbers = [f"{each}" if math.isfinite(each.value) else "-" for each in (*one.new_and_usual, limit)]
     beyond = (
         f"{one.beyond} of {one.launches} (fails at {one.limit.beyond})"
-        if one.measured and math.isfinite(one.allowed)
+        if one.measured and math.isfinite(allowed)
         else "-"
     )
     return (
@@ -89,7 +93,7 @@ def _cells(verdict: Finding, one: Compared) -> tuple[str, ...]:
         beyond,
         format_share(one.smallest, sign=True, none="-"),
         one.past,
-        _drawn(one),
+        _drawn(one, allowed),
     )
 
 
