@@ -12,7 +12,7 @@ import pytest
 
 from labkit.judge import causes, rules
 from labkit.judge.answer import answer
-from labkit.judge.cause import Case
+from labkit.judge.cause import Case, Cause
 from labkit.judge.finding import Evidence, Finding, Subject, Value, Wanted
 from labkit.judge.sentences import sentence
 from labkit.judge.view import View
@@ -722,3 +722,10 @@ def test_a_jump_that_benchmarks_share_asks_for_the_size_in_between_in_all_of_the
         ("mpi.latency", 6144),
         ("mpi.bcast", 6144),
     }
+
+
+def test_each_cause_that_asks_for_points_is_decided_by_them_in_a_test() -> None:
+    without = Cause.__dataclass_fields__["points"].default
+    asking = {code for code, one in causes.every().items() if one.points is not without}
+    elsewhere = {"protocol-change", "slow-part"}  # tested with their own data
+    assert asking == {one.code for one in DECIDED} | elsewhere
