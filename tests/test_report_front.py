@@ -331,6 +331,25 @@ def test_a_reason_needs_counters_that_speak_for_it(quiet: int, busy: int, sure: 
     assert "eason" not in text(topics.of_topic(rows(points), ("mpi.latency",)))
 
 
+def test_the_reason_of_a_merged_campaign_counts_its_own_launches(tmp_path: Path) -> None:
+    cost = {"shm": (100, 0), "tcp": (4000, 90_000)}
+    points = [
+        point(8, path, n + 10 * later, ns, interface_B={"lo": carried}, campaign=day)
+        for later, day in enumerate(("monday", "tuesday"))
+        for path, (ns, carried) in cost.items()
+        for n in range(6)
+    ]
+    merged = replace(source(points, tmp_path), facts={"name": "both", "origins": {"monday": {}, "tuesday": {}}})
+    days = campaigns.members(merged)
+    assert len(days) == 2
+    for member in days:
+        one = topics._finding(member, "10-latency", ("mpi.latency",), ())
+        assert one is not None
+        assert "received 540,000 B while 606 iterations" in text(one)
+    (together,) = [one for one in answer.answer(merged.view).others if one.code == RULE.code]
+    assert not together.causes, "the launches of both days are behind these counters, but not behind its values"
+
+
 def test_a_time_that_includes_the_stated_delay_or_computation_is_compared_with_it_or_not_at_all() -> None:
     def waited(testbed: str, us: float, **options: Any) -> list[Samples]:
         spec = Spec(benchmark="mpi.iallreduce", size=8, testbed=testbed).replace(options=options)

@@ -32,11 +32,14 @@ def test(case: Case) -> Finding | None:
 
 
 def _received(case: Case, value: Value) -> int | None:
-    """Return what network interfaces received during the launches of a point, B; None where one did not count."""
+    """Return what network interfaces received during the launches of a point, B.
+
+    None where not all launches have counters, or where the campaign has others of the same point from another campaign.
+    """
     assert case.view.launches is not None
     launches = case.view.launches.samples(case.view.rows_of(value.fingerprint).tolist()).values()
     counts = [INTERFACE_B.of(one.meta) for one in launches]
-    return sum(sum(each.values()) for each in counts) if counts and all(counts) else None
+    return sum(sum(each.values()) for each in counts) if len(counts) == value.launches and all(counts) else None
 
 
 CAUSE = Cause(
