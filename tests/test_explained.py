@@ -634,7 +634,8 @@ DECIDED = [
     Deciding("unbound-ranks", [far(meta=FREE, scatter=WIDE)], 1900.0, 300.0, meta={"rank_affinity": [[0], [1]]}),
     Deciding("smt", [far(meta={**TOGETHER, "rank_affinity": [[0], [2]]})], 1900.0, 499.0),
     Deciding("numa-distance", [far(bind="core", meta={**TOGETHER, "rank_affinity": [[0], [2]]})], 1900.0, 499.0),
-    Deciding("one-processor", [far("sockets.tcp_stream", options={"streams": 1}, **STREAM)], 1900.0, 499.0),
+    Deciding("one-processor", [far("sockets.tcp_stream", options={"streams": 1}, **STREAM)], 1900.0, 499.0,
+             meta={"library": "iperf3 3.12", "engine": "iperf3"}),  # netperf has one stream only
     Deciding("python-binding", [far(options={"binding": "buffers"})], 1900.0, 499.0),
     Deciding("window-of-round-trip", [far(options={"window": 1}), far("mpi.latency", 8, 65.0, TIME)], 1900.0, 499.0),
     Deciding("wrong-path", [far(transport="tcp", meta=TOGETHER)], 1900.0, 499.0, form="other path"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labkit import stats
+from labkit import benchmarks, stats
 from labkit.judge import effects
 from labkit.judge.cause import Case
 from labkit.judge.comparison.judging import BETWEEN
@@ -126,6 +126,11 @@ def _beyond(effect: effects.Effect, *, up: bool) -> bool:
     if min(len(other), len(own)) < 2:
         return False
     return min(other) > max(own) if up else max(other) < min(own)
+
+
+def of_tool(case: Case, column: str) -> bool:
+    """Return whether a column names the tool of a point: only another one may be able to have a setting."""
+    return not benchmarks.get(case.about.subject.benchmark).mpi and column in ("library", "engine", "option_tool")
 
 
 def with_options(spec: Spec, **options: Scalar) -> Spec:

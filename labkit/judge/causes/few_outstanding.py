@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 from labkit.judge.cause import Case, Cause
-from labkit.judge.causes._other_settings import CLUES, others, with_options
+from labkit.judge.causes._other_settings import CLUES, of_tool, others, with_options
 from labkit.judge.finding import Finding, Wanted
 
 _OPTIONS = ("window", "depth", "tx_depth", "streams", "threads", "senders", "socket_buffer")
@@ -27,7 +27,7 @@ def test(case: Case) -> Finding | None:
             float(one) < float(own) for one, own in known
         )
 
-    other = others(case, lambda column: column in _COLUMNS, larger)
+    other = others(case, lambda column: column in _COLUMNS or of_tool(case, column), larger)
     return CAUSE.found(case, other.evidence, other.against, without=other.without, command=other.command)
 
 

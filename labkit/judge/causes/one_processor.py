@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping
 from functools import partial
 from numbers import Real
-from operator import eq
 from typing import Any
 
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
-from labkit.judge.causes._other_settings import CLUES, others, with_options
+from labkit.judge.causes._other_settings import CLUES, of_tool, others, with_options
 from labkit.judge.finding import Evidence, Finding, Value, Wanted
 from labkit.models import bounds
 from labkit.models.inside import of_host
@@ -62,13 +61,18 @@ def _with_more(case: Case) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
         own, column = case.samples.spec.values.get(name), f"option_{name}"
         if not isinstance(own, int):
             continue
-        more = others(case, partial(eq, column), partial(_beyond, column, own, 1))
+        more = others(case, partial(_either, case, column), partial(_beyond, column, own, 1))
         if more.evidence or more.against:
             return more.evidence, more.against
-        fewer = others(case, partial(eq, column), partial(_beyond, column, own, -1))
+        fewer = others(case, partial(_either, case, column), partial(_beyond, column, own, -1))
         slower = [one for one in fewer.against if _slower(one, case.measured)]
         return tuple(Evidence(code="fewer", values=one.values) for one in slower), () if slower else fewer.against
     return (), ()
+
+
+def _either(case: Case, option: str, column: str) -> bool:
+    """Return whether a column is that of an option, or names the tool."""
+    return column == option or of_tool(case, column)
 
 
 def _beyond(column: str, own: int, sign: int, row: Mapping[str, Any]) -> bool:
