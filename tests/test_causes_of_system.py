@@ -291,21 +291,6 @@ def test_bytes_on_another_path_than_asked_for() -> None:
     assert judged("wrong-path", launches(MPI, EVEN)) is None
 
 
-def test_two_copies_are_near_what_they_predict() -> None:
-    near: dict[str, Any] = {"rank_hosts": ["a", "a"], **marks("shared-memory")}
-    spec = MPI.replace(transport="shm", hosts=("a",))
-    micro = made.samples(
-        Spec(benchmark="micro.memory_copy", size=1 << 20), host=HOST, meta={"fingerprint": "m"},
-        reported=made.values("bandwidth_MBps", p50=1200.0),
-    )  # fmt: skip
-    found = _with_costs("two-copies", launches(spec, EVEN, {"ptrace_scope": 1}, **near), [micro])
-    assert found.supported
-    assert "one copy reaches 1,200 MB/s, two copies 600 MB/s; ptrace_scope=1 forbids" in sentence(found)
-    assert _with_costs("two-copies", launches(spec, [200.0] * 6, **near), [micro]).against
-    assert _with_costs("two-copies", launches(spec, [1100.0] * 6, **near), [micro]).against
-    assert judged("two-copies", launches(spec, EVEN, **near), path="shared memory") is None, "no copy was measured"
-
-
 # ---- the path --------------------------------------------------------------------------------------------------------
 
 EMULATED = MPI.replace(testbed="virtual-cluster:4", hosts=())

@@ -323,7 +323,7 @@ def test_values_over_one_label_are_a_table_without_gaps(capsys: pytest.CaptureFi
     assert cli.main(["show", "examples/two-cores", "--benchmark", "sockets.netpipe"]) == 0
     out = capsys.readouterr().out
     assert re.search(
-        r"^block size +latency, mean \(µs\) +round-trip time, mean \(µs\) +bandwidth, mean \(MB/s\)$", out, re.M
+        r"^block size +latency, value \(µs\) +round-trip time, value \(µs\) +bandwidth, value \(MB/s\)$", out, re.M
     )
     assert re.search(r"^ *1 B +\S+ +\S+ +\S+$", out, re.M)
     assert "NaN" not in out

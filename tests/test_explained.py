@@ -90,11 +90,11 @@ def test_no_algorithm_takes_less_than_the_messages_that_a_collective_needs(colle
             assert took >= max(rounds * alpha, count * beta) * (1 - 1e-9), name
 
 
-@pytest.mark.parametrize(("time", "level"), [(4.0, "good"), (8.0, "doubtful"), (11.0, "bad")])
+@pytest.mark.parametrize(("time", "level"), [(5.0, "good"), (8.0, "doubtful"), (12.0, "bad")])
 def test_a_small_collective_is_judged_by_latencies_one_after_the_other(time: float, level: str) -> None:
     (one,) = found("collective-of-messages", PAIR, point("mpi.allreduce", 8, time, ranks=4))
     assert one.level == level
-    assert number(one, "times") == pytest.approx(time / 2)
+    assert number(one, "times") == pytest.approx(time / 2.25), "2 latencies, and the library's own work"
     assert "2 latencies" in sentence(one)
 
 
@@ -136,7 +136,7 @@ def test_ranks_of_which_some_share_a_host_have_no_reference() -> None:
 def test_a_collective_faster_than_messages_is_good() -> None:
     (one,) = found("collective-of-messages", PAIR, point("mpi.allreduce", 8, 1.5, ranks=4))
     assert one.level == "good"
-    assert "is less than the 2 µs" in sentence(one)
+    assert "is less than the 2.25 µs" in sentence(one)
 
 
 # ---- causes ----------------------------------------------------------------------------------------------------------
@@ -145,6 +145,8 @@ LINE = point("micro.core_to_core", 0, 50.0, "line_transfer_ns", ranks=1, meta={"
 COPY = [
     *point("micro.memory_copy", 65536, 20e3, "bandwidth_MBps", ranks=1, meta={"library": "none", "badges": []}),
     *point("micro.memory_copy", 1 << 20, 20e3, "bandwidth_MBps", ranks=1, meta={"library": "none", "badges": []}),
+    *point("micro.core_to_core_copy", 65536, 20e3, "bandwidth_MBps", ranks=1, meta={"library": "none", "badges": []}),
+    *point("micro.core_to_core_copy", 1 << 20, 20e3, "bandwidth_MBps", ranks=1, meta={"library": "none", "badges": []}),
 ]
 
 
@@ -293,7 +295,7 @@ def test_a_jump_of_the_time_just_below_a_size_is_its_eager_limit() -> None:
 def test_without_a_jump_below_the_size_the_eager_limit_is_excluded_if_one_would_show() -> None:
     late = [*point("mpi.latency", 8, 0.5), *point("mpi.latency", 8 << 15, 100.1)]
     assert cause("eager-limit", "mpi.allreduce", late, jumping(8 << 12)) is None, "the smallest size is judged"
-    peak = [one for step in range(12) for one in windowed(64, 1e3 * min(step + 1, 8) - 30 * step, size=512 << step)]
+    peak = [one for step in range(12) for one in windowed(64, 400 * min(step + 1, 8) - 12 * step, size=512 << step)]
     one = cause("eager-limit", "mpi.bandwidth", COPY, peak)
     assert one is not None
     assert one.against
@@ -639,7 +641,6 @@ DECIDED = [
     Deciding("python-binding", [far(options={"binding": "buffers"})], 1900.0, 499.0),
     Deciding("window-of-round-trip", [far(options={"window": 1}), far("mpi.latency", 8, 65.0, TIME)], 1900.0, 499.0),
     Deciding("wrong-path", [far(transport="tcp", meta=TOGETHER)], 1900.0, 499.0, form="other path"),
-    Deciding("two-copies", [far(value=10e3, meta={**TOGETHER, "badges": ["shared memory"]}), COPY], 10e3, 7e3),
     Deciding("oversubscription", [far("mpi.allreduce", 8, 30.0, TIME, ranks=8, meta={
         "rank_hosts": ["a"] * 8, "rank_affinity": [[0, 1, 2, 3]] * 8})], 3.0, 31.0, **ALLREDUCE,
         values={"limit": Value(value=2.0, unit="µs")}),

@@ -380,8 +380,8 @@ def test_the_launches_of_a_campaign_are_compared_by_a_factor() -> None:
     by.value = "transport=shm,tcp"
     test.click()
     assert base.value == "two-cores"
-    assert "6 comparisons of tcp against shm: 6 with not enough data" in result.value
-    assert result.value.count("<tr>") == 7
+    assert "8 comparisons of tcp against shm: 8 slower. Order of launches: interleaved." in result.value
+    assert result.value.count("<tr>") == 9
     allow.value = "<b>"
     test.click()
     assert "there is no such factor" in result.value

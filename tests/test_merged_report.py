@@ -106,13 +106,13 @@ def test_origins_of_any_shape_are_no_harm(merged: Path, tmp_path: Path, origins:
 def test_the_front_page_names_all_campaigns_testbeds_and_hosts(merged: Path) -> None:
     content = Content([read(merged)], {})
     text, head = campaigns(content), heading(content, "labkit")
-    for word in (*DAYS, "The other day", "node2", "Other CPU", "local", "2026-11-21", "2026-12-01"):
+    for word in (*DAYS, "The other day", "node2", "Other CPU", "local", "2026-11-26", "2026-12-01"):
         assert word in text, word
     assert "20-bandwidth: figures of all campaigns have other parameters than tuesday had: window=32" in text.replace(
         "\\", ""
     )
     assert head["subtitle"] == "Campaigns monday, tuesday"
-    assert head["date"] == "2026-11-21 to 2026-12-01"
+    assert head["date"] == "2026-11-26 to 2026-12-01"
     assert "Other CPU" in hosts(content)
 
 

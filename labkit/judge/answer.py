@@ -15,7 +15,7 @@ from labkit import benchmarks
 from labkit.benchmarks import CollectiveBenchmark, FileBenchmark
 from labkit.judge import causes, rules
 from labkit.judge.checking import check
-from labkit.judge.finding import LEVELS, Finding, Wanted
+from labkit.judge.finding import Finding, Wanted, likeliest, ordered
 from labkit.judge.rule import METHOD
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
@@ -53,6 +53,9 @@ FAMILIES = {
 class Topic:
     """What was asked of a family of benchmarks on a path, and the answer.
 
+    A setting can be chosen: the best one of a benchmark on a system stands for what the path gives, and those that give
+    less are named beside it. Of several benchmarks and systems, the worst decides.
+
     Parameters
     ----------
     name : in words.
@@ -64,22 +67,36 @@ class Topic:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst that is known; else why nothing is."""
-        known = [one.level for one in self.findings if one.level != "unknown"]
-        if known:
-            level = min(known, key=LEVELS.index)
-            return level if level != "note" else "unknown"
+        """That of the finding that decides; else why nothing is known."""
+        if self.lead.level in ("bad", "doubtful", "good"):
+            return self.lead.level
         return "no reference" if all(one.form == NO_REFERENCE for one in self.findings) else "unknown"
+
+    @cached_property
+    def _best(self) -> tuple[Finding, ...]:
+        """The best setting of each benchmark on each system."""
+        groups: dict[tuple[object, ...], list[Finding]] = {}
+        for one in self.findings:
+            known = one.level in ("bad", "doubtful", "good")
+            key = (known, one.subject.benchmark, one.subject.system)
+            groups.setdefault(key, []).append(one)
+        return tuple(some[0] if not known else ordered(some)[-1] for (known, _, _), some in groups.items())
 
     @cached_property
     def lead(self) -> Finding:
         """The finding that decides the verdict."""
-        return next((one for one in self.findings if one.level == self.verdict), self.findings[0])
+        known = [one for one in self._best if one.level in ("bad", "doubtful", "good")]
+        return ordered(known or self._best)[0]
+
+    @cached_property
+    def worse(self) -> tuple[Finding, ...]:
+        """Settings that are not good, and are worse than the best one of their benchmark; the worst first."""
+        return tuple(one for one in self.findings if one.level in ("bad", "doubtful") and one not in self._best)
 
     @property
     def cause(self) -> Finding | None:
         """The likeliest cause that the data support; None if it is unknown."""
-        return next((one for one in self.lead.causes if one.supported), None)
+        return likeliest(self.lead)
 
     @property
     def excluded(self) -> list[Finding]:
@@ -162,7 +179,9 @@ class Answer:
     @cached_property
     def undecided(self) -> tuple[Wanted, ...]:
         """Points whose measurement would supply what is missing, or decide between causes: of what is not good."""
-        asked = [one for topic in self.topics for one in topic.findings if one.level != "good"]
+        topics = [one for one in self.topics if one.verdict != "good"]
+        asked = [topic.lead for topic in topics]
+        asked += [one for topic in topics for one in topic.findings if one.level != "good" and one is not topic.lead]
         likely = [cause for one in (*asked, *self.others) for cause in one.causes if cause.supported]
         return tuple(dict.fromkeys(point for one in (*asked, *likely) for point in one.measure))
 

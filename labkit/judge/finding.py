@@ -160,12 +160,15 @@ class Subject:
     setting : what tells the points from others of the benchmark, in words; empty for all of them.
     points : their fingerprints.
     imported : whether all were imported, so that labkit cannot measure them again.
+    system : what makes the points those of another system than others, such as their number of ranks, and not only
+        another setting of the same one.
     """
 
     benchmark: str = ""
     setting: str = ""
     points: tuple[str, ...] = ()
     imported: bool = False
+    system: str = ""
 
     def __str__(self) -> str:
         return ", ".join(filter(None, (self.benchmark, self.setting)))
@@ -359,6 +362,11 @@ def _possible(one: Value | Count | Several | str | Dataclass) -> bool:
     if isinstance(one, Several):
         return all(map(_possible, one.first))
     return not isinstance(one, Value) or (math.isfinite(one.value) and not (one.unit == TIMES and one.value < 0))
+
+
+def likeliest(one: Finding) -> Finding | None:
+    """Return the likeliest cause of a finding that the data support; None if it is unknown."""
+    return next((cause for cause in one.causes if cause.supported), None)
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:

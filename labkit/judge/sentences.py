@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from labkit.judge import causes, rules
-from labkit.judge.finding import LEVELS, Evidence, Finding
+from labkit.judge.finding import LEVELS, Evidence, Finding, likeliest
 from labkit.judge.guidelines import LARGER
 from labkit.point.notes import joined
 from labkit.point.units import format_share, plural
@@ -89,6 +89,22 @@ def whole(one: Finding) -> str:
     """Return what a finding claims with its subject and its evidence."""
     clues = joined(clue(one, each) for each in one.evidence)
     return ": ".join(filter(None, (str(one.subject), sentence(one)))) + (f" ({clues})" if clues else "")
+
+
+def settings(findings: Sequence[Finding], most: int = 2) -> str:
+    """Return which settings of a benchmark verdicts are about, how good they are, and why; empty for none.
+
+    Parameters
+    ----------
+    most : settings to name, at most.
+    """
+    parts = []
+    for one in findings[:most]:
+        cause = likeliest(one)
+        why = f", {causes.every()[cause.code].name}" if cause else ""
+        parts.append(f"{one.subject.setting or one.subject.benchmark} ({one.level}{why})")
+    more = len(findings) - len(parts)
+    return joined([*parts, plural(more, "more setting")] if more else parts)
 
 
 def first(findings: Sequence[Finding]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 from labkit.errors import SpecError
@@ -13,6 +14,7 @@ from labkit.point.testbed import amount, parse
 
 _LINK = ("rate", "uplink", "delay", "throttle")  # options of a testbed
 _COUNTED = ("transaction_rate_per_s", "operation_rate_per_s")  # operations in a second, however large each is
+OFFERED = ("rate", "target", "offered", "message_rate", "load")  # options that set the load
 _DECIDED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (  # options, and kinds or names of the metrics they set
     # work, bytes or messages of one timed operation
     (("n", "problem", "npb_class", "steps", "nx", "ny", "nz", "vars", "preset", "size_y", "size_z"), ("cost",)),
@@ -27,8 +29,7 @@ _DECIDED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (  # options, an
     (("interval",), ("cost", "io_percent")),
     # how long it runs
     (("stonewall", "wear_out"), ("cost", "moved_MB")),
-    # the offered load
-    (("rate", "target", "offered", "message_rate", "load"), ("rate",)),
+    (OFFERED, ("rate",)),
     # a sum over both directions
     (("bidirectional",), ("rate",)),
 )
@@ -45,6 +46,12 @@ def by_definition(factor: str, metric: str) -> bool:
     """
     name, its = factor.removeprefix("option_"), {metric, METRICS[metric].kind}
     return factor.startswith("option_") and any(name in names and its & {*sets} for names, sets in _DECIDED)
+
+
+def paced(row: Mapping[str, Any]) -> bool:
+    """Whether an option of a row sets the load, so that its rate says nothing about what the path allows."""
+    given = (row.get(f"option_{name}") for name in OFFERED)
+    return any(isinstance(one, Real) and float(one) > 0 for one in given)
 
 
 def links_differ(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

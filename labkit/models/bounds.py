@@ -273,7 +273,10 @@ def _ends(samples: Samples, crossings: int, costs: Costs) -> tuple[float, str] |
         return crossings * _ADAPTERS_S, f"adapters that need {format_number(_ADAPTERS_S * 1e6)} µs (published)"
     if near := costs.message(samples.spec.size or 0):
         size, cost = near
-        return crossings * cost.value, f"hosts that pass {format_size(size)} to themselves in {cost}"
+        each, how = cost.value, f"hosts that pass {format_size(size)} to themselves in {cost}"
+        if known.ends.sockets and (wake_up := costs.wake_up):  # their programs sleep until a message comes
+            each, how = each + wake_up.value, f"{how}, and wake a thread in {wake_up}"
+        return crossings * each, how
     return None
 
 

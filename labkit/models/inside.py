@@ -15,9 +15,13 @@ from labkit.store.samples.facts import badges
 _INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
 TWICE = "two copies, one after the other"
 THREAD = "a thread that sends to itself over loopback"
-LINK = (1 / 0.9, 1 / 0.7)  # times what links and copies need: up to the first it is good, beyond the second it is bad
+WOKEN = f"{THREAD}, and a wake-up"
+LINK = (1 / 0.9, 1 / 0.7)  # times what links need: up to the first it is good, beyond the second it is bad
 MACHINE = (2.5, 5.0)  # the same of what hosts need at least, on which every library and kernel puts its own work
+LIBRARY_S = 0.25e-6  # a library's own work for a message: of MPICH and UCX, Zambre et al. 2019, sections 5 and 6
+OWN_WORK = f"{format_number(LIBRARY_S * 1e6)} µs of the library's own work"
 _COUNTS = 0.01  # part of a floor from which its formula names the copy
+_TELLS = 0.05  # part of what a message needs from which its name tells of the copy
 _UNITS = {  # name of a floor → what its cost is of
     "line of cache": "line of cache from core to core",
     "wake-up": "wake-up of a thread, the cheaper of one core and two",
@@ -39,6 +43,7 @@ class Bound:
     usual : what a good implementation comes near, as two copies where one is needed; NaN: `value`.
     usual_name : what that is; empty: `name`.
     good, bad : values from which, and up to which, a measurement is good and bad; NaN where the bound judges nothing.
+    soft : whether a measurement may lie beyond it, because it only tells what a similar program reaches.
     missing : benchmark that would make it judge; empty if it does.
     """
 
@@ -52,6 +57,7 @@ class Bound:
     usual_name: str = ""
     good: float = math.nan
     bad: float = math.nan
+    soft: bool = False
     missing: str = ""
 
     @property
@@ -94,7 +100,8 @@ def copied(samples: Samples, directions: int, costs: Costs, place: str = "") -> 
     """A core copies every byte at least once; each direction, pair of ranks, thread and stream may have its own core.
 
     Libraries usually copy twice, one after the other: into memory that both processes share, and out of it. The second
-    copy is of what another core wrote. Options of samples from elsewhere that are no counts bound nothing.
+    copy is of what another core wrote; without its rate, the bound does not judge. Options of samples from elsewhere
+    that are no counts bound nothing.
 
     Parameters
     ----------
@@ -127,11 +134,13 @@ def copied(samples: Samples, directions: int, costs: Costs, place: str = "") -> 
     if (place or inside(samples)) == "loopback":
         return (_of_thread(bound, cores, size, costs),)
     crossing = costs.crossing(size)
-    second = crossing[1].value if crossing else cost.value
-    usual = rate(1 / (1 / cost.value + 1 / second), 0.0)
-    of_what = "the second of what another core wrote" if crossing else "both in one core"
-    formula += f"; {TWICE} ({of_what}): {format_number(usual / 1e6)} MB/s, by which it is judged"
-    good, bad = usual / LINK[0], usual / LINK[1]
+    if crossing is None:
+        return (replace(bound, missing="micro.core_to_core_copy"),)
+    usual = rate(1 / (1 / cost.value + 1 / crossing[1].value), 0.0)
+    formula += (
+        f"; {TWICE}, the second of what another core wrote: {format_number(usual / 1e6)} MB/s, by which it is judged"
+    )
+    good, bad = usual / MACHINE[0], usual / MACHINE[1]
     return (replace(bound, formula=formula, usual=usual, usual_name=TWICE, good=good, bad=bad),)
 
 
@@ -157,10 +166,7 @@ def handed_over(samples: Samples, crossings: int, costs: Costs, place: str = "")
     """
     size, place = samples.spec.size or 0, place or inside(samples)
     if place == "loopback" and (near := costs.message(size)):
-        of_size, cost = near
-        value, ends = crossings * cost.value, (crossings * cost.low, crossings * cost.high)
-        formula = f"{crossings} × {cost} for a message of {format_size(of_size)} from a thread to itself"
-        return (_floor(THREAD, value, formula, ends),)
+        return (_of_itself(samples, crossings, *near, costs.wake_up),)
     calls, times, name = costs.line, 1, "line of cache"
     if place == "loopback":
         wakes = benchmarks.get(samples.spec.benchmark).ends.sockets  # an MPI library polls, and does not sleep
@@ -175,17 +181,38 @@ def handed_over(samples: Samples, crossings: int, costs: Costs, place: str = "")
     formula = f"{count} × {calls} for a {_UNITS[name]}"
     if copy and copied > _COUNTS * calls.value:
         formula += f" + {format_number(copied * 1e6)} µs to copy the bytes once on each way"
-    bound = _floor(name, count * calls.value + copied, formula, (low, high))
+    waiting = count * calls.value
+    bound = Bound(name=name, value=waiting + copied, formula=formula, source="measured", low=low, high=high)
     if place == "loopback":  # the work of TCP and IP is left out
-        return (replace(bound, good=math.nan, bad=math.nan, missing="micro.loopback"),)
-    return (bound,)
+        return (replace(bound, missing="micro.loopback"),)
+    own = crossings * LIBRARY_S
+    good, bad = (times * (waiting + own + 2 * copied) for times in MACHINE)  # of two copies, one after the other
+    usual_name = f"a line of cache and {OWN_WORK}" + (", and a copy" if copied > _TELLS * (waiting + own) else "")
+    return (replace(bound, usual=bound.value + own, usual_name=usual_name, good=good, bad=bad),)
 
 
-def _floor(name: str, value: float, formula: str, ends: tuple[float, float]) -> Bound:
-    """Return a measured floor, s, and what is good above it."""
-    good, bad = (times * value for times in MACHINE)
-    low, high = ends
-    return Bound(name=name, value=value, formula=formula, source="measured", low=low, high=high, good=good, bad=bad)
+def _of_itself(samples: Samples, crossings: int, size: int, cost: Cost, wake_up: Cost | None) -> Bound:
+    """Judge by a thread that sends to itself; a program that sleeps until a message comes must also be woken."""
+    value, low, high = (crossings * each for each in (cost.value, cost.low, cost.high))
+    formula = f"{crossings} × {cost} for a message of {format_size(size)} from a thread to itself"
+    usual, name = value, THREAD
+    if wake_up is not None and benchmarks.get(samples.spec.benchmark).ends.sockets:
+        usual, name = value + crossings * wake_up.value, WOKEN
+        formula += f" + {crossings} × {wake_up} for a {_UNITS['wake-up']}"
+    good, bad = (times * usual for times in MACHINE)
+    return Bound(
+        name=THREAD,
+        value=value,
+        formula=formula,
+        source="measured",
+        low=low,
+        high=high,
+        usual=usual,
+        usual_name=name,
+        good=good,
+        bad=bad,
+        soft=True,  # two threads share the work that one does alone
+    )
 
 
 def _ends(cost: Cost | None) -> tuple[float, float]:

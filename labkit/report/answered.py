@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from labkit.judge import answer
 from labkit.judge.answer import Answer, Topic
-from labkit.judge.sentences import sentence
+from labkit.judge.sentences import sentence, settings
 from labkit.point.units import plural
 from labkit.report import markdown
 from labkit.report.content import Content
@@ -39,7 +39,7 @@ def answers(content: Content) -> str:
         room = max(3, TOPICS // len(found))
         left += max(0, len(one.topics) - room)
         rows += [_row(topic, source.name if content.several else "") for topic in one.topics[:room]]
-    caption = "Whether the numbers are good: a verdict on each topic, by its worst setting. {#tbl-answer}"
+    caption = "Whether the numbers are good: on each topic, the best setting of its worst benchmark. {#tbl-answer}"
     parts = [markdown.table(["topic", "verdict", "why"], rows, caption=caption)]
     if left:
         parts.append(f"{plural(left, 'more topic')} are left out here; `labkit explain` prints all.")
@@ -60,6 +60,8 @@ def _row(topic: Topic, campaign: str) -> list[str]:
         text += f" Cause: {sentence(topic.cause) if topic.cause else 'unknown'}."
     if topic.excluded:
         text += f" Excluded: {'; '.join(map(sentence, topic.excluded))}."
+    if topic.worse:
+        text += f" Worse: {settings(topic.worse)}."
     return [escape(name), f"**{topic.verdict}**", escape(text)]
 
 

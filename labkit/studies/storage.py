@@ -45,7 +45,8 @@ class Parameters(studies.Parameters):
     directory : on the file system to be measured; empty for a temporary folder.
     iozone : measure iozone's table of file size × record size.
     queue_size : of the requests of which several are under way at once, of the mix, and of the offered loads.
-    depths : requests under way at once, a list; empty leaves them out.
+    depths : requests under way at once, a list; empty leaves them out. Writes that bypass the page cache have the
+        most of them.
     engines : that ask for them, a list of psync, libaio and io_uring.
     mixes : shares of the reads in a mix with writes, %, a list; empty leaves them out.
     loads : reads offered in a second, a list; empty leaves them out.
@@ -82,7 +83,7 @@ class Study(studies.Study):
         return [*specs, *self._queued()]
 
     def _queued(self) -> list[Spec]:
-        """Random reads past the page cache in queues and under offered loads; mixes of reads and writes."""
+        """Past the page cache: random reads in queues and under offered loads, writes in the longest queue; mixes."""
         v = self.values
         common: dict[str, Any] = {"sizes": v.queue_size, "ranks": 1, "directory": v.directory, "pattern": "random"}
         specs = sweep("storage.mixed", read_percent=counts(v.mixes, "mixes"), **common) if v.mixes else []
@@ -90,7 +91,9 @@ class Study(studies.Study):
             return specs  # nothing to bypass
         for engine in words(v.engines):
             depths = [depth for depth in counts(v.depths, "depths") if depth == 1 or engine != "psync"]
-            specs += sweep("storage.read", cache="direct", engine=engine, depth=depths, **common) if depths else []
+            if depths:
+                specs += sweep("storage.read", cache="direct", engine=engine, depth=depths, **common)
+                specs += sweep("storage.write", sync="direct", engine=engine, depth=max(depths), **common)
         if v.loads:
             specs += sweep("storage.read", cache="direct", offered=counts(v.loads, "loads"), **common)
         return specs
@@ -106,13 +109,18 @@ class Study(studies.Study):
         rows = rows[rows["option_cache"] == "direct"] if len(rows) else rows
         return rows.dropna(subset=["option_engine"]) if "option_engine" in rows else rows.iloc[:0]
 
+    def _buffered(self) -> pd.DataFrame:
+        """Rows of the writes that do not bypass the page cache."""
+        rows = self.of("storage.write")
+        return rows[rows["option_sync"] != "direct"] if len(rows) else rows
+
     def read_figure(self) -> Figure | Omitted:
         """Time of one read against its size."""
         return self.drawn(figures.versus_size, self._cached(), "latency_us", series=["option_pattern"], tail="p99")
 
     def write_figure(self) -> Figure | Omitted:
         """Time of one write against its size, with and without sync."""
-        rows = self.of("storage.write")
+        rows = self._buffered()
         if len(rows):
             rows = rows.assign(sync=rows["option_sync"].replace({"none": "page cache", "osync": "O_SYNC"}))
         return self.drawn(figures.versus_size, rows, "latency_us", series=["option_pattern", "sync"], tail="p99")
@@ -205,7 +213,7 @@ class Study(studies.Study):
 
     def _syncs(self) -> Iterator[str]:
         """Writes of the smallest size, and what waiting for the device costs."""
-        rows = self._smallest(self.of("storage.write"))
+        rows = self._smallest(self._buffered())
         found = {(row["option_pattern"], row["option_sync"]): row for row in rows.to_dict("records")}
         for (order, sync), row in found.items():
             how = "" if sync == "none" else ", O_SYNC" if sync == "osync" else f", {sync}"

@@ -21,6 +21,7 @@ from labkit.studies._derived import of_samples
 from labkit.testbeds import virtual_cluster
 
 STREAM, ALL, TRIP = "sockets.tcp_stream", "mpi.alltoall", "mpi.latency"
+_SMALL = 8  # B of a message whose time is a latency
 _FRAMES = 1448 / 1514  # TCP's part of full frames
 _OVER = 1.05  # of a link's rate; two frames pass unshaped, and a clock is read a little late
 
@@ -36,7 +37,8 @@ class Parameters(studies.Parameters):
     testbed : the cluster; the switches, rate and uplink are set here.
     per_leaf : hosts at each leaf switch, where the testbed does not say.
     rates : of the hosts' links, each as the testbed takes it, a list; one stream crosses the tree at each.
-    tapers : of the tree, a list; one stream crosses it, and all hosts send to all, at each. Empty leaves them out.
+    tapers : of the tree, a list; at each, one stream crosses it, all hosts send to all, and two hosts exchange messages
+        that tell what all to all needs at least. Empty leaves them out.
     rate : of the hosts' links for the tapers and the round trips.
     size : of the messages from each host to each then, B.
     sizes : of the round trips between the first host and the last; empty leaves them out.
@@ -76,16 +78,15 @@ class Study(studies.Study):
         ]
         outline = testbeds.outline(self.place())
         hosts, per_leaf = len(outline.hosts), int(outline.facts["per_leaf"])
+        across: dict[str, Any] = {"ranks": 2, "hosts": (outline.hosts[0], outline.hosts[-1]), "launcher": v.launcher}
         for taper in counts(v.tapers, "tapers") if per_leaf < hosts else []:
             uplink = f"{per_leaf * virtual_cluster.bits(v.rate) / taper / 1e6:g}mbit"
             tree = self.place(rate=v.rate, uplink=uplink)
             specs += sweep(STREAM, sizes=[128 * 1024], tool="iperf3", ranks=1, testbed=tree)
-            how: dict[str, Any] = {"ranks": hosts, "launcher": v.launcher}
-            specs += sweep(ALL, sizes=[v.size], testbed=tree, **how)
+            specs += sweep(ALL, sizes=[v.size], testbed=tree, ranks=hosts, launcher=v.launcher)
+            specs += sweep(TRIP, sizes=[_SMALL, v.size], testbed=tree, **across)
         if v.sizes:
-            ends = (outline.hosts[0], outline.hosts[-1])
-            how = {"ranks": 2, "hosts": ends, "launcher": v.launcher, "testbed": self.place(rate=v.rate)}
-            specs += sweep(TRIP, sizes=v.sizes, **how)
+            specs += sweep(TRIP, sizes=v.sizes, testbed=self.place(rate=v.rate), **across)
         return list(dict.fromkeys(specs))
 
     def place(self, **options: str) -> str:
@@ -139,6 +140,7 @@ class Study(studies.Study):
         """One-way times beside what the bits of the message alone take on a link."""
         rate = virtual_cluster.bits(self.values.rate)
         rows = self.of(TRIP)
+        rows = rows[~rows["testbed"].str.contains("uplink=")] if len(rows) else rows
         if rows.empty:
             return rows
         wire = rows["message_size_B"] * 8e6 / rate

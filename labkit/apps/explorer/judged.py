@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from labkit.judge.answer import Answer, Step, Topic
 from labkit.judge.finding import Finding
-from labkit.judge.sentences import sentence
+from labkit.judge.sentences import sentence, settings
 
 _SIGNS = {"bad": "✗", "doubtful": "?", "unknown": "–", "no reference": "–", "good": "✓"}
 
@@ -25,7 +25,8 @@ def chip(topic: Topic) -> str:
 def lines(found: Answer) -> Iterator[str]:
     """Yield the reasons of the verdicts, then what to do next."""
     for topic in found.topics:
-        yield verdict(f"{topic.name}: {topic.verdict}", topic.lead)
+        worse = f" Worse: {html.escape(settings(topic.worse))}." if topic.worse else ""
+        yield verdict(f"{topic.name}: {topic.verdict}", topic.lead) + worse
     yield from map(todo, found.steps)
 
 

@@ -15,7 +15,7 @@ from labkit.io import csv_export
 from labkit.judge import rules
 from labkit.judge.answer import Answer, Topic
 from labkit.judge.finding import Finding, Value
-from labkit.judge.sentences import clue, sentence
+from labkit.judge.sentences import clue, sentence, settings
 from labkit.point.notes import joined
 from labkit.point.units import plural
 
@@ -58,10 +58,16 @@ def _said(topic: Topic) -> str:
 
 
 def _topic(topic: Topic) -> Iterator[str]:
-    """Yield the lines of a topic: its verdict, and of one that is not good, the causes."""
+    """Yield the lines of a topic: its verdict, of one that is not good the causes, and settings that are worse."""
     yield from _wrapped(f"{topic.verdict:12} ", _said(topic))
-    if topic.verdict == "good":
-        return
+    if topic.verdict != "good":
+        yield from _why(topic)
+    if topic.worse:
+        yield from _wrapped(" " * 13, f"worse: {settings(topic.worse)}")
+
+
+def _why(topic: Topic) -> Iterator[str]:
+    """Yield the lines on what may be behind a verdict."""
     if (cause := topic.cause) is not None:
         yield from _wrapped(" " * 13, f"cause: {sentence(cause)}")
     elif topic.verdict in ("bad", "doubtful"):
@@ -149,6 +155,7 @@ def as_json(answer: Answer, everything: bool = False) -> str:
                 "verdict": one.verdict,
                 "lead": as_dict(one.lead),
                 "cause": as_dict(one.cause) if one.cause else None,
+                "worse": [{"setting": each.subject.setting, "level": each.level} for each in one.worse],
             }
             for one in answer.topics
         ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,7 @@ class Results:
 
     Parameters
     ----------
-    samples : from any campaigns; of a launch that several hold, the first counts.
+    campaigns : samples of each; of a point that several hold, the launches of the first count.
     specs : of the lab; other samples are left out.
     known : what the hosts cost without a network, where that was measured, for bounds in figures.
 
@@ -56,15 +57,21 @@ class Results:
     """
 
     def __init__(
-        self, samples: Iterable[Samples], specs: Iterable[Spec], known: Mapping[str, Costs] = MappingProxyType({})
+        self,
+        campaigns: Iterable[Iterable[Samples]],
+        specs: Iterable[Spec],
+        known: Mapping[str, Costs] = MappingProxyType({}),
     ) -> None:
         self.costs = known
         wanted = {work_of(spec) for spec in specs}
-        by_launch: dict[tuple[Any, int], Samples] = {}
-        for sample in samples:
-            if (work := work_of(sample.spec)) in wanted:
-                by_launch.setdefault((FINGERPRINT.of(sample.meta) or work, sample.launch), sample)
-        self.samples = list(by_launch.values())
+        points: dict[Any, dict[int, Samples]] = {}
+        for campaign in campaigns:
+            own: dict[Any, dict[int, Samples]] = {}
+            for sample in campaign:
+                if (work := work_of(sample.spec)) in wanted:
+                    own.setdefault(FINGERPRINT.of(sample.meta) or work, {})[sample.launch] = sample
+            points = own | points
+        self.samples = [sample for launches in points.values() for sample in launches.values()]
         if not self.samples:
             raise DataError("The campaign has no point of this lab. Measure, or set source='recorded'.")
 
@@ -183,7 +190,7 @@ def read(campaigns: Iterable[Path], specs: Sequence[Spec]) -> Results:
     """
     names, found = sorted({spec.benchmark for spec in specs}), [Campaign(path) for path in campaigns]
     known = {host: one for campaign in found for host, one in costs.read(campaign).items()}
-    return Results((one for campaign in found for name in names for one in campaign.samples(name)), specs, known)
+    return Results([chain.from_iterable(map(campaign.samples, names)) for campaign in found], specs, known)
 
 
 def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.DataFrame:

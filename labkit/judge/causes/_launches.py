@@ -8,6 +8,7 @@ import numpy as np
 
 from labkit.judge.cause import Case
 from labkit.judge.finding import SHARE, TIMES, Count, Evidence, Value
+from labkit.models.inside import MACHINE
 from labkit.point.columns import METRICS, split
 
 WIDE = 0.1  # part by which launches differ that scatter
@@ -46,9 +47,10 @@ def one_sided(case: Case, code: str, *, worse: bool) -> list[Evidence]:
 def scattered(case: Case) -> list[Evidence]:
     """Return that launches differ widely, or that iterations have a tail; a clue has a key of `SCATTER`.
 
-    Of a violation it returns nothing: that values scatter is what a cause is looked for.
+    Of a violation it returns nothing: that values scatter is what a cause is looked for. Nor does it of a verdict that
+    the best launch would not change: what comes and goes does not explain it.
     """
-    if case.about.kind != "verdict":
+    if case.about.kind != "verdict" or _lasting(case):
         return []
     value = case.measured
     if value.bounded and value.launches > 1 and value.low > 0 and value.high / value.low - 1 > WIDE:
@@ -56,6 +58,14 @@ def scattered(case: Case) -> list[Evidence]:
         return [Evidence(code="apart", values={"spread": spread})]
     ratio = tail(case)
     return [Evidence(code="tail", values={"times": Value(value=ratio, unit=TIMES)})] if ratio >= TAIL else []
+
+
+def _lasting(case: Case) -> bool:
+    """Return whether the value is far from what it is compared with even in the best launch."""
+    value = case.measured
+    best = (value.high if case.rate else value.low) if value.bounded else value.value
+    gain = best / value.value if case.rate else value.value / best if best > 0 else math.inf
+    return case.about.cost / gain > MACHINE[0]
 
 
 def tail(case: Case, statistic: str = "p99") -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -21,7 +22,7 @@ def test(case: Case) -> Finding | None:
         return None
 
     def larger(row: Mapping[str, Any]) -> bool:
-        pairs = [(row.get(name), case.row.get(name)) for name in _COLUMNS]
+        pairs = [(_number(row, name), _number(case.row, name)) for name in _COLUMNS]
         known = [(one, own) for one, own in pairs if isinstance(one, Real) and isinstance(own, Real)]
         return any(float(one) > float(own) for one, own in known) and not any(
             float(one) < float(own) for one, own in known
@@ -35,6 +36,12 @@ def points(case: Case) -> list[Wanted]:
     """Return the point with more of the first option that it has."""
     name = next((one for one in _OPTIONS if case.spec.count(one, 0)), "")
     return [Wanted(with_options(case.spec, **{name: _MORE * case.spec.count(name)}))] if name and case.rate else []
+
+
+def _number(row: Mapping[str, Any], name: str) -> object:
+    """Return an option; socket buffers of 0 B grow as the system sees fit."""
+    value = row.get(name)
+    return math.inf if name == "option_socket_buffer" and value == 0 else value
 
 
 CAUSE = Cause(

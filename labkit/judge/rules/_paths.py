@@ -12,6 +12,7 @@ import pandas as pd
 
 from labkit import benchmarks, stats
 from labkit.errors import SpecError
+from labkit.judge import stated
 from labkit.judge.finding import Decided, Finding, Subject, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.view import View
@@ -28,6 +29,7 @@ from labkit.store.samples import Samples
 from labkit.store.samples.facts import BROUGHT, badges
 
 TOLERANCE = 0.02  # part by which a measurement may exceed its bound: headers that are smaller than assumed, clocks
+SYSTEM = ("campaign", "origin", "host", "testbed", "device", "hosts", "ranks", "ppn")  # columns that tell systems apart
 _INSIDE = {"shared-memory": "shared memory", "loopback": "TCP within the host"}
 _COSTS = {  # benchmark → the costs of a machine that it measures
     "micro.memory_copy": "copies",
@@ -90,7 +92,16 @@ class Chosen:
             setting=", ".join(filter(None, (self.setting, format_size(int(row["message_size_B"]))))),
             points=(str(row["fingerprint"]),),
             imported=row["origin"] in BROUGHT,
+            system=", ".join(str(row[name]) for name in self._systems if name in row),
         )
+
+    @property
+    def _systems(self) -> tuple[str, ...]:
+        """Columns that tell systems apart; tools of other benchmarks than MPI's name a library too."""
+        known = benchmarks.look_up(str(self.row["benchmark"]))
+        if known is None:
+            return SYSTEM
+        return (*SYSTEM, *["library"] * known.mpi, *(f"option_{name}" for name in known.quantities))
 
     @property
     def decided(self) -> Decided:
@@ -139,7 +150,7 @@ def chosen(
     for name in filter(bounded_by, dict.fromkeys(view.summary["benchmark"])):
         rows = view.summary[(view.summary["benchmark"] == name) & (view.summary["origin"] != "simulated")]
         if metric := next((metric for metric in metrics if len(_having(rows, metric))), ""):
-            found += _of_settings(_having(rows, metric), metric, ends)
+            found += _of_settings(_unpaced(_having(rows, metric), metric), metric, ends)
     samples = view.first_launches([str(row["fingerprint"]) for row, *_ in found])
     for row, metric, statistic, words in found:
         if (one := samples.get(str(row["fingerprint"]))) is not None:
@@ -151,6 +162,13 @@ def _having(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return the rows that have a value of a metric which the clock resolves."""
     column = statistic_column(metric, headline_statistic(rows, metric))
     return sound(rows[rows[column].notna()], metric) if column in rows else rows[:0]
+
+
+def _unpaced(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return the rows whose rate no option sets."""
+    if METRICS[metric].kind != "rate":
+        return rows
+    return rows[[not stated.paced(row) for row in rows.filter(regex="^option_").to_dict("records")]]
 
 
 def _of_settings(rows: pd.DataFrame, metric: str, ends: bool) -> Iterator[tuple[Mapping[str, Any], str, str, str]]:

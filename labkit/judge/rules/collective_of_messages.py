@@ -16,10 +16,10 @@ from labkit.judge.rules._paths import Chosen, ends_of
 from labkit.judge.view import View
 from labkit.models import schedules
 from labkit.models.bounds import Bound
-from labkit.models.inside import MACHINE
+from labkit.models.inside import LIBRARY_S, MACHINE, OWN_WORK
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
-from labkit.point.units import KiB, format_number, format_size, plural
+from labkit.point.units import KiB, format_number, format_size
 from labkit.read.records import headline_statistic, rerun, sound
 from labkit.read.records.factors import OPEN
 from labkit.store.samples import Samples
@@ -97,13 +97,14 @@ def _bounds(
     rounds, count = schedules.least(spec.benchmark, spec.ranks, spec.size)
     waiting = rounds * first.time
     how = f"{rounds} × {format_number(first.time * 1e6)} µs ({first.benchmark}, {format_size(first.size)})"
-    latencies = f"{plural(rounds, 'latency', 'latencies')}, one after the other"
+    latencies = "1 latency" if rounds == 1 else f"{rounds} latencies, one after the other"
     if not count:
         return (_bound(latencies, waiting, how),)
-    rates = [one for name in (_LATENCY[0], _BANDWIDTH[0]) if (one := _rate(known, name, first, spec.size))]
-    if not rates:
+    # of single messages if they are known: a collective does not send a window of them at once
+    rates = (one for name in (_LATENCY[0], _BANDWIDTH[0]) if (one := _rate(known, name, first, spec.size)))
+    if (found := next(rates, None)) is None:
         return ()
-    rate, best = max(rates, key=lambda one: one[0])
+    rate, best = found
     moving = count / rate
     how = f"the longer of {how} and {format_size(math.ceil(count))} at {format_number(rate / 1e6)} MB/s ({best})"
     if waiting >= moving:
@@ -127,8 +128,18 @@ def _rate(known: list[_Message], benchmark: str, first: _Message, size: int) -> 
 
 
 def _bound(name: str, value: float, formula: str) -> Bound:
-    good, bad = (times * value for times in MACHINE)
-    return Bound(name=name, value=value, formula=formula, source="computed", good=good, bad=bad)
+    usual = value + LIBRARY_S
+    good, bad = (times * usual for times in MACHINE)
+    return Bound(
+        name=name,
+        value=value,
+        formula=formula,
+        source="computed",
+        usual=usual,
+        usual_name=f"{name}, and {OWN_WORK}",
+        good=good,
+        bad=bad,
+    )
 
 
 def _mixed(samples: Samples) -> bool:
@@ -152,7 +163,7 @@ def _judged(one: Chosen) -> Finding:
         )
     low, high = ends_of(measured)
     level: Level = "good" if high <= bound.good * factor else "bad" if low > bound.bad * factor else "doubtful"
-    times = measured.value / (bound.value * factor)
+    times = measured.value / (bound.reference * factor)
     found = RULE.found(
         one.subject,
         form="" if times >= 1 else "less",
@@ -160,9 +171,9 @@ def _judged(one: Chosen) -> Finding:
         cost=max(times, 1.0),
         decided=one.decided,
         measured=measured,
-        limit=one.limit(bound.value, bound.name),
+        limit=one.limit(bound.reference, bound.reference_name),
         times=Value(value=times, unit=TIMES),
-        what=bound.name,
+        what=bound.reference_name,
         how=bound.formula,
         path=one.path,
     )
@@ -189,8 +200,8 @@ RULE = Rule(
     level="unknown",
     about="path",
     must=f"a collective takes at most {format_number(MACHINE[0])} times the messages that no algorithm can do without: "
-    "⌈log₂ p⌉ latencies one after the other, or the bytes of one rank at the rate of one message; beyond "
-    f"{format_number(MACHINE[1])} times it is bad",
+    "⌈log₂ p⌉ latencies one after the other, or the bytes of one rank at the rate of one message, and "
+    f"{OWN_WORK}; beyond {format_number(MACHINE[1])} times it is bad",
     why="messages between two ranks contain what library and path cost, so that only algorithm, reduction and waiting "
     "are left; a good algorithm needs up to twice as many latencies or bytes, because none has the fewest of both "
     "(Chan et al. 2007, Thakur et al. 2005)",

@@ -12,7 +12,7 @@ from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
 from labkit.judge.view import View
 from labkit.models import bounds
 from labkit.models.bounds import Bound
-from labkit.models.inside import LINK, MACHINE, THREAD
+from labkit.models.inside import LIBRARY_S, LINK, MACHINE
 from labkit.point.columns import METRICS
 from labkit.point.units import format_number
 
@@ -26,8 +26,7 @@ def check(view: View) -> Iterator[Finding]:
 def _judged(one: Chosen, view: View) -> Finding:
     measured, bound, factor = one.measured, one.bound, METRICS[one.metric].factor
     low, high = ends_of(measured)
-    hard = bound is not None and bound.name != THREAD  # two threads may share the work that one does alone
-    if bound is not None and hard and high < bound.ends[0] * factor * (1 - TOLERANCE):
+    if bound is not None and not bound.soft and high < bound.ends[0] * factor * (1 - TOLERANCE):
         limit = one.limit(bound.value, bound.name, bound.source)
         wrong = "the measured floor" if bound.measured else "the delay that the path is said to have"
         values = {"measured": measured, "limit": limit, "wrong": wrong, "what": bound.name, "path": one.path}
@@ -47,6 +46,7 @@ def _found(one: Chosen, bound: Bound, low: float, high: float) -> Finding:
     times = one.measured.value / (bound.reference * factor)
     return RULE.found(
         one.subject,
+        form="beside" if bound.usual_name else "",
         level=level,
         cost=times,
         decided=one.decided,
@@ -70,7 +70,7 @@ def _beside(one: Chosen, best: Bound, low: float, high: float) -> Finding:
         "own_times": Value(value=one.measured.value / (own.reference * factor), unit=TIMES),
         "own_what": own.reference_name,
     }
-    return replace(found, form="other path, own floor", values={**found.values, **beside})
+    return replace(found, form="other path, beside", values={**found.values, **beside})
 
 
 RULE = Rule(
@@ -78,17 +78,18 @@ RULE = Rule(
     kind="verdict",
     level="unknown",
     about="path",
-    must=f"a latency is at most {format_number(MACHINE[0])} times what its hosts need at least, plus "
+    must=f"a latency is at most {format_number(MACHINE[0])} times what its hosts need, plus "
     f"{format_number(LINK[0], digits=3)} times the delays of the path and the time of its bytes on the link; beyond "
     f"{format_number(MACHINE[1])} and {format_number(LINK[1], digits=3)} times it is bad. Ranks on one host are judged "
-    "by shared memory",
-    why="a path cannot be faster than a line of cache that changes cores, a message through the kernel, or light in "
-    "its cables; on top of what hosts need, every library puts its own work",
+    f"by shared memory: a line of cache, {format_number(LIBRARY_S * 1e6)} µs of the library's own work, and two copies",
+    why="a message cannot be faster than a line of cache that changes cores, a message through the kernel, or light in "
+    "the cables; a library adds its own work, as MPICH and UCX do (Zambre et al. 2019)",
     says={
         "": "{measured:interval} is {times:3} its floor of {limit} ({what})",
+        "beside": "{measured:interval} is {times:3} the {limit} of {what}",
         "other path": "{measured:interval} is {times:3} the {limit} that shared memory needs on this host ({what})",
-        "other path, own floor": "{measured:interval} is {times:3} the {limit} that shared memory needs on this host "
-        "({what}), and {own_times:3} its own floor of {own} ({own_what})",
+        "other path, beside": "{measured:interval} is {times:3} the {limit} that shared memory needs on this host "
+        "({what}), and {own_times:3} the {own} of {own_what}",
         "defect": "{measured:interval} is below its floor of {limit} ({what}): {wrong}, or the measurement, is wrong",
         "no reference": "{measured:interval}; no reference, because {reason}",
         "functional": "{measured:interval} is {times:3} its floor of {limit} ({what}); the device shows function, not "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -89,7 +90,7 @@ def _found(one: Chosen, bound: Bound, form: Literal["", "faster"]) -> Finding:
     level: Level = "good" if low >= bound.good * factor else "bad" if high < bound.bad * factor else "doubtful"
     share = one.measured.value / limit.value
     return RULE.found(
-        one.subject,
+        replace(one.subject, system=f"{one.subject.system}, {bound.name}"),  # memory, or the device
         level="doubtful" if form else level,
         form=form,
         cost=max(1.0, 1 / share) if share else float("nan"),

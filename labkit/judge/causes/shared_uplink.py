@@ -1,0 +1,51 @@
+"""Messages of many ranks share the link between two switches."""
+
+from __future__ import annotations
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.finding import SIZE, Evidence, Finding, Value
+from labkit.models import links
+from labkit.store.samples.facts import RANK_HOSTS, TESTBED
+
+_CROSSING = {  # collective → bytes that must leave a leaf switch, from its ranks, all ranks and the size
+    "mpi.alltoall": lambda inside, ranks, size: inside * (ranks - inside) * size,
+    "mpi.allgather": lambda inside, ranks, size: inside * size,
+}
+_NEAR = 4.0  # times what the uplink needs, up to which it is the cause: flows that meet lose packets, and wait
+
+
+def test(case: Case) -> Finding | None:
+    """The testbed states uplinks that carry the messages of several ranks, and these take most of the time."""
+    facts, spec = TESTBED.of(case.samples.meta), case.samples.spec
+    crossing, limit = _CROSSING.get(spec.benchmark), case.about.values.get("limit")
+    uplink, per_leaf = float(facts.get("uplink_bps") or 0), int(facts.get("per_leaf") or 0)
+    hosts = RANK_HOSTS.of(case.samples.meta)
+    first = {*[*dict.fromkeys(hosts)][:per_leaf]}
+    inside = sum(host in first for host in hosts)
+    if crossing is None or not uplink or not 0 < inside < len(hosts) or not isinstance(limit, Value):
+        return None
+    size = crossing(inside, len(hosts), spec.size)
+    seconds = size * 8 / uplink / links.ethernet(1500, "tcp", frame=links.SHAPED_FRAME).share
+    predicted = Value(value=seconds * 1e6, unit="µs", origin="computed")
+    if predicted.value <= limit.value:
+        return None
+    rate = Value(value=uplink / 1e6, unit="Mbit/s", origin="stated")
+    values = {"size": Value(value=size, unit=SIZE), "rate": rate, "predicted": predicted}
+    if case.measured.value > _NEAR * predicted.value:
+        return CAUSE.found(case, against=[Evidence(code="missed", values=values)], predicted=predicted)
+    return CAUSE.found(case, [Evidence(code="shared", values=values)], predicted=predicted)
+
+
+CAUSE = Cause(
+    code="shared-uplink",
+    name="a shared uplink",
+    seen="the bytes that must pass an uplink, whose rate the testbed states, take longer than the messages of a rank",
+    excluded="these bytes take a small part of the time",
+    decides="the same point with an uplink that is as fast as all hosts below it",
+    clues={
+        "shared": "{size} must pass each uplink of {rate}, which takes {predicted} at least",
+        "missed": "{size} pass each uplink of {rate} in {predicted} at least",
+    },
+    remedy="Place the ranks below one switch, or give the switches faster uplinks.",
+    test=test,
+)
