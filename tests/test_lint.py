@@ -327,9 +327,10 @@ def test_the_examples_pass_or_say_why_not(name: str, capsys: pytest.CaptureFixtu
     errors = [one for one in result["findings"] if one["level"] == "bad"]
     assert status == (1 if errors else 0)
     assert result["sound"] == (not errors)
-    # the verbs of the example were measured once, in a guest that shows that everything works and not how fast it is
-    assert {one["code"] for one in errors} == ({"one-launch"} if name == "two-cores" else set())
-    assert all(one["benchmark"].startswith("verbs.") for one in errors)
+    # verbs were measured once, in a guest that shows that everything works and not how fast it is; the emulated link is a
+    # token bucket, over which a short message arrives before the rate of the link allows it
+    known = {"two-cores": {("one-launch", "verbs")}, "virtual-cluster": {("above-link", "mpi")}}
+    assert {(one["code"], one["benchmark"].partition(".")[0]) for one in errors} == known.get(name, set())
     assert all(one["sentence"] and one["must"] and one["remedy"] and one["source"] for one in result["findings"])
     assert result["not_checkable"]
 
