@@ -61,8 +61,8 @@ def _found(one: Chosen, bound: Bound, low: float, high: float) -> Finding:
 
 
 def _beside(one: Chosen, best: Bound, low: float, high: float) -> Finding:
-    """Judge ranks that share a host but not its memory by what shared memory allows."""
-    found, own = _found(one, best, low, high), one.bound
+    """Judge ranks that share a host but not its memory by what shared memory allows: what is not good is bad."""
+    found, own = _found(one, replace(best, bad=best.good), low, high), one.bound
     if own is None or not own.judges:
         return replace(found, form="other path")
     beside = _values(one, own.reference, own.reference_name, own)

@@ -60,8 +60,8 @@ def _found(one: Chosen, bound: Bound, low: float, high: float) -> Finding:
 
 
 def _beside(one: Chosen, best: Bound, low: float, high: float) -> Finding:
-    """Judge ranks that share a host but not its memory by what shared memory would need."""
-    found = _found(one, best, low, high)
+    """Judge ranks that share a host but not its memory by what shared memory would need: what is not good is bad."""
+    found = _found(one, replace(best, bad=best.good), low, high)
     own, factor = one.bound, METRICS[one.metric].factor
     if own is None or not own.judges:
         return replace(found, form="other path")
