@@ -103,7 +103,7 @@ def test_a_large_collective_is_judged_by_the_bytes_of_a_rank_and_the_worse_end_s
     (one,) = found("collective-of-messages", PAIR, *sizes)
     assert one.level == "bad"
     assert number(one, "times") == pytest.approx(10, rel=0.01)
-    assert "3 MiB through one rank" in sentence(one)
+    assert "3 MiB that one rank moves" in sentence(one)
 
 
 def test_messages_of_another_path_or_library_are_no_reference() -> None:

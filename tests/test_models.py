@@ -714,7 +714,7 @@ def test_the_second_copy_is_of_what_another_core_wrote(value: float, expected: s
 def test_a_message_through_shared_memory_needs_a_line_of_cache(value_us: float, expected: str) -> None:
     """Up to 2.5 times a line and a library's own work is good, beyond 5 times is bad; below the line is a defect."""
     one = judged_inside("mpi.latency", value_us, SHARED, size=8)
-    what = "line of cache" if expected == "defect" else "a line of cache and 0.25 µs of the library's own work"
+    what = "line of cache" if expected == "defect" else "a line of cache and 0.25 µs for a library, as published"
     assert (verdict_of(one), one.values["what"]) == (expected, what)
     needed = 0.04 if expected == "defect" else 0.29
     assert number(one, "limit") == pytest.approx(needed, rel=0.03)  # with a copy of 8 B

@@ -57,7 +57,7 @@ def abstract(content: Content) -> str:
     found = topics.chosen(_topics(member, content), FINDINGS, _LEAST)
     near = answered.overall(content, member.source) if member.source else ""
     said = [judged.told(one, "brief") for one in found] or [_NOTHING]
-    parts = [machine(member), asked(member), *said, near, _sure(every, found), _caveats(every)]
+    parts = [machine(member), asked(member), near, *said, _sure(every, found), _caveats(every)]
     return " ".join(part for part in parts if part)
 
 
@@ -139,7 +139,7 @@ def _sure(members: Sequence[Member], found: Sequence[Finding]) -> str:
     level = f"{100 * stats.LEVEL:.0f} %"
     few = [f"{plural(min(one.launches for one in found), 'launch')} or more"] if found else []
     samples = [one.samples for one in found]
-    few += [f"n\u00a0≥\u00a0{format_count(min(filter(None, samples)))}"] if any(samples) else []
+    few += [f"{format_count(min(filter(None, samples)))} timed iterations or more"] if any(samples) else []
     few += ["some values reported by a tool"] if 0 in samples else []
     rest = f" ({', '.join(few)})" if few else ""
     if enough == len(launches):
@@ -206,6 +206,8 @@ def verdicts(content: Content) -> str:
                     (f"**{escape(member.name)}:** " if several else "")
                     + judged.told(one, "whole" if alone else "brief")
                 )
+        if topics.answers(chapter):
+            said.append(answered.overall(content, source))
         said += ["The notebook stopped with an error."] if chapter.error else []
         rows.append([chapter.title, f"{' '.join(said)} (@{chapter.label})"])
     if not rows:
@@ -214,7 +216,7 @@ def verdicts(content: Content) -> str:
             "`papermill notebooks/10-latency.ipynb 10.ipynb -p campaign FOLDER` does, adds its own."
         )
     caption = "What each chapter found. {#tbl-verdicts}"
-    return markdown.table(["topic", "verdict"], rows, caption=caption)
+    return markdown.table(["topic", "result"], rows, caption=caption)
 
 
 BLOCKS = {"abstract": abstract, "verdicts": verdicts}

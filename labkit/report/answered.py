@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from labkit.judge import answer
 from labkit.judge.answer import Answer, Topic
 from labkit.judge.sentences import sentence, settings
@@ -30,7 +32,7 @@ def overall(content: Content, source: Source) -> str:
 
 
 def answers(content: Content) -> str:
-    """Return a table with the verdict on each topic, its cause and what to do, and what to do first."""
+    """Return what to do next, and a table with the verdict on each topic and its cause."""
     found = [(source, one) for source in content.sources if (one := of_source(content, source)).topics]
     if not found:
         return ""
@@ -39,18 +41,28 @@ def answers(content: Content) -> str:
         room = max(3, TOPICS // len(found))
         left += max(0, len(one.topics) - room)
         rows += [_row(topic, source.name if content.several else "") for topic in one.topics[:room]]
-    caption = "Whether the numbers are good: on each topic, the best setting of its worst benchmark. {#tbl-answer}"
-    parts = [markdown.table(["topic", "verdict", "why"], rows, caption=caption)]
+    caption = (
+        "Whether the numbers are good. The worst benchmark of a topic decides, by its best setting; worse settings are "
+        "named beside it. {#tbl-answer}"
+    )
+    parts = [
+        *_steps(found, several=content.several),
+        markdown.table(["topic", "verdict", "why"], rows, caption=caption),
+    ]
     if left:
         parts.append(f"{plural(left, 'more topic')} are left out here; `labkit explain` prints all.")
+    return "\n\n".join(parts)
+
+
+def _steps(found: Sequence[tuple[Source, Answer]], *, several: bool) -> Iterator[str]:
+    """Yield what to do next about each campaign, before the verdicts, so that it stands on the first page."""
     for source, one in found:
         if steps := [
             f"{code(step.command) if step.runnable else escape(step.command)} ({escape(step.about)})"
             for step in one.steps
         ]:
-            of = f" about {escape(source.name)}" if content.several else ""
-            parts.append(f"To do next{of}:\n\n{markdown.bullets(steps)}")
-    return "\n\n".join(parts)
+            of = f" about {escape(source.name)}" if several else ""
+            yield f"To do next{of}:\n\n{markdown.bullets(steps)}"
 
 
 def _row(topic: Topic, campaign: str) -> list[str]:

@@ -27,9 +27,17 @@ if TYPE_CHECKING:
 
 
 def finding(chapter: Chapter, member: Member) -> Finding | None:
-    """Return what a chapter found; None where its notebook has no study, or nothing of it was measured."""
+    """Return what a chapter found; None where its notebook does not compare, or nothing was measured."""
     study = _study(chapter)
-    return _finding(member, chapter.path.stem, tuple(study.benchmarks), tuple(study.focus)) if study else None
+    if study is None or study.answers:
+        return None
+    return _finding(member, chapter.path.stem, tuple(study.benchmarks), tuple(study.focus))
+
+
+def answers(chapter: Chapter) -> bool:
+    """Whether a chapter says whether numbers are good, as the whole campaign's answer does."""
+    study = _study(chapter)
+    return study is not None and study.answers
 
 
 @lru_cache(256)  # each part of a report asks for them

@@ -132,7 +132,7 @@ class Study:
 
     `focus` names benchmark and column of the comparisons that the report's first page states, the first that was
     measured; without it, the most distinct comparison of the study's benchmarks. A study that `only_reads` measures
-    nothing on any machine.
+    nothing on any machine. One that `answers` says whether the numbers of its campaign are good.
 
     Parameters
     ----------
@@ -149,6 +149,7 @@ class Study:
     benchmarks: ClassVar[tuple[str, ...]] = ()
     focus: ClassVar[tuple[tuple[str, str], ...]] = ()
     only_reads: ClassVar[bool] = False
+    answers: ClassVar[bool] = False
 
     def __init__(self, given: Given | None = None, /, **values: Any) -> None:
         self.given = Given.to_kernel() if given is None else given

@@ -65,6 +65,7 @@ class Study(studies.Study):
     """Verdicts on bandwidths and latencies, with the bounds of their paths."""
 
     parameters: ClassVar = Parameters
+    answers: ClassVar = True
     benchmarks: ClassVar = (
         "mpi.bandwidth",
         "mpi.latency",

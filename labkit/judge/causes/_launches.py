@@ -13,7 +13,7 @@ from labkit.point.columns import METRICS, split
 
 WIDE = 0.1  # part by which launches differ that scatter
 TAIL = 3.0  # times the median from which the slowest hundredth of the iterations is a tail
-ONE_SIDED = {"one side": "badge on one side only: {badge}"}
+ONE_SIDED = {"one side": "only one of both has the badge {badge}"}
 SCATTER = {
     "apart": "its launches differ by {spread}",
     "tail": "its slowest hundredth takes {times} its median",

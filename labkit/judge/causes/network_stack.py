@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import Count, Evidence, Finding, Value
+from labkit.judge.finding import Count, Evidence, Finding, Value, Values
 from labkit.store.samples.facts import INTERFACE_B
 
 _QUIET = 0.1  # of the payload: what interfaces carry of other traffic meanwhile
@@ -22,9 +22,9 @@ def test(case: Case) -> Finding | None:
         return None
     if busy < bad.n * size.value or quiet > _QUIET * good.n * size.value:
         return None
-    counts = {
-        "busy": Count(busy, "B"),
-        "quiet": Count(quiet, "B"),
+    counts: Values = {
+        "busy": Value(value=busy / 1e6, unit="MB"),
+        "quiet": Value(value=quiet / 1e6, unit="MB"),
         "timed": Count(bad.n, ""),
         "others": Count(good.n, ""),
     }
@@ -49,8 +49,8 @@ CAUSE = Cause(
     excluded="the interfaces received the payload of neither path, or of both",
     decides="the counters of the interfaces during both points",
     clues={
-        "counted": "counted: network interfaces received {busy:number} B while {timed:number} iterations of {size} "
-        "were timed, and {quiet:number} B during {others:number} on the other path",
+        "counted": "counted: network interfaces, loopback included, received {busy} while {timed:number} iterations of "
+        "{size} were timed, and {quiet} during {others:number} on the other path",
     },
     remedy="",
     test=test,

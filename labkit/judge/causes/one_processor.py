@@ -90,7 +90,7 @@ def _beside_thread(case: Case) -> tuple[list[Evidence], list[Evidence], Value | 
     """Compare with what one thread passes to itself: near it, far below it, and that rate; of shared memory nothing."""
     costs, size = of_host(case.samples, case.view.costs), case.samples.spec.size or 0
     passing = costs.passing(size)
-    if passing is None or bounds.inside(case.samples):
+    if passing is None or bounds.inside(case.samples) == "shared-memory":
         return [], [], None
     of_size, cost = passing
     unit = METRICS["bandwidth_MBps"]

@@ -69,14 +69,14 @@ def points(case: Case) -> list[Wanted]:
 
 CAUSE = Cause(
     code="oversubscription",
-    name="more ranks than cores",
+    name="too few cores for the ranks",
     seen="more ranks on a host than processors that they may use",
     excluded="the value does not scatter, and another benchmark on the path has the same",
     decides="the same point with at most one rank for each core",
     clues={
         "marked": "ranks shared cores in {marked} of {launches}",
         "shared": "{ranks} on {host} may use {cores} only",
-        "full": "ranks leave no core for the system",
+        "full": "the ranks use all cores, and leave none for the system",
         **ONE_SIDED,
         "fewer": "with {ranks} it takes {cost:2} what is necessary",
         "fewer too": "with {ranks} it takes {cost:2} what is necessary too",

@@ -53,7 +53,7 @@ CAUSE = Cause(
     excluded="the page cache was bypassed or emptied",
     decides="the same point with O_DIRECT",
     clues={
-        "could": "memory could answer {much} of the file; page cache: {how}",
+        "could": "it is faster than the device, and memory could hold {much} of the file; page cache: {how}",
         "without": "page cache: {how}",
         "slower": "past the page cache it reaches {value} only",
         "no slower": "past the page cache it reaches {value} too",

@@ -38,9 +38,9 @@ CAUSE = Cause(
     excluded="messages and wake-ups take much less",
     decides="the same point with both processes on one core, or with programs that poll",
     clues={
-        "wakes": "{count} of {wake} each, with the messages {predicted}",
-        "missed": "{count} of {wake} each are, with the messages, {predicted} only",
+        "wakes": "{count} of {wake} each on another core, and the messages, take {predicted} together",
+        "missed": "{count} of {wake} each on another core, and the messages, take {predicted} only",
     },
-    remedy="Bind both processes to one core, or poll (net.core.busy_poll, idle=poll), if small messages matter.",
+    remedy="If small messages matter, run both processes on one core, or let them poll: both cost processor time.",
     test=test,
 )

@@ -127,6 +127,16 @@ def ends_of(value: Value) -> tuple[float, float]:
     return (value.low, value.high) if value.bounded else (value.value, value.value)
 
 
+def unsure(level: str, clear: bool) -> str:
+    """Return the end of a sentence where only the interval of a value makes a verdict doubtful; else nothing.
+
+    Parameters
+    ----------
+    clear : whether the value alone is good or bad.
+    """
+    return "; its interval is too wide for a verdict" if level == "doubtful" and clear else ""
+
+
 Bounds = Callable[[Samples, Stated | None, Any], tuple[Bound, ...]]
 
 

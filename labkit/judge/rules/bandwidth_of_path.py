@@ -57,6 +57,8 @@ def _found(one: Chosen, bound: Bound, low: float, high: float) -> Finding:
     level: Level = "good" if low >= bound.good * factor else "bad" if high < bound.bad * factor else "doubtful"
     values = _values(one, bound.reference, bound.reference_name, bound)
     cost = bound.reference * factor / one.measured.value if one.measured.value else math.nan
+    value = one.measured.value
+    values["unsure"] = _paths.unsure(level, value >= bound.good * factor or value < bound.bad * factor)
     return RULE.found(one.subject, level=level, cost=cost, decided=one.decided, **values)
 
 
@@ -81,10 +83,10 @@ RULE = Rule(
     why="a good library nearly reaches what a link allows; within a host, it cuts messages into pieces, ranks wait for "
     "one another, and the kernel adds its own work",
     says={
-        "": "{measured:interval} is {share} of {limit} ({what})",
+        "": "{measured:interval} is {share} of {limit} ({what}){unsure}",
         "other path": "{measured:interval} is {share} of {limit}, which shared memory allows on this host ({what})",
         "other path, own bound": "{measured:interval} is {share} of {limit}, which shared memory allows on this host "
-        "({what}), and {own_share} of {own} ({own_what})",
+        "({what}), and {own_share} of {own}, the reference of its own path ({own_what})",
         "defect": "{measured:interval} is {share} of {limit} ({what}): {wrong}, or the measurement, is wrong",
         "no reference": "{measured:interval}; no reference, because {reason}",
         "functional": "{measured:interval} is {share} of {limit} ({what}); the device shows function, not performance",

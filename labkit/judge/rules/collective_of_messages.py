@@ -109,7 +109,7 @@ def _bounds(
     how = f"the longer of {how} and {format_size(math.ceil(count))} at {format_number(rate / 1e6)} MB/s ({best})"
     if waiting >= moving:
         return (_bound(latencies, waiting, how),)
-    return (_bound(f"{format_size(math.ceil(count))} through one rank", moving, how),)
+    return (_bound(f"{format_size(math.ceil(count))} that one rank moves", moving, how),)
 
 
 def _rate(known: list[_Message], benchmark: str, first: _Message, size: int) -> tuple[float, str] | None:
@@ -176,6 +176,7 @@ def _judged(one: Chosen) -> Finding:
         what=bound.reference_name,
         how=bound.formula,
         path=one.path,
+        unsure=_paths.unsure(level, measured.value <= bound.good * factor or measured.value > bound.bad * factor),
     )
     return replace(found, form="functional", level="unknown") if one.functional else found
 
@@ -206,7 +207,7 @@ RULE = Rule(
     "are left; a good algorithm needs up to twice as many latencies or bytes, because none has the fewest of both "
     "(Chan et al. 2007, Thakur et al. 2005)",
     says={
-        "": "{measured:interval} is {times:3} the {limit} that its messages need ({what})",
+        "": "{measured:interval} is {times:3} the {limit} that its messages need ({what}){unsure}",
         "less": "{measured:interval} is less than the {limit} of its messages between two ranks ({what})",
         "no reference": "{measured:interval}; no reference, because {reason}",
         "functional": "{measured:interval} is {times:3} the {limit} that its messages need ({what}); the device shows "

@@ -46,7 +46,7 @@ def _found(one: Chosen, bound: Bound, low: float, high: float) -> Finding:
     times = one.measured.value / (bound.reference * factor)
     return RULE.found(
         one.subject,
-        form="beside" if bound.usual_name else "",
+        form="less" if times < 1 else "beside" if bound.usual_name else "",
         level=level,
         cost=times,
         decided=one.decided,
@@ -56,6 +56,10 @@ def _found(one: Chosen, bound: Bound, low: float, high: float) -> Finding:
         what=bound.reference_name,
         how=bound.formula,
         path=one.path,
+        quantity="a round trip of " if one.metric == "round_trip_us" else "",
+        unsure=_paths.unsure(
+            level, one.measured.value <= bound.good * factor or one.measured.value > bound.bad * factor
+        ),
     )
 
 
@@ -81,15 +85,16 @@ RULE = Rule(
     must=f"a latency is at most {format_number(MACHINE[0])} times what its hosts need, plus "
     f"{format_number(LINK[0], digits=3)} times the delays of the path and the time of its bytes on the link; beyond "
     f"{format_number(MACHINE[1])} and {format_number(LINK[1], digits=3)} times it is bad. Ranks on one host are judged "
-    f"by shared memory: a line of cache, {format_number(LIBRARY_S * 1e6)} µs of the library's own work, and two copies",
+    f"by shared memory: a line of cache, {format_number(LIBRARY_S * 1e6)} µs for the library, and two copies",
     why="a message cannot be faster than a line of cache that changes cores, a message through the kernel, or light in "
     "the cables; a library adds its own work, as MPICH and UCX do (Zambre et al. 2019)",
     says={
-        "": "{measured:interval} is {times:3} its floor of {limit} ({what})",
-        "beside": "{measured:interval} is {times:3} the {limit} of {what}",
-        "other path": "{measured:interval} is {times:3} the {limit} that shared memory needs on this host ({what})",
-        "other path, beside": "{measured:interval} is {times:3} the {limit} that shared memory needs on this host "
-        "({what}), and {own_times:3} the {own} of {own_what}",
+        "": "{quantity}{measured:interval} is {times:3} its floor of {limit} ({what}){unsure}",
+        "beside": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}){unsure}",
+        "less": "{quantity}{measured:interval} is less than its reference of {limit} ({what})",
+        "other path": "{measured:interval} is {times:3} the {limit} of shared memory on this host ({what})",
+        "other path, beside": "{measured:interval} is {times:3} the {limit} of shared memory on this host ({what}), "
+        "and {own_times:3} the {own} of its own path ({own_what})",
         "defect": "{measured:interval} is below its floor of {limit} ({what}): {wrong}, or the measurement, is wrong",
         "no reference": "{measured:interval}; no reference, because {reason}",
         "functional": "{measured:interval} is {times:3} its floor of {limit} ({what}); the device shows function, not "

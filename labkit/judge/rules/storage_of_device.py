@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from labkit.judge.finding import SHARE, Finding, Level, Value, Wanted
+from labkit.judge.finding import SHARE, TIMES, Finding, Level, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
 from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
@@ -24,20 +24,21 @@ from labkit.store.samples.facts import DEVICE, FILESYSTEM, O_DIRECT
 
 _NAMES = ("storage.read", "storage.write")
 _METRIC = "bandwidth_MBps"
+_DEVICE = "the best of the device in this campaign"
 _DEEP = {"depth": 16}  # of the requests that find out what a device can do
-_Best = Mapping[tuple[str, ...], tuple[float, str]]  # host, device and benchmark → best rate (B/s) and point
+# host, device and benchmark → best rate (B/s), its point, and the setting in words
+_Best = Mapping[tuple[str, ...], tuple[float, str, str]]
 
 
 def check(view: View) -> Iterator[Finding]:
     """Yield a verdict for each setting of reads and writes."""
     chosen = [*_paths.chosen(view, _NAMES.__contains__, (_METRIC,), lambda samples, stated, costs: ())]
-    best: dict[tuple[str, ...], tuple[float, str]] = {}
+    best: dict[tuple[str, ...], tuple[float, str, str]] = {}
     for one in chosen:
         if O_DIRECT.of(one.samples.meta):
             rate = one.measured.value / METRICS[_METRIC].factor
-            best[_device(one.samples)] = max(
-                best.get(_device(one.samples), (0.0, "")), (rate, one.measured.fingerprint)
-            )
+            known = best.get(_device(one.samples), (0.0, "", ""))
+            best[_device(one.samples)] = max(known, (rate, one.measured.fingerprint, one.subject.setting))
     yield from map(partial(_judged, view, best), chosen)
 
 
@@ -51,7 +52,7 @@ def _answered_by_memory(samples: Samples) -> bool:
 
 
 def _judged(view: View, best: _Best, one: Chosen) -> Finding:
-    rate, point = best.get(_device(one.samples), (0.0, ""))
+    rate, point, setting = best.get(_device(one.samples), (0.0, "", ""))
     if _answered_by_memory(one.samples):
         bound = _copied(one.samples, view)
         return _found(one, bound, "") if bound else _no_reference(one, "memory")
@@ -62,7 +63,7 @@ def _judged(view: View, best: _Best, one: Chosen) -> Finding:
     if point == one.measured.fingerprint:
         return _no_reference(one, "best")
     good, bad = (rate / times for times in LINK)
-    name = "best rate of the device in this campaign"
+    name = f"{_DEVICE}, with {setting}"
     bound = Bound(name=name, value=rate, formula="", source="measured", good=good, bad=bad)
     faster = (
         not O_DIRECT.of(one.samples.meta) and ends_of(one.measured)[0] > (1 + TOLERANCE) * one.limit(rate, name).value
@@ -90,7 +91,7 @@ def _found(one: Chosen, bound: Bound, form: Literal["", "faster"]) -> Finding:
     level: Level = "good" if low >= bound.good * factor else "bad" if high < bound.bad * factor else "doubtful"
     share = one.measured.value / limit.value
     return RULE.found(
-        replace(one.subject, system=f"{one.subject.system}, {bound.name}"),  # memory, or the device
+        replace(one.subject, system=f"{one.subject.system}, {bound.name}"),
         level="doubtful" if form else level,
         form=form,
         cost=max(1.0, 1 / share) if share else float("nan"),
@@ -98,6 +99,7 @@ def _found(one: Chosen, bound: Bound, form: Literal["", "faster"]) -> Finding:
         measured=one.measured,
         limit=limit,
         share=Value(value=share, unit=SHARE),
+        times=Value(value=share, unit=TIMES),
         what=bound.name,
         how=bound.formula,
     )
@@ -142,7 +144,7 @@ RULE = Rule(
     "one rate, and what exceeds it came from memory",
     says={
         "": "{measured:interval} is {share} of {limit} ({what})",
-        "faster": "{measured:interval} is {share} of {limit} ({what}): it did not come from the device",
+        "faster": "{measured:interval} is {times:3} {limit} ({what}): memory answered, and not the device",
         "no reference": "{measured:interval}; no reference, because {reason}",
     },
     check=check,
