@@ -813,6 +813,7 @@ def test_ranks_that_share_a_host_are_judged_by_its_memory(
     both = judged_inside(benchmark, value, LOOPBACK, [*MACHINE, *PASSED], **fields)
     assert both.form in ("other path, own bound", "other path, beside")
     assert THREAD in sentence(both)
+    assert {*supported(both)} == {"wrong-path"}
     shared = judged_inside(benchmark, value, SHARED, **fields)
     assert number(one, "limit") == number(both, "limit") == number(shared, "limit")
 
