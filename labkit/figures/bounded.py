@@ -129,7 +129,8 @@ def _label(limit: Limit, every: Sequence[Limit]) -> str:
     whose = f" of {', '.join(limit.benchmarks)}" if len({one.benchmarks for one in alike}) > 1 else ""
     if len([one for one in alike if one.benchmarks == limit.benchmarks]) > 1:
         whose += f", {', '.join(format_size(size) for size in limit.sizes)}"
-    return f"{limit.kind}: {limit.name}{whose}{' (measured)' if limit.measured else ''}"
+    kind = "reference" if limit.soft else limit.kind
+    return f"{kind}: {limit.name}{whose}{' (measured)' if limit.measured else ''}"
 
 
 def _trace(limit: Limit, label: str, number: int, figure: go.Figure) -> go.Scatter:

@@ -32,6 +32,7 @@ Verdict = Literal["bad", "doubtful", "unknown", "no reference", "good"]
 VERDICTS: tuple[Verdict, ...] = ("bad", "doubtful", "unknown", "no reference", "good")
 PATHS = ("bandwidth-of-path", "latency-of-path")  # rules that judge paths
 STEPS = 3  # things to do next that are named
+DEFECT = "defect"  # form of a verdict on a value that its bound does not allow
 NO_REFERENCE = "no reference"  # form of a verdict that has nothing to compare with
 FAMILIES = {
     "mpi": "MPI",
@@ -74,13 +75,13 @@ class Topic:
 
     @cached_property
     def _best(self) -> tuple[Finding, ...]:
-        """The best setting of each benchmark on each system."""
+        """The best setting of each benchmark on each system; one beyond its bound is wrong, and stands for itself."""
         groups: dict[tuple[object, ...], list[Finding]] = {}
         for one in self.findings:
             known = one.level in ("bad", "doubtful", "good")
-            key = (known, one.subject.benchmark, one.subject.system)
+            key = (known, one.form == DEFECT, one.subject.benchmark, one.subject.system)
             groups.setdefault(key, []).append(one)
-        return tuple(some[0] if not known else ordered(some)[-1] for (known, _, _), some in groups.items())
+        return tuple(some[0] if not known else ordered(some)[-1] for (known, *_), some in groups.items())
 
     @cached_property
     def lead(self) -> Finding:

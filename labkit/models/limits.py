@@ -30,6 +30,7 @@ class Limit:
     formulas : place → how it follows.
     measured : whether it is a measurement itself.
     sizes : of the messages of its points, B.
+    soft : whether values may lie beyond it, as `Bound.soft`.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Limit:
     formulas: Mapping[Any, str]
     measured: bool
     sizes: tuple[int, ...] = ()
+    soft: bool = False
 
 
 def limit_curves(
@@ -83,6 +85,7 @@ def limit_curves(
             formulas={place: points[place][1].formula for place in sorted(points)},
             measured=any(bound.measured for _, bound in points.values()),
             sizes=tuple(sorted(sizes)),
+            soft=any(bound.soft for _, bound in points.values()),
         )
         for name, names, points, sizes in curves
     ]
