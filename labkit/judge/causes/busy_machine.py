@@ -78,7 +78,7 @@ CAUSE = Cause(
     clues={
         "marked": "other programs used the processors in {marked} of {launches}",
         "good too": "{other} is good under the same load",
-        "too little": "what others leave of the processors explains {times:2}, not {cost:2}",
+        "too little": "with what others leave of the processors it is {times:2} as slow, not {cost:2}",
         **EVEN,
     },
     remedy="See with labkit doctor what else runs, end it, and measure again.",

@@ -28,7 +28,9 @@ def test(case: Case) -> Finding | None:
             float(one) < float(own) for one, own in known
         )
 
-    other = others(case, lambda column: column in _COLUMNS or of_tool(case, column), larger)
+    # several requests at once may need another engine, or another tool
+    free = (*_COLUMNS, "option_engine", "engine")
+    other = others(case, lambda column: column in free or of_tool(case, column), larger)
     return CAUSE.found(case, other.evidence, other.against, without=other.without, command=other.command)
 
 
