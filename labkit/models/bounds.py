@@ -260,7 +260,7 @@ def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | N
         at_ends, how = ends
         formula += f"; at its ends {how}, {format_number(at_ends * 1e6)} µs together"
     good, bad = (path * value + host * at_ends for path, host in zip(LINK, MACHINE, strict=True))
-    named, usual_name = (wire.name, f"{wire.name} and its ends" if ends else "") if value else (ENDS, "")
+    named, usual_name = (wire.name, f"{wire.name} and its ends" if ends else "") if value else (ENDS, ENDS)
     usual = value + at_ends
     bound = Bound(name=named, value=value, formula=formula, source=wire.source, good=good, bad=bad)
     return (replace(bound, usual=usual, usual_name=usual_name),)
