@@ -32,6 +32,7 @@ from labkit.benchmarks import (
 from labkit.benchmarks.mpi import InFlight
 from labkit.benchmarks.mpi._one_sided import Atomic
 from labkit.errors import LaunchError, SpecError
+from labkit.options import frozen
 from labkit.options.ranks import Root
 from labkit.point import units
 from labkit.point.spec import Effort, Spec, has
@@ -175,6 +176,21 @@ def test_a_kind_needs_its_fields_and_keeps_them() -> None:
         del made.title
     assert made.phases is not KernelBenchmark(title="x", metrics=METRICS, kernel="latency").phases
     assert dataclasses.replace(made, title="y").kernel == "latency"
+
+
+def test_a_frozen_class_makes_its_defaults_anew() -> None:
+    @frozen
+    class Made:
+        name: str
+        facts: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    one, other = Made(name="a"), Made(name="a")
+    assert one == other
+    assert one.facts is not other.facts
+    assert dataclasses.replace(one, name="b").facts is one.facts
+    assert Made(name="a", facts={"x": 1}) != one
+    with pytest.raises(TypeError, match="missing the keyword argument 'name'"):
+        Made()  # type: ignore[call-arg]
 
 
 def test_options_that_are_defaults_need_no_pydantic() -> None:

@@ -197,6 +197,32 @@ def test_commit_is_gits():
     assert bool(commit) == (root / ".git").exists()
 
 
+def test_a_commit_is_dirty_if_files_of_it_changed(tmp_path, monkeypatch):
+    monkeypatch.setattr("labkit.__file__", str(tmp_path / "labkit" / "__init__.py"))
+
+    def git(*words):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+        done = subprocess.run(["git", "-C", tmp_path, *identity, *words], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    git("init", "--quiet")
+    assert machine._commit() == "", "there is none yet"
+    (tmp_path / "file").write_text("a")
+    git("add", "file")
+    git("commit", "--quiet", "--message", "first")
+    head = git("rev-parse", "HEAD")[:12]
+    (tmp_path / "other").write_text("not part of it")
+    assert machine._commit() == head
+    (tmp_path / "file").write_text("bb")
+    assert machine._commit() == f"{head}-dirty"
+    git("add", "file")
+    assert machine._commit() == f"{head}-dirty"
+    assert machine._commit() == git("describe", "--always", "--dirty", "--exclude=*", "--abbrev=12")
+    git("commit", "--quiet", "--message", "second")
+    git("checkout", "--quiet", "--detach")
+    assert machine._commit() == git("rev-parse", "HEAD")[:12]
+
+
 def test_no_commit_outside_of_a_checkout(tmp_path, monkeypatch):
     monkeypatch.setattr("labkit.__file__", str(tmp_path / "labkit" / "__init__.py"))
     assert machine._commit() == ""

@@ -342,6 +342,31 @@ def test_the_launcher_that_comes_first_on_the_path_is_taken(tmp_path: Path, monk
         assert list(launch.installed.__wrapped__())[:2] == order
 
 
+def test_only_the_launcher_that_is_taken_is_asked_for_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says = {
+        "mpirun.openmpi": "mpirun (Open MPI) 5.0.7",
+        "mpiexec.mpich": "HYDRA build details:\n    Version:  4.2.1",
+        "mpiexec": "none of these",
+    }
+    for name, text in says.items():
+        path = program(tmp_path, name, text)
+        path.write_text(path.read_text().replace("\n", f"\necho {name} >>{tmp_path}/asked\n", 1))
+    monkeypatch.setattr(launch.sys, "executable", str(tmp_path / "python" / "bin" / "python"))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    fresh = launch.installed.__wrapped__()
+    monkeypatch.setattr(launch, "installed", lambda: fresh)
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    assert launch.get("auto").library == "Open MPI 5.0.7"
+    assert (tmp_path / "asked").read_text() == "mpirun.openmpi\n"
+    assert launch.get("mpich").library == "MPICH 4.2.1"
+    assert (tmp_path / "asked").read_text() == "mpirun.openmpi\nmpiexec.mpich\n"
+    assert list(fresh)[:2] == ["openmpi", "mpich"]
+    assert (len(fresh), "mpi" in fresh) == (len([*fresh]), False)
+    assert sorted((tmp_path / "asked").read_text().split()) == sorted(says), "each once"
+
+
 def test_srun_counts_inside_a_job_or_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     says = "slurm 22.05.8\nMPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions available: pmix_v4"
     program(tmp_path, "srun", says)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -129,5 +131,19 @@ def test_every_benchmark_that_labkit_runs_has_a_runner() -> None:
     for name, benchmark in benchmarks.find().items():
         assert benchmark.runner in runner.RUNNERS, name
     simulated = Spec(benchmark="mpi.latency", testbed="simulated:fat-tree,nodes=16")
-    assert runner.runner_of(simulated) is runner.RUNNERS["simulation"]
-    assert runner.runner_of(Spec(benchmark="mpi.latency")) is runner.RUNNERS["ranks"]
+    assert runner.runner_of(simulated) is runner.get("simulation")
+    assert runner.runner_of(Spec(benchmark="mpi.latency")) is runner.get("ranks")
+    for name in runner.RUNNERS:
+        assert callable(runner.get(name).launched), name
+
+
+def test_points_of_ranks_load_no_other_runner() -> None:
+    script = (
+        "import sys\nfrom labkit.point.spec import Spec\nfrom labkit.run import measuring, runner\n"
+        "runner.runner_of(Spec(benchmark='mpi.latency'))\n"
+        "print(*sorted(name for name in sys.modules if name.startswith(('labkit.run.', 'labkit.testbeds.'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "labkit.run.ranks" in loaded
+    assert not {"labkit.run.simulations", "labkit.run.interference", "labkit.testbeds.simulation"} & {*loaded}

@@ -375,6 +375,23 @@ def test_random_uplinks_differ_from_launch_to_launch_and_nothing_else_is_repeate
     assert [note.code for note in only.badges] == ["simulation"]
 
 
+@pytest.mark.parametrize(
+    ("options", "hosts", "launches"),
+    [
+        ("", (), [0]),
+        (",routing=hash", (), [0, 1, 2]),
+        (",placement=random", (), [0, 1, 2]),
+        (",placement=random", ("n1", "n2"), [0]),
+    ],
+)
+def test_a_simulation_without_random_choices_has_one_launch(
+    options: str, hosts: tuple[str, ...], launches: list[int]
+) -> None:
+    network = testbeds.outline(f"simulated:fat-tree,nodes=16,per_leaf=8,taper=2{options}").network
+    assert network is not None
+    assert list(network.repeats(range(3), hosts)) == launches
+
+
 def test_the_testbed_is_known() -> None:
     assert "simulated" in testbeds.names()
     described = testbeds.outline("simulated:fat-tree,nodes=96,taper=3")

@@ -12,10 +12,13 @@ import math
 import pkgutil
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
-from labkit.formats.reading.log import Log
 from labkit.formats.reading.values import malformed as malformed
 from labkit.formats.reading.values import metric as metric
+
+if TYPE_CHECKING:
+    from labkit.formats.reading.log import Log
 
 
 @cache

@@ -268,10 +268,17 @@ def _commit() -> str:
     root = Path(labkit.__file__).parents[1]
     if not (root / ".git").exists():
         return ""
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
+    # one quick look: `git describe --dirty` takes twice as long
+    command = ["git", "-C", str(root), "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+    command += ["--no-ahead-behind", "--no-renames"]
     environment = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, env=environment, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, env=environment, check=True)
+    except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    head, *rest = done.stdout.splitlines()
+    commit = head.removeprefix("# branch.oid ")
+    if commit == "(initial)":
+        return ""
+    changed = any(not line.startswith("#") for line in rest)
+    return f"{commit[:12]}{'-dirty' if changed else ''}"

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -258,6 +257,8 @@ def toml_of(content: str, parse_float: Callable[[str], Any] = float) -> dict[str
     ValueError
         If it is not TOML, or nested more deeply than `DEEPEST` levels.
     """
+    import tomllib  # inside the function: 2 ms, and most commands read no TOML
+
     bare = _STRING.sub('""', content)
     parts = max((key[0].count(".") for key in _DOTTED.finditer(bare)), default=0)
     depth = deepest = 0

@@ -11,13 +11,14 @@ import importlib.util
 import itertools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import KernelError
+from labkit.options import frozen
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Comm, Datatype, Op
@@ -92,7 +93,7 @@ def compiled() -> bool:
     return importlib.util.find_spec(f"{__package__}._kernels_ptr") is not None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Work:
     """What a kernel does; everything in it is fixed before the loop.
 

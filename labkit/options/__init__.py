@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from functools import cache
 from typing import Any, TypeVar, cast, dataclass_transform
 
@@ -14,12 +14,17 @@ class _Shared:
 
     def __init__(self, **given: Any) -> None:
         values, known = {}, _fields(cast("Any", type(self)))
-        if unexpected := given.keys() - {name for name, _ in known}:
+        if unexpected := given.keys() - {name for name, *_ in known}:
             raise TypeError(f"{type(self).__name__} got an unexpected keyword argument {min(unexpected)!r}")
-        for name, default in known:
-            if name not in given and default is MISSING:
+        for name, default, factory in known:
+            if name in given:
+                values[name] = given[name]
+            elif factory is not MISSING:
+                values[name] = factory()
+            elif default is not MISSING:
+                values[name] = default
+            else:
                 raise TypeError(f"{type(self).__name__} is missing the keyword argument {name!r}")
-            values[name] = given.get(name, default)
         vars(self).update(values)
         if finish := getattr(self, "__post_init__", None):
             finish()
@@ -42,12 +47,12 @@ class _Shared:
 
 
 @cache
-def _fields(cls: type[Any]) -> list[tuple[str, Any]]:
-    """Return the fields of a class: name and default."""
-    return [(one.name, one.default) for one in fields(cls)]
+def _fields(cls: type[Any]) -> list[tuple[str, Any, Any]]:
+    """Return the fields of a class: name, default, and what makes a default."""
+    return [(one.name, one.default, one.default_factory) for one in fields(cls)]
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True)
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
     """Make a class a frozen dataclass of keywords, whose functions all such classes share.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -111,28 +111,58 @@ def library(text: str) -> str:
     return next((titled(module, text)[0] for module in libraries().values() if text.startswith(module.BANNER)), "")
 
 
+class _Installed(Mapping[str, Launcher]):
+    """Launchers by name, in the order in which they are taken.
+
+    A program is asked for its version when it is first looked at: whoever takes one launcher starts no other.
+    """
+
+    def __init__(self, folders: Iterable[str]) -> None:
+        self._folders = dict.fromkeys([*folders, ""])  # the empty one is that of launchers without a library
+        files = {name: file(name) for name in names()}
+        self._files = dict(sorted(files.items(), key=lambda item: (item[1].ORDER, item[0])))
+        self._looked: dict[tuple[str, str], Launcher | None] = {}
+
+    def __getitem__(self, name: str) -> Launcher:
+        if found := next(filter(None, (self._look(name, folder) for folder in self._folders)), None):
+            return found
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        left = [*self._files]
+        for folder in self._folders:
+            for name in [*left]:
+                if self._look(name, folder):
+                    left.remove(name)
+                    yield name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _look(self, name: str, folder: str) -> Launcher | None:
+        """The launcher of that name in a folder, looked for once."""
+        if (name, folder) not in self._looked:
+            self._looked[name, folder] = self._found(name, folder)
+        return self._looked[name, folder]
+
+    def _found(self, name: str, folder: str) -> Launcher | None:
+        one = self._files.get(name)
+        if one is None or one.own_library == (folder == ""):
+            return None
+        if one.launcher is None:
+            return _search(name, [folder])
+        with suppress(LaunchError):
+            return one.launcher(None) if one.usable() else None
+        return None
+
+
 @cache
-def installed() -> dict[str, Launcher]:
+def installed() -> Mapping[str, Launcher]:
     """Launchers beside the running Python and on PATH, in the order of the folders, so that a loaded module wins.
 
     `LauncherFile.ORDER` orders those of one folder. srun comes last, and only inside a Slurm job.
     """
-    folders = [str(Path(folder)) for folder in (str(Path(sys.executable).parent), *os.get_exec_path())]
-    launchers: list[Launcher] = []
-    for name in names():
-        one = file(name)
-        if one.launcher is None:
-            launchers += filter(None, [_search(name, folders)])
-        elif one.usable():
-            with suppress(LaunchError):
-                launchers.append(one.launcher(None))
-
-    def order(launcher: Launcher) -> tuple[bool, int, int, str]:
-        place = str(Path(launcher.program).parent)
-        first = folders.index(place) if place in folders else len(folders)
-        return not launcher.module.own_library, first, launcher.order, launcher.name
-
-    return {one.name: one for one in sorted(launchers, key=order)}
+    return _Installed(str(Path(folder)) for folder in (str(Path(sys.executable).parent), *os.get_exec_path()))
 
 
 def get(name: str) -> Launcher:
@@ -161,10 +191,9 @@ def get(name: str) -> Launcher:
     if place:
         return _installed_at(kind.replace("auto", ""), Path(place))
     launchers = installed()
-    if name == "auto" and launchers:
-        return next(iter(launchers.values()))
-    if name in launchers:
-        return launchers[name]
+    first = next(iter(launchers), "") if name == "auto" else name
+    if first in launchers:
+        return launchers[first]
     if why := _why_broken(names() if name == "auto" else [name]):
         raise LaunchError(why)
     subject = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"

@@ -12,7 +12,7 @@ from labkit import benchmarks, host, testbeds
 from labkit.errors import AbsentError, Failed
 from labkit.point.spec import Effort, Spec
 from labkit.point.units import plural
-from labkit.run import runner, sample_volume, sessions, simulations, staging
+from labkit.run import runner, sample_volume, sessions, staging
 from labkit.run.fingerprints import named
 from labkit.run.point import Failure, Point
 from labkit.run.progress import PROGRESS, Counter, Progress, Report, published
@@ -99,8 +99,14 @@ def expand(specs: Sequence[Spec], effort: Effort, launches: Sequence[int] | None
     return [
         Point(spec, number, fingerprint, library)
         for spec, library, fingerprint in resolved
-        for number in simulations.repeated(spec, range(effort.launches) if launches is None else launches)
+        for number in _repeated(spec, range(effort.launches) if launches is None else launches)
     ]
+
+
+def _repeated(spec: Spec, launches: Sequence[int]) -> Sequence[int]:
+    """Return which of some launches a spec has; a simulation may give the same numbers in each."""
+    network = testbeds.outline(spec.testbed).network
+    return network.repeats(launches, spec.hosts) if network else launches
 
 
 def _run(

@@ -81,14 +81,6 @@ def _network(spec: Spec, testbed: Testbed) -> Network:
     return testbed.network
 
 
-def repeated(spec: Spec, launches: Sequence[int]) -> Sequence[int]:
-    """Return which of some launches a spec has: the first alone where a simulation has no random choice."""
-    network = testbeds.outline(spec.testbed).network
-    if network is None or network.routing == "hash" or (network.placement == "random" and not spec.hosts):
-        return launches
-    return [number for number in launches if number == 0]
-
-
 def run(
     points: Sequence[Point], effort: Effort, campaign: Campaign, testbed: Testbed, counter: Counter
 ) -> Iterator[Failure]:

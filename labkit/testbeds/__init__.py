@@ -12,16 +12,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.errors import SpecError, unknown_name
+from labkit.options import frozen
 from labkit.point.conditions import Check
 from labkit.point.notes import Note
 from labkit.point.spec import Spec
 from labkit.point.testbed import parse as parse
 from labkit.testbeds._kept import Kept, noted, start_keeper, take_down, up
-from labkit.testbeds.simulation import Network
 from labkit.tools import Place
+
+if TYPE_CHECKING:
+    from labkit.testbeds.simulation import Network
 
 __all__ = [
     "Kept",
@@ -91,7 +94,7 @@ class Testbed:
         return int(self.facts.get("cpus") or 0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Kind:
     """A kind of testbed: what its file exports as ``TESTBED``.
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit.options import frozen
 from labkit.point.notes import Note
 from labkit.point.spec import Reported, Scalar
 
 Facts = Mapping[str, Scalar]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Parsed:
     """What a parser made of a tool's output.
 
@@ -40,7 +41,7 @@ class Parsed:
     output: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Invocation:
     """One run of a tool.
 
@@ -109,7 +110,7 @@ class Invocation:
         return [name for name in self.programs if shutil.which(name) is None]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Outcome:
     """The result of one run of a tool; the fields are those of `labkit.store.samples.Samples`.
 

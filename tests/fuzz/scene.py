@@ -193,7 +193,7 @@ class Scene:
         for name in ("LABKIT_SITE", "LABKIT_CAMPAIGN", "LABKIT_SETTING", "SLURM_JOB_ID"):
             os.environ.pop(name, None)
         tempfile.tempdir = None
-        launch.installed()  # asks programs for their versions while they still can be started
+        list(launch.installed())  # asks programs for their versions while they still can be started
         os.chdir(self.work)
         try:
             yield

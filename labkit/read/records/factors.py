@@ -76,6 +76,8 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     -------
     Names in a fixed order; the last is ``fingerprint`` where points of one size differ in nothing else.
     """
+    if len(rows) < 2:
+        return []
     given = [name for name in rows if name.startswith(GIVEN)]
     found = {name: _coded(rows, name) for name in (*SETTING, *_WHERE, *given) if name in rows}  # missing is a level too
     varied = [

@@ -134,6 +134,8 @@ def why_not(row: Mapping[Any, Any], metric: str, statistic: str) -> str:
 
 def reasons(rows: pd.DataFrame, metric: str, statistic: str) -> list[str]:
     """Return what `why_not` says of the rows of a table, each reason once and without numbers of samples."""
+    if rows.empty:
+        return []
     shown = [name for s in SHOWN if (name := statistic_column(metric, s)) in rows]
     facts = {name: rows[name].notna() for name in shown} | {name: rows[name] for name in ("timing",) if name in rows}
     facts |= {"n": rows["n"] > 0} if "n" in rows else {}

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from labkit.errors import LaunchError, SpecError
 from labkit.host import Program, eager
+from labkit.options import frozen
 from labkit.point.units import plural
 from labkit.run.launchers._placement import Placement
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class LauncherFile:
     """What the file of a launcher defines: its names, as they stand there. Those with a value here may be missing.
 

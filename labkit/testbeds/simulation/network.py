@@ -128,6 +128,17 @@ class Network:
         """Names of all hosts, in order."""
         return tuple(f"n{k}" for k in range(self.nodes))
 
+    def repeats(self, launches: Sequence[int], chosen: Sequence[str] = ()) -> Sequence[int]:
+        """Return which of some launches differ: the first alone where nothing is chosen at random.
+
+        Parameters
+        ----------
+        chosen : hosts of the ranks; empty for those that the placement gives.
+        """
+        if self.routing == "hash" or (self.placement == "random" and not chosen):
+            return launches
+        return [number for number in launches if number == 0]
+
     def hosts_of(self, ranks: int, ppn: int = 0, chosen: Sequence[str] = (), seed: int = 0) -> list[str]:
         """Return the host of each rank.
 
