@@ -107,18 +107,19 @@ def gets(spec: Spec, effort: Effort) -> Invocation:
 """,
     "labkit/benchmarks/kv/alone.py": """\"\"\"Time of a get.\"\"\"
 
-from dataclasses import dataclass
-
-from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark, kind
 from labkit.tools import alone
 
 
-@dataclass(frozen=True, kw_only=True)
+@kind
 class Gets(ToolBenchmark):
     \"\"\"A kind of its own.\"\"\"
 
+    keys: int
+
 
 BENCHMARK = Gets(
+    keys=1,
     title="gets",
     sizes="8",
     metrics={"latency_us": lambda spec: 1},

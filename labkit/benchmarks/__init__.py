@@ -34,6 +34,7 @@ from labkit.benchmarks._kinds import (
     StartBenchmark,
     SymmetricBenchmark,
     ToolBenchmark,
+    kind,
 )
 from labkit.benchmarks.simulated import Simulation
 from labkit.errors import SpecError, unknown_name
@@ -72,6 +73,7 @@ __all__ = [
     "find",
     "get",
     "identity",
+    "kind",
     "label",
     "look_up",
     "meanings",

@@ -45,15 +45,16 @@ class NoOptions:
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
-def _kind(cls: type[T]) -> type[T]:
+def kind(cls: type[T]) -> type[T]:
     """Make a class a frozen dataclass of keywords whose instances `Benchmark` makes.
 
     `dataclass` alone compiles five more functions for each kind, with all its fields: 30 ms in every process and rank.
+    A class that inherits from a kind is made by this, too.
     """
     return dataclass(kw_only=True, init=False, repr=False, eq=False)(cls)
 
 
-@_kind
+@kind
 class Benchmark(Generic[Options]):
     """What one iteration is, and which metrics follow from it. All kinds of benchmark share these fields.
 
@@ -137,7 +138,7 @@ class Benchmark(Generic[Options]):
     unlike: Mapping[str, str] = field(default_factory=dict, init=False)
     logs: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
 
-    if not TYPE_CHECKING:  # there, `_kind` says what a kind takes
+    if not TYPE_CHECKING:  # there, `kind` says what a kind takes
 
         def __init__(self, **given: Any) -> None:
             own = fields(self)
@@ -200,7 +201,7 @@ class Benchmark(Generic[Options]):
         return "", ""
 
 
-@_kind
+@kind
 class ToolBenchmark(Benchmark[Options]):
     """A benchmark that external programs serve.
 
@@ -221,7 +222,7 @@ class ToolBenchmark(Benchmark[Options]):
     logs: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
 
 
-@_kind
+@kind
 class ProgramBenchmark(ToolBenchmark[Options]):
     """A run of an MPI program that labkit did not write, whose ranks a launcher starts.
 
@@ -241,7 +242,7 @@ class ProgramBenchmark(ToolBenchmark[Options]):
     chosen: Callable[[Spec[Options]], Mapping[str, Scalar]] = lambda spec: {}
 
 
-@_kind
+@kind
 class LogBenchmark(Benchmark[Options]):
     """A benchmark that labkit does not run: its numbers come from logs of the original.
 
@@ -258,7 +259,7 @@ class LogBenchmark(Benchmark[Options]):
     logs: Mapping[str, Mapping[str, Scalar]]
 
 
-@_kind
+@kind
 class RankBenchmark(Benchmark[Options]):
     """A benchmark that times MPI ranks: the fields that these kinds share.
 
@@ -276,7 +277,7 @@ class RankBenchmark(Benchmark[Options]):
     active: Callable[[Spec[Options], int], bool] = lambda spec, rank: True
 
 
-@_kind
+@kind
 class StartBenchmark(RankBenchmark[Options]):
     """A benchmark of a start itself, which gives one value.
 
@@ -291,7 +292,7 @@ class StartBenchmark(RankBenchmark[Options]):
     part: Literal["init", "finalize", "program"]
 
 
-@_kind
+@kind
 class KernelBenchmark(RankBenchmark[Options]):
     """A benchmark whose iterations a kernel times: which data move between which ranks.
 
@@ -356,7 +357,7 @@ class KernelBenchmark(RankBenchmark[Options]):
         return any(self.expected(smallest, rank, lambda _: empty) is not None for rank in range(spec.ranks))
 
 
-@_kind
+@kind
 class ApplicationBenchmark(KernelBenchmark[Options]):
     """A benchmark of a whole program: its kernel computes as well, and its result is verified instead of bytes.
 
@@ -373,7 +374,7 @@ class ApplicationBenchmark(KernelBenchmark[Options]):
     wrong: Callable[[Spec[Options], Values], str]
 
 
-@_kind
+@kind
 class CollectiveBenchmark(KernelBenchmark[Options]):
     """A benchmark of a collective, or of another call that may work in place.
 
@@ -389,7 +390,7 @@ class CollectiveBenchmark(KernelBenchmark[Options]):
     replaces: Literal["send", "recv"] = "send"
 
 
-@_kind
+@kind
 class OneSidedBenchmark(KernelBenchmark[Options]):
     """A benchmark of calls that access the window of another rank.
 
@@ -408,7 +409,7 @@ class OneSidedBenchmark(KernelBenchmark[Options]):
         return True  # the window of another rank
 
 
-@_kind
+@kind
 class SymmetricBenchmark(KernelBenchmark[Options]):
     """A benchmark of OpenSHMEM, whose buffers are symmetric memory.
 
@@ -426,7 +427,7 @@ class SymmetricBenchmark(KernelBenchmark[Options]):
         return spec.family
 
 
-@_kind
+@kind
 class DeviceBenchmark(KernelBenchmark[Options]):
     """A benchmark of a GPU, or of messages from and to its memory.
 
@@ -450,7 +451,7 @@ class DeviceBenchmark(KernelBenchmark[Options]):
         return f"{spec.family} on {spec.of(OnGpu).options.accelerator}, MPI: {self.mpi}"
 
 
-@_kind
+@kind
 class FileBenchmark(KernelBenchmark[Options]):
     """A benchmark of MPI-IO.
 
@@ -470,7 +471,7 @@ class FileBenchmark(KernelBenchmark[Options]):
         return None
 
 
-@_kind
+@kind
 class ParallelFileBenchmark(FileBenchmark[Options]):
     """A benchmark whose kernel opens and closes its files itself, in a folder that the point has to itself.
 
@@ -504,7 +505,7 @@ class ParallelFileBenchmark(FileBenchmark[Options]):
     types: Callable[[Spec[Options], int], tuple[int, Parts, Parts]] | None = None
 
 
-@_kind
+@kind
 class InterferenceBenchmark(RankBenchmark[Options]):
     """A benchmark of two jobs: a victim, whose ranks are timed alone and beside the other, and an aggressor.
 
