@@ -1,0 +1,90 @@
+"""Parts of recorded examples as campaigns, in which one thing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.situations import NotShownError
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import FINGERPRINT, TESTBED
+
+EXAMPLES = Path(__file__).parents[2] / "data/campaigns/examples"
+COSTS = (  # benchmarks of what the machine costs without a network: the references of the verdicts
+    "micro.core_to_core", "micro.core_to_core_copy", "micro.loopback", "micro.memory_copy", "micro.wake_up",
+)  # fmt: skip
+SPINE = "virtual-cluster:4,per_leaf=2,rate=200mbit"
+Chosen = Callable[[Samples], bool]
+
+
+@cache
+def _all(example: str, benchmark: str) -> tuple[Samples, ...]:
+    return tuple(Campaign.existing(EXAMPLES / example).samples(benchmark))
+
+
+def part(example: str, benchmark: str, chosen: Chosen = lambda one: True) -> list[Samples]:
+    """Return launches of a benchmark of an example."""
+    return [one for one in _all(example, benchmark) if chosen(one)]
+
+
+def costs(example: str) -> list[Samples]:
+    """Return the launches of what the machine of an example costs without a network."""
+    return [one for name in COSTS for one in part(example, name)]
+
+
+def launched(some: Iterable[Samples], launches: Sequence[int]) -> list[Samples]:
+    """Return only some launches."""
+    return [one for one in some if one.launch in launches]
+
+
+def some_launches(random: np.random.Generator, of: int = 6, least: int = 4) -> list[int]:
+    """Return launches drawn without replacement."""
+    count = int(random.integers(least, of)) if least < of else of
+    return sorted(random.choice(of, count, replace=False).tolist())
+
+
+def kept(folder: Path, example: str, some: Iterable[Samples]) -> Campaign:
+    """Write launches into a new campaign with the facts of an example."""
+    facts = Campaign.existing(EXAMPLES / example).facts
+    campaign = Campaign(folder, {name: facts[name] for name in ("host", "created") if name in facts})
+    with campaign.saving() as saving:
+        for one in some:
+            saving.add(one, FINGERPRINT.of(one.meta))
+    return campaign
+
+
+def said_to_be(one: Samples, testbed: str, **facts: Any) -> Samples:
+    """Return a launch whose metadata name another testbed; a fact that is None is removed."""
+    known = {name: value for name, value in {**TESTBED.of(one.meta), **facts}.items() if value is not None}
+    return replace(one, spec=one.spec.replace(testbed=testbed), meta={**one.meta, "testbed": known})
+
+
+def typical(some: Iterable[Samples], metric: str = "") -> float:
+    """Return the median over launches: of the times of iterations, s, or of a metric that a tool reported."""
+    found = []
+    for one in some:
+        if metric:
+            found += [each.value for each in one.reported if each.name == metric and each.t is None][:1]
+        elif one.time_ns.size:
+            found.append(float(np.median(one.seconds)))
+    return float(np.median(found)) if found else np.nan
+
+
+def apart(what: str, bad: float, good: float, least: float = 2.0) -> str:
+    """Return that two values are apart by a factor.
+
+    Raises
+    ------
+    NotShownError
+        If they are not.
+    """
+    factor = max(bad / good, good / bad) if bad > 0 and good > 0 else 0.0
+    if not factor >= least:
+        raise NotShownError(f"{what}: {bad:.4g} against {good:.4g} is less than {least:g} times")
+    return f"{what}: {bad:.4g} against {good:.4g}, {factor:.3g} times"

@@ -1,0 +1,111 @@
+"""The benchmark of labkit's diagnosis: its cases, their halves, and its scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import diagnosis, situations
+from bench.situations import Kind, NotShownError
+from labkit.judge import causes, rules
+
+
+@pytest.mark.parametrize("kind", situations.every().values(), ids=lambda kind: kind.name)
+def test_labels_are_codes_that_labkit_can_say_and_the_split_covers_every_case(kind: Kind) -> None:
+    assert {code for label in kind.labels for code in label.causes} <= set(causes.every())
+    assert not kind.rule or kind.rule in rules.every()
+    assert situations.parameters(kind) == situations.parameters(kind)
+    known, groups = diagnosis.split()[kind.name], set(diagnosis.groups(kind))
+    assert set(known) <= groups
+    assert len(known) == len(groups) // 2
+    assert known == diagnosis.drawn(kind), "the split on record is not the one that its seed draws"
+
+
+def test_a_case_is_made_once_and_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kind = situations.every()["wrong_prefixes"]
+    said: list[str] = []
+    diagnosis.inject(tmp_path, [kind], 60, said.append)
+    assert not said
+    cases = [json.loads(file.read_text()) for file in sorted(tmp_path.glob("*/case.json"))]
+    assert [case["number"] for case in cases] == [0, 1, 2, 3]
+    assert all("times" in case["shown"] for case in cases)
+    before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.parquet")}
+    diagnosis.inject(tmp_path, [kind], 60)
+    assert before == {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.parquet")}
+    diagnosis.score(tmp_path, ["development"], 0.0, every=True)
+    shown = capsys.readouterr().out
+    assert "2 cases, half development" in shown
+    assert "| `wrong_prefixes` | recorded | 2" in shown
+
+
+def test_a_case_whose_injection_does_not_show_is_rejected(tmp_path: Path) -> None:
+    kind = situations.every()["wrong_prefixes"]
+
+    def shown(*_: Any) -> str:
+        raise NotShownError("nothing to see")
+
+    hidden = Kind(
+        words="", labels=kind.labels, source="recorded", cases=kind.cases, make=kind.make, shown=shown, name=kind.name
+    )
+    said: list[str] = []
+    diagnosis.inject(tmp_path, [hidden], 60, said.append)
+    assert len(said) == 4
+    assert not list(tmp_path.glob("*/case.json"))
+    assert "nothing to see" in json.loads((tmp_path / "rejected.json").read_text())["wrong_prefixes-0"]
+
+
+def test_no_case_begins_after_the_budget(tmp_path: Path) -> None:
+    said: list[str] = []
+    diagnosis.inject(tmp_path, [situations.every()["wrong_prefixes"]], 0, said.append)
+    assert said == ["the budget ends; the same command goes on"]
+    assert not list(tmp_path.glob("*/case.json"))
+
+
+def one(expected: tuple[tuple[str, tuple[str, ...]], ...], *said: tuple[str, str]) -> diagnosis.Scored:
+    return diagnosis.Scored("wrong_prefixes", 0, 0, "right", expected, frozenset(said))
+
+
+def test_f1_is_that_of_sets_of_places_and_causes() -> None:
+    expected = (("a", ("x", "y")), ("b", ("z",)))
+    assert one(expected, ("a", "y"), ("b", "z")).f1 == 1
+    assert one(expected, ("a", "x")).f1 == pytest.approx(2 / 3)
+    assert one(expected, ("b", "x"), ("a", "z")).f1 == 0, "a right cause at the wrong place is wrong"
+    assert one(expected).f1 == 0
+    assert one(expected, ("a", "x"), ("b", "z"), ("c", "q"), ("d", "q")).f1 == pytest.approx(2 / 3)
+
+
+def test_the_interval_draws_whole_groups() -> None:
+    values = [0.0] * 50 + [1.0] * 50
+    assert diagnosis.interval(values, [0] * 50 + [1] * 50) == (0.0, 1.0), "two groups say little"
+    low, high = diagnosis.interval(values, [*range(100)])
+    assert 0.38 < low < 0.45
+    assert 0.55 < high < 0.62
+
+
+def test_without_cases_it_says_how_to_make_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    diagnosis.score(tmp_path / "none", ["development"], 0.0)
+    assert "bench/diagnosis.py inject" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["wrong_path_latency", "page_cache", "mean_with_an_outlier", "healthy_recorded"])
+def test_a_recorded_case_shows_its_injection(name: str, tmp_path: Path) -> None:
+    kind = situations.every()[name]
+    case = situations.parameters(kind)[0]
+    campaign = kind.make(case, tmp_path / "case")
+    assert kind.shown(campaign, case)
+    assert campaign.done()
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.netns
+def test_a_hidden_delay_is_injected_and_judged(tmp_path: Path) -> None:
+    kind = situations.every()["hidden_delay"]
+    campaign = kind.make({"ms": 5}, tmp_path / "case")
+    assert "times" in kind.shown(campaign, {"ms": 5})
+    assert not any("delay" in point.spec.testbed for point in campaign.samples("mpi.latency"))
+    accused = {one.subject.benchmark for topic in diagnosis.asked(campaign.path, kind).topics for one in [topic.lead]}
+    assert "mpi.latency" in accused
