@@ -55,7 +55,7 @@ from labkit.store.campaign import Campaign
 mark("labkit's modules")
 effort = Effort(iterations=100, launches=1)
 measuring.expand([Spec(benchmark="mpi.latency")], effort)
-mark("naming the point, asking launchers for their versions")
+mark("naming the point, asking a launcher for its version")
 campaign = Campaign(sys.argv[1])
 measuring.host.describe()
 mark("facts of the machine")
