@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.situations import NotShownError
+from bench.situations import NotShownError, Parameters
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import FINGERPRINT, TESTBED
@@ -43,10 +44,11 @@ def launched(some: Iterable[Samples], launches: Sequence[int]) -> list[Samples]:
     return [one for one in some if one.launch in launches]
 
 
-def some_launches(random: np.random.Generator, of: int = 6, least: int = 4) -> list[int]:
-    """Return launches drawn without replacement."""
-    count = int(random.integers(least, of)) if least < of else of
-    return sorted(random.choice(of, count, replace=False).tolist())
+def with_launches(random: np.random.Generator, cases: Sequence[Parameters]) -> list[Parameters]:
+    """Return cases each with launches of an example, four or five of its six; no two cases have the same ones."""
+    every = [[*some] for count in (4, 5) for some in itertools.combinations(range(6), count)]
+    chosen = random.choice(len(every), len(cases), replace=False)
+    return [{"launches": every[place], **case} for place, case in zip(chosen, cases, strict=True)]
 
 
 def kept(folder: Path, example: str, some: Iterable[Samples]) -> Campaign:

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, NotShownError, Parameters
-from bench.situations._recorded import costs, kept, launched, part, some_launches
+from bench.situations._recorded import costs, kept, launched, part, with_launches
 from labkit.store.campaign import Campaign
 
 _EXAMPLE, _WHERE = "two-cores", "mpi.latency"
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
-    return [{"launches": some_launches(random), "step_ns": step} for step in (200, 200, 1000, 1000)]
+    return with_launches(random, [{"step_ns": step} for step in (200, 200, 1000, 1000)])
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:

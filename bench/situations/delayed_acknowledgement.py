@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, some_launches, typical
+from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _EXAMPLE, _WHERE, _METRIC, _WAIT_US = "virtual-cluster", "sockets.tcp_rr", "round_trip_us", 40e3
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
-    return [{"launches": some_launches(random), "late_us": float(random.uniform(0, 2e3))} for _ in range(4)]
+    return with_launches(random, [{"late_us": float(random.uniform(0, 2e3))} for _ in range(4)])
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, NotShownError, Parameters
-from bench.situations._recorded import SPINE, costs, kept, launched, part, some_launches
+from bench.situations._recorded import SPINE, costs, kept, launched, part, with_launches
 from labkit.store.campaign import Campaign
 
 _SHM = {"transport": "shm"}
@@ -47,11 +47,11 @@ _EACH = 6
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
-    return [
-        {"part": number, "group": number, "launches": some_launches(random) if count else list(range(6))}
-        for number in range(len(_PARTS))
-        for count in range(_EACH)
-    ]
+    cases: list[Parameters] = []
+    for number in range(len(_PARTS)):
+        of_part = [{"part": number, "group": number}] * _EACH
+        cases += [{**of_part[0], "launches": [*range(6)]}, *with_launches(random, of_part[1:])]
+    return cases
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:

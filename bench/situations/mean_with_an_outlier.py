@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, some_launches, typical
+from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _EXAMPLE, _WHERE, _METRIC, _COUNT = "virtual-cluster", "sockets.tcp_rr", "round_trip_us", 1000
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
-    return [{"launches": some_launches(random), "longest_us": us} for us in (80e3, 120e3, 150e3, 180e3)]
+    return with_launches(random, [{"longest_us": us} for us in (80e3, 120e3, 150e3, 180e3)])
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, kept, launched, part, some_launches, typical
+from bench.situations._recorded import apart, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
@@ -13,10 +13,7 @@ _WHERE, _EXAMPLE = "storage.write", "two-cores"
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
-    return [
-        {"launches": some_launches(random), "pattern": name}
-        for name in ("random", "random", "sequential", "sequential")
-    ]
+    return with_launches(random, [{"pattern": name} for name in ("random", "sequential") for _ in range(2)])
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:

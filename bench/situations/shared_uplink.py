@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, some_launches, typical
+from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _EXAMPLE, _WHERE = "virtual-cluster", "mpi.alltoall"
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
-    return [{"launches": some_launches(random), "uplink": rate} for rate in ("100mbit", "200mbit") for _ in range(2)]
+    return with_launches(random, [{"uplink": rate} for rate in ("100mbit", "200mbit") for _ in range(2)])
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:

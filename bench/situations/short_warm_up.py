@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, some_launches, typical
+from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _EXAMPLE, _WHERE = "virtual-cluster", "mpi.latency"
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
-    return [{"launches": some_launches(random), "share": share, "times": 6.0} for share in (0.6, 0.7, 0.8, 0.9)]
+    return with_launches(random, [{"share": share, "times": 6.0} for share in (0.6, 0.7, 0.8, 0.9)])
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:

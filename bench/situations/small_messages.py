@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, costs, kept, launched, part, some_launches, typical
+from bench.situations._recorded import apart, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _WHERE, _EXAMPLE = "mpi.bandwidth", "two-cores"
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
-    return [{"launches": some_launches(random), "largest": size} for size in (64, 256) for _ in range(2)]
+    return with_launches(random, [{"largest": size} for size in (64, 256) for _ in range(2)])
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, costs, kept, launched, part, some_launches, typical
+from bench.situations._recorded import apart, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
@@ -13,7 +13,7 @@ _WHERE, _EXAMPLE, _METRIC = "sockets.tcp_stream", "two-cores", "bandwidth_MBps"
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
-    return [{"launches": some_launches(random), "beside": number % 2 == 0} for number in range(4)]
+    return with_launches(random, [{"beside": number % 2 == 0} for number in range(4)])
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, said_to_be, some_launches, typical
+from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, said_to_be, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _EXAMPLE, _METRIC = "virtual-cluster", "bandwidth_MBps"
@@ -13,7 +13,7 @@ _STREAM = "sockets.tcp_stream"
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
-    return [{"launches": some_launches(random), "rate": rate} for rate in ("50mbit", "100mbit") for _ in range(2)]
+    return with_launches(random, [{"rate": rate} for rate in ("50mbit", "100mbit") for _ in range(2)])
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:

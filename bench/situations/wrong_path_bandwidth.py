@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, costs, kept, launched, part, some_launches, typical
+from bench.situations._recorded import apart, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _WHERE, _EXAMPLE = "mpi.bandwidth", "two-cores"
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
-    return [{"launches": some_launches(random), "beside": number % 2 == 0} for number in range(4)]
+    return with_launches(random, [{"beside": number % 2 == 0} for number in range(4)])
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:
