@@ -302,9 +302,9 @@ def details(some: Iterable[Scored]) -> Iterator[str]:
             yield f"{one.kind}-{one.number}: verdict {one.verdict or '-'}; expected {expected}; said {said}"
 
 
-def score(folder: Path, halves: Sequence[str], budget: float, *, every: bool = False) -> None:
-    """Judge the stored cases; print the table, and keep it."""
-    cases = list(stored(folder, halves))
+def score(folder: Path, halves: Sequence[str], budget: float, *, every: bool = False, only: Sequence[str] = ()) -> None:
+    """Judge the stored cases; print the table, and keep it unless only some kinds are judged."""
+    cases = [one for one in stored(folder, halves) if not only or one[1]["kind"] in only]
     if not cases:
         print(f"no cases of the half {' or '.join(halves)} in {folder}; make them: python bench/diagnosis.py inject")
         return
@@ -312,7 +312,8 @@ def score(folder: Path, halves: Sequence[str], budget: float, *, every: bool = F
     some = [scored(case, kinds[case["kind"]], asked(place, kinds[case["kind"]])) for place, case in cases]
     took = time.monotonic() - began
     shown = f"{len(some)} cases, half {' and '.join(halves)}, labkit {__version__}, judged in {took:.0f} s\n\n{printed(some)}"
-    _last(folder).write_text(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC: {shown}")
+    if not only:
+        _last(folder).write_text(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC: {shown}")
     print(shown)
     if every:
         print("\n" + "\n".join(details(some)))
@@ -346,6 +347,7 @@ def main() -> None:
     making.add_argument("--budget", default="1h", metavar="TIME", help="begin no case later (default: %(default)s)")
     judging = verbs.add_parser("score", help="judge the cases that exist")
     judging.add_argument("--half", choices=(*HALVES, "all"), default="development", help="(default: %(default)s)")
+    judging.add_argument("--kind", nargs="+", choices=sorted(situations.every()), default=(), help="only these kinds")
     judging.add_argument("--details", action="store_true", help="print each case that is not entirely right")
     judging.add_argument(
         "--decide", default="", metavar="TIME", help="also after measuring so long, where it is possible"
@@ -361,7 +363,7 @@ def main() -> None:
     elif options.verb == "score":
         halves = HALVES if options.half == "all" else (options.half,)
         budget = parse_duration(options.decide) if options.decide else 0.0
-        score(options.folder, halves, budget, every=options.details)
+        score(options.folder, halves, budget, every=options.details, only=options.kind)
     elif _last(options.folder).exists():
         print(f"the last scores; for new ones: python bench/diagnosis.py score\n\n{_last(options.folder).read_text()}")
     else:
