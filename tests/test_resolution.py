@@ -291,10 +291,10 @@ def test_a_bound_has_no_colour_in_a_map() -> None:
 
 
 def test_a_recorded_table_of_iozone_shows_its_bounds() -> None:
-    """IOzone counts µs: 64 KiB in one of them were printed as 65,536 MB/s. The campaign is older than the badge."""
+    """IOzone counts whole µs, so that the rates of small files are bounds."""
     points = list(Campaign(EXAMPLE).samples("storage.iozone"))
     text = result_table(records.table(points), points)
-    assert "≥ 65,536" in text
+    assert re.search(r"≥ [\d,]+", text)
     assert "clock resolution" in text
     cells = records.reported(points)
     time_us = cells["file_size_B"] / cells["value"]

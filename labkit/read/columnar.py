@@ -297,7 +297,8 @@ def read_campaigns(
     def needed(name: str) -> bool:
         return deciles if name.startswith(records.MARK) else columns(name)
 
-    return Launches([_part(one, name, needed, coded) for one in campaigns for name in one.benchmarks(benchmark)])
+    parts = (_part(one, name, needed, coded) for one in campaigns for name in one.benchmarks(benchmark))
+    return Launches([part for part in parts if part is not None])
 
 
 def load(campaign: str | Path | Campaign) -> pd.DataFrame:
@@ -340,8 +341,8 @@ def _name(one: Samples) -> tuple[str, str, int]:
     return one.spec.benchmark, str(FINGERPRINT.of(one.meta) or one.spec.fingerprint(brand)), one.launch
 
 
-def _part(campaign: Campaign, benchmark: str, columns: Columns, coded: bool) -> tuple[_Part, pd.DataFrame]:
-    """Return the launches of one benchmark with their records: those that are kept, or from the samples."""
+def _part(campaign: Campaign, benchmark: str, columns: Columns, coded: bool) -> tuple[_Part, pd.DataFrame] | None:
+    """Return the launches of one benchmark with their records, kept or from the samples; None where none is left."""
     place, valid = kept.path(campaign, benchmark), kept.stamp(campaign, benchmark)
     files = campaign.files(benchmark)
     found = kept.read(place, valid, columns, coded=coded)
@@ -350,6 +351,8 @@ def _part(campaign: Campaign, benchmark: str, columns: Columns, coded: bool) -> 
         kinds = [described(header, place, campaign.starts) for header in headers]
     else:
         frame, read = _read(campaign, files)
+        if frame.empty:
+            return None
         kind, kinds, headers = frame[f"{records.MARK}{_KIND}"].to_numpy(), read.kinds, read.headers
         lacking = {one.code == MISSING for notes in {*frame["warnings"]} for one in notes}  # may be there the next time
         if len(frame) >= kept.WORTH and True not in lacking:

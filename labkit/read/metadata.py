@@ -28,7 +28,7 @@ from labkit.store.samples import Samples, facts
 from labkit.store.samples import header as headers
 from labkit.store.samples.batch import Batch
 from labkit.store.samples.facts import Fact
-from labkit.store.samples.start import Starts
+from labkit.store.samples.start import KEY, Starts
 
 if TYPE_CHECKING:
     import duckdb
@@ -238,10 +238,14 @@ class Kinds:
 
 
 def later(fact: Fact[Any], header: pa.Array, where: Sequence[object], starts: Starts) -> list[Any]:
-    """Return a fact of `LATER` in each launch; None where it is missing."""
+    """Return a fact of `LATER` in each launch, its own or that of its start; None where it is missing."""
     rows = _Rows(header, where, starts)
-    found = rows.query(f"json_extract(h, '$.meta.{fact.name}') AS fact")["fact"]
-    return list(rows.fact(fact, found.combine_chunks().cast(pa.string())))
+    found = rows.query(f"json_extract(h, '$.meta.{fact.name}') AS fact, json_extract_string(h, '$.{KEY}') AS start")
+    values = list(rows.fact(fact, found["fact"].combine_chunks().cast(pa.string())))
+    for row, name in enumerate(found["start"].to_pylist()):
+        if values[row] is None and name is not None and fact.given(meta := starts.get(name).meta):
+            values[row] = fact.of(meta)
+    return values
 
 
 @dataclass(eq=False)

@@ -73,6 +73,8 @@ def as_typed(text: str, flags: Mapping[str, str]) -> str:
     >>> as_typed("ranks=3, but mpi.latency needs exactly 2. Set ranks=2.", {"ranks": "--ranks "})
     '--ranks 3, but mpi.latency needs exactly 2. Set --ranks 2.'
     """
-    names = "|".join(map(re.escape, flags))
+    names = "|".join(re.escape(name) for name in flags if name)
+    if not names:
+        return text
     # a name inside a longer word, a list or a path, or behind its own flag, is not what the message complains about
     return re.sub(rf"(?<![\w.\-=,:/])(?<!-o )(?<!--factor )({names})=(?=[^\s.])", lambda hit: flags[hit[1]], text)

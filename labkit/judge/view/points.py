@@ -17,6 +17,7 @@ from labkit.judge.finding import Value
 from labkit.point.columns import METRICS, statistic_column
 from labkit.read.records import GIVEN, HEADLINES
 from labkit.read.records.factors import SETTING, coded
+from labkit.read.records.resolution import coarse_of, columns
 
 # a metric of one operation, for which sizes, ranks and links give expectations
 TIMED = ("latency_us", "round_trip_us")
@@ -227,8 +228,15 @@ class Table:
                     centre[chosen], low[chosen], high[chosen] = stats.aggregate(values[fine].T)
             alone = self.launches == 1
             low[alone] = high[alone] = centre[alone]
+            statistic[self._coarse(metric)] = -1
             self._values[metric] = Values(statistic, centre, low, high)
         return self._values[metric]
+
+    def _coarse(self, metric: str) -> NDArray[np.bool_]:
+        """Whether the clock does not resolve a metric of each point, (points,): such values show nothing."""
+        if statistic_column(metric, "step") not in self.columns:
+            return np.zeros(len(self), np.bool_)
+        return np.asarray(coarse_of(columns(self.rows, metric), metric), np.bool_)
 
     def of_launches(self, points: Any, metric: str, statistic: str) -> Floats:
         """Return a statistic of each launch of a point, or of points with equally many; NaN where a launch has none."""
