@@ -277,7 +277,7 @@ def test_points_are_reached_by_keys_and_a_link_brings_a_view_back(page: Any) -> 
     page.evaluate("(link) => { location.hash = link }", link)
     playwright.expect(page.locator(".lab-unit-A select option:checked")).to_have_text("µs")
     page.locator(".lab-search").fill("tcp")
-    playwright.expect(page.locator(".lab-count")).to_contain_text(re.compile(r"^6 of \d+ points"))
+    playwright.expect(page.locator(".lab-count")).to_contain_text(re.compile(r"^8 of \d+ points"))
     page.locator(".lab-search").fill("")
 
 
