@@ -504,7 +504,7 @@ def test_the_study_compares_the_levels_of_a_recorded_campaign() -> None:
     assert len(table) == 8
     assert set(table["verdict"]) == {"slower"}
     assert len(study.figure().data) == 1
-    assert len(study.values_figure().data) == 2
+    assert len(study.values_figure().data) == 4, "two levels, and the floors of both"
     other = studies.get("compare")(
         campaign="data/campaigns/examples/two-cores", measure=False, factor="bind", levels="core,none"
     )

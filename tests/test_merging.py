@@ -99,7 +99,7 @@ def test_identity_stays_when_a_campaign_is_renamed_copied_or_archived(tmp_path: 
 
 
 def test_the_examples_keep_their_identities() -> None:
-    wanted = {"two-cores": "37d6bda2", "two-cores-labs": "5626b5d5", "virtual-cluster": "1692e715"}
+    wanted = {"two-cores": "501e4f6d", "two-cores-labs": "5626b5d5", "virtual-cluster": "97e4f69e"}
     assert {name: Campaign(EXAMPLES / name).identity[:8] for name in wanted} == wanted
 
 
