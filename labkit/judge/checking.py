@@ -69,7 +69,7 @@ def _wanting(view: View, one: Finding) -> Finding:
 def _asks(one: Finding) -> bool:
     """Whether a cause is looked for: of a value that is not good, or of an emulated device, and of any violation.
 
-    What a setting costs asks for one if the launches show a difference.
+    A finding on what a setting costs has causes only if the launches show a difference.
     """
     if rules.every()[one.code].about == SETTINGS:
         return math.isfinite(one.cost)

@@ -34,7 +34,7 @@ def test(case: Case) -> Finding | None:
 def _received(case: Case, value: Value) -> int | None:
     """Return what network interfaces received during the launches of a point, B.
 
-    None where not all launches have counters, or where the campaign has others of the same point from another campaign.
+    None if a launch has no counters, or if launches of the same point came from another campaign.
     """
     assert case.view.launches is not None
     launches = case.view.launches.samples(case.view.rows_of(value.fingerprint).tolist()).values()

@@ -243,7 +243,7 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
 def _widest(rows: pd.DataFrame, part: Places, levels: Levels, others: Sequence[str]) -> Places:
     """Return the places equal in all else, with the most levels, then the most points; at sizes that all levels have.
 
-    Levels that name no path count only where no two others do.
+    Levels that leave the path open are compared only if no two others name one.
     """
     some = rows[[*others, "message_size_B"]].iloc[part]
     group = together(np.zeros(len(part), np.intp), *(coded(some[name])[0] for name in others))

@@ -316,7 +316,7 @@ _session: ContextVar[Session | None] = ContextVar("session", default=None)
 def session(log: Log) -> Iterator[None]:
     """Let ranks start from copies where that is wanted, until the context ends. Then the copies are removed.
 
-    Inside another session it does nothing: the copies of that one serve.
+    Inside another session it does nothing, because that session's copies are there already.
 
     Parameters
     ----------
