@@ -398,8 +398,9 @@ def test_a_loop_in_python_leads_where_the_loop_in_c_is_faster() -> None:
 
 def test_all_to_all_over_a_tapered_tree_shares_its_uplink() -> None:
     """256 KiB pass an uplink of 200 Mbit/s in 11 ms; at twice the rate, they take no longer than a rank's messages."""
-    for uplink, code in ((200e6, "shared-uplink"), (400e6, "")):
-        facts = {"nodes": 4, "per_leaf": 2, "rate_bps": 200e6, "uplink_bps": uplink}
+    links: list[tuple[object, object, str]] = [(200e6, 2, "shared-uplink"), (400e6, 2, ""), ("fast", "two", "")]
+    for uplink, below, code in links:  # the last one is of somebody else, and says nothing
+        facts = {"nodes": 4, "per_leaf": below, "rate_bps": 200e6, "uplink_bps": uplink}
         where: dict[str, Any] = {"badges": [], "testbed": facts, "rank_hosts": ["a", "b", "c", "d"]}
         pair = [
             point("mpi.latency", "latency_us", *[time] * 6, size=size, ranks=2, meta=where)

@@ -739,6 +739,16 @@ def test_a_round_trip_over_loopback_is_judged_by_two_messages_of_a_thread_and_tw
     assert number(one, "limit") == pytest.approx(14.0)
 
 
+@pytest.mark.parametrize(("value_us", "sure"), [(50.0, True), (75.0, False)])
+def test_wake_ups_between_cores_explain_what_they_take(value_us: float, sure: bool) -> None:
+    """Two messages of 5 µs and two wake-ups of 9 µs between cores take 28 µs; more than twice that is something else."""
+    one = judged_inside("sockets.tcp_rr", value_us, LOOPBACK, [*MACHINE, *PASSED], size=8)
+    (cause,) = [each for each in one.causes if each.code == "wake-up"]
+    assert cause.supported is sure
+    assert number(cause, "predicted") == pytest.approx(28.0)
+    assert "2 wake-ups of 9 µs each on another core" in sentence(cause)
+
+
 def test_a_floor_holds_one_copy_of_the_bytes() -> None:
     one = judged_inside("mpi.latency", 1000.0, SHARED, size=1 << 20)
     assert number(one, "limit") == pytest.approx(0.04 + 0.25 + (1 << 20) / 5_000)

@@ -82,10 +82,21 @@ class Costs:
     @property
     def wake_up(self) -> Cost | None:
         """The cheapest wake-up, if that on one core was measured too: the scheduler may choose either."""
-        on_one = {cores for cores in self.wake_ups if cores == "one" or len({*cores.split("-")}) <= cores.count("-")}
-        if not on_one or on_one == set(self.wake_ups):
+        between = {cores for cores in self.wake_ups if not _on_one(cores)}
+        if not between or between == set(self.wake_ups):
             return None
         return min(self.wake_ups.values(), key=lambda cost: cost.value)
+
+    @property
+    def wake_up_apart(self) -> Cost | None:
+        """The slowest wake-up from one core to another."""
+        between = [cost for cores, cost in self.wake_ups.items() if not _on_one(cores)]
+        return max(between, key=lambda cost: cost.value, default=None)
+
+
+def _on_one(cores: str) -> bool:
+    """Whether an option `cores` of micro.wake_up means one core: ``one``, or the same core twice, as ``3-3``."""
+    return cores == "one" or len({*cores.split("-")}) <= cores.count("-")
 
 
 def measured_costs(summary: pd.DataFrame) -> dict[str, Costs]:

@@ -15,7 +15,7 @@ from labkit.store.samples.facts import badges
 _INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
 TWICE = "two copies, one after the other"
 THREAD = "a thread that sends to itself over loopback"
-WOKEN = f"{THREAD}, and a wake-up on one core, the cheaper one"
+WOKEN = f"{THREAD}, and the cheaper wake-up, of one core or two"
 LINK = (1 / 0.9, 1 / 0.7)  # times what links need: up to the first it is good, beyond the second it is bad
 MACHINE = (2.5, 5.0)  # the same of what hosts need at least, on which every library and kernel puts its own work
 LIBRARY_S = 0.25e-6  # a library's own work for a message: of MPICH and UCX, Zambre et al. 2019, sections 5 and 6

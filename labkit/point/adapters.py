@@ -56,6 +56,7 @@ class Links:
     ----------
     shaped : rate of a host's link, bit/s; NaN without one, 0 if it cannot be read.
     uplink : rate between switches, bit/s; 0 without one.
+    per_leaf : hosts below each switch; 0 without switches.
     slow : host → rate of its link, bit/s.
     rate, delay : of the cable, as they were asked for; empty without any.
     mtu : of the interface, B; 0 if it cannot be read.
@@ -63,6 +64,7 @@ class Links:
 
     shaped: float = math.nan
     uplink: float = 0.0
+    per_leaf: int = 0
     slow: Mapping[str, float]
     rate: str = ""
     delay: str = ""
@@ -92,6 +94,7 @@ def links_of(testbed: Mapping[str, Any]) -> Links:
     return Links(
         shaped=_rate(testbed["rate_bps"]) if "rate_bps" in testbed else math.nan,
         uplink=_rate(testbed.get("uplink_bps")),
+        per_leaf=per_leaf if isinstance(per_leaf := testbed.get("per_leaf"), int) and per_leaf > 0 else 0,
         slow={str(name): rate for name, value in known if (rate := _rate(value))},
         rate=_text(testbed.get("rate")),
         delay=_text(testbed.get("delay")),

@@ -28,7 +28,7 @@ from labkit.store.samples import Samples, facts
 from labkit.store.samples import header as headers
 from labkit.store.samples.batch import Batch
 from labkit.store.samples.facts import Fact
-from labkit.store.samples.start import KEY, Starts
+from labkit.store.samples.start import DIGEST, KEY, Starts
 
 if TYPE_CHECKING:
     import duckdb
@@ -243,7 +243,7 @@ def later(fact: Fact[Any], header: pa.Array, where: Sequence[object], starts: St
     found = rows.query(f"json_extract(h, '$.meta.{fact.name}') AS fact, json_extract_string(h, '$.{KEY}') AS start")
     values = list(rows.fact(fact, found["fact"].combine_chunks().cast(pa.string())))
     for row, name in enumerate(found["start"].to_pylist()):
-        if values[row] is None and name is not None and fact.given(meta := starts.get(name).meta):
+        if values[row] is None and name and DIGEST.fullmatch(name) and fact.given(meta := starts.get(name).meta):
             values[row] = fact.of(meta)
     return values
 

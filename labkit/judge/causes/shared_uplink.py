@@ -5,6 +5,7 @@ from __future__ import annotations
 from labkit.judge.cause import Case, Cause
 from labkit.judge.finding import SIZE, Evidence, Finding, Value
 from labkit.models import links
+from labkit.point.adapters import links_of
 from labkit.store.samples.facts import RANK_HOSTS, TESTBED
 
 _CROSSING = {  # collective → bytes that must leave a leaf switch, from its ranks, all ranks and the size
@@ -16,11 +17,10 @@ _NEAR = 4.0  # times what the uplink needs, up to which it is the cause: flows t
 
 def test(case: Case) -> Finding | None:
     """The testbed states uplinks that carry the messages of several ranks, and these take most of the time."""
-    facts, spec = TESTBED.of(case.samples.meta), case.samples.spec
+    known, spec = links_of(TESTBED.of(case.samples.meta)), case.samples.spec
     crossing, limit = _CROSSING.get(spec.benchmark), case.about.values.get("limit")
-    uplink, per_leaf = float(facts.get("uplink_bps") or 0), int(facts.get("per_leaf") or 0)
-    hosts = RANK_HOSTS.of(case.samples.meta)
-    first = {*[*dict.fromkeys(hosts)][:per_leaf]}
+    hosts, uplink = RANK_HOSTS.of(case.samples.meta), known.uplink
+    first = {*[*dict.fromkeys(hosts)][: known.per_leaf]}
     inside = sum(host in first for host in hosts)
     if crossing is None or not uplink or not 0 < inside < len(hosts) or not isinstance(limit, Value):
         return None

@@ -11,6 +11,7 @@ from labkit.judge import all_pairs
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._predicted import MISSED, missed
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Wanted
+from labkit.point.adapters import links_of
 from labkit.point.spec import Spec
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_HOSTS, TESTBED
@@ -45,15 +46,14 @@ def _hosts(samples: Samples) -> list[str]:
 
 def _stated(case: Case, hosts: Sequence[str]) -> tuple[list[Evidence], Value | None]:
     """Return the slowest link that the testbed has between hosts, unless the limit is its rate already."""
-    facts, limit = TESTBED.of(case.samples.meta), case.about.values.get("limit")
-    usual = facts.get("rate_bps")
-    if case.about.code != "bandwidth-of-path" or not usual or not isinstance(limit, Value):
+    known, limit = links_of(TESTBED.of(case.samples.meta)), case.about.values.get("limit")
+    usual = known.shaped
+    if case.about.code != "bandwidth-of-path" or not usual > 0 or not isinstance(limit, Value):
         return [], None
-    slow = facts.get("slow_bps") or {}
-    rates = {f"the link of {host}": float(slow[host]) for host in hosts if host in slow}
-    places, per_leaf = [int(host[2:]) for host in hosts if host[2:].isdecimal()], int(facts.get("per_leaf") or 0)
-    if per_leaf and len({place // per_leaf for place in places}) > 1 and facts.get("uplink_bps"):
-        rates["the uplink"] = float(facts["uplink_bps"])
+    rates = {f"the link of {host}": known.slow[host] for host in hosts if host in known.slow}
+    places = [int(host[2:]) for host in hosts if host[2:].isdecimal()]
+    if known.per_leaf and len({place // known.per_leaf for place in places}) > 1 and known.uplink:
+        rates["the uplink"] = known.uplink
     name = min(rates, key=lambda one: rates[one], default="")
     if not name or rates[name] >= usual or name.removeprefix("the ") in str(case.about.values.get("what")):
         return [], None

@@ -16,7 +16,7 @@ def test(case: Case) -> Finding | None:
     if case.about.code != "latency-of-path" or case.about.values.get("what") != WOKEN:
         return None
     costs = of_host(samples, case.view.costs)
-    slowest = max(costs.wake_ups.values(), key=lambda one: one.value, default=None)
+    slowest = costs.wake_up_apart
     near = costs.message(samples.spec.size or 0)
     if slowest is None or near is None:
         return None
