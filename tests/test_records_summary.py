@@ -3,6 +3,7 @@
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -181,6 +182,23 @@ def test_one_view_serves_all_rows_and_rows_of_several_summaries_keep_their_own()
     chosen = both[both["message_size_B"] != 1].sort_values("message_size_B", ascending=False)
     found = [records.launches_of(row, "latency_us", "p50")[0].tolist() for row in chosen.to_dict("records")]
     assert found == [pytest.approx([3.5]), pytest.approx([1.0, 1.0005, 1.001])]
+
+
+def test_the_launches_of_many_rows_take_each_column_apart_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = summary(*(measured(LATENCY.replace(size=size), [9.0] * 9, n) for size in range(1, 6) for n in (0, 1)))
+    listed = rows.to_dict("records")
+    made: list[str] = []
+    whole = pd.Series.to_numpy
+
+    def counted(column: pd.Series, *args: Any, **options: Any) -> np.ndarray:
+        made.append(str(column.name))
+        return whole(column, *args, **options)
+
+    monkeypatch.setattr(pd.Series, "to_numpy", counted)
+    for row in listed:
+        values, starts, _ = records.launches_of(row, "latency_us", "p50")
+        assert len(values) == len(starts) == 2
+    assert sorted(made) == sorted({*made}), "once for all rows, not for each"
 
 
 def test_a_launch_without_the_statistic_is_none_of_its_launches() -> None:

@@ -41,6 +41,7 @@ class LaunchValues:
     rows: NDArray[np.intp]
     starts: NDArray[np.intp]
     own: Mapping[str, Floats] = field(default_factory=dict)
+    _arrays: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)  # columns as arrays: each is made once
 
     @cached_property
     def _places(self) -> dict[Hashable, int]:
@@ -56,9 +57,16 @@ class LaunchValues:
         """Return a column, (records,); NaN where the records have none of its name."""
         if name in self.own:
             return self.own[name]
-        if name not in self.records:
-            return np.full(len(self.records), math.nan)
-        return np.asarray(self.records[name].to_numpy(np.float64))
+        return self._array(name, np.float64, math.nan)
+
+    def _array(self, name: str, kind: type, missing: object) -> NDArray[Any]:
+        """Return a column of the records, (records,), with one value in all rows where they have none of its name."""
+        if name not in self._arrays:
+            there = name in self.records
+            self._arrays[name] = (
+                self.records[name].to_numpy(kind) if there else np.full(len(self.records), missing, kind)
+            )
+        return self._arrays[name]
 
     def of(self, row: Mapping[Any, Any], metric: str, statistic: str) -> Floats:
         """Return a statistic of the launches of a row that have it, (launches,)."""
@@ -69,8 +77,7 @@ class LaunchValues:
         """Return a column of texts of these launches; empty where there is none."""
         rows = self._rows_of(row)
         known = ~np.isnan(self.column(statistic_column(metric, statistic))[rows])
-        texts = self.records[name].to_numpy(object) if name in self.records else np.full(len(self.records), "", object)
-        return [str(text or "") for text in texts[rows[known]].tolist()]
+        return [str(text or "") for text in self._array(name, object, "")[rows[known]].tolist()]
 
 
 def standing_for(
