@@ -21,6 +21,7 @@ from labkit.judge.view import View
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported, Spec
 from labkit.read import columnar, kept, records
+from labkit.read.records.factors import text
 from labkit.store.campaign import Campaign
 from labkit.store.derived import EXAMPLES
 from labkit.store.samples import Raw, Samples, compacted, facts, metadata
@@ -204,6 +205,38 @@ def test_judgements_are_those_of_the_launches_one_by_one(name: str) -> None:
     )
     assert repr(found) == repr(expected)
     assert repr(answer.of_paths(view, view.summary)) == repr(answer.of_paths(alone, view.summary))
+
+
+def test_points_beside_a_point_are_those_that_differ_in_free_factors_alone() -> None:
+    """Whatever may differ: the same as from the rows of the summary one by one."""
+    launches = columnar.read_campaigns(Campaign(EXAMPLES / "two-cores-settings"))
+    view = View("", launches.records, launches.summary, launches)
+    found = 0
+    for name, table in view.parts.items():
+        rows = table.rows.to_dict("records")
+        levels = [{factor: text(row, factor) for factor in view.factors[name]} for row in rows]
+        for place, own in enumerate(levels):
+            for free in [{one} for one in own] + [{*own}, set()]:
+                expected = [
+                    (row["fingerprint"], changed)
+                    for row, other in zip(rows, levels, strict=True)
+                    if row["message_size_B"] == rows[place]["message_size_B"]
+                    and (changed := {factor: one for factor, one in other.items() if one != own[factor]})
+                    and {*changed} <= free
+                ]
+                beside = [(row["fingerprint"], changed) for row, changed in table.beside(place, free.__contains__)]
+                assert beside == expected
+                found += len(beside)
+    assert found > 100
+
+
+def test_no_cause_asks_the_whole_table_for_each_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many points, that would take as long as their square."""
+    launches = columnar.read_campaigns(Campaign(EXAMPLES / "two-cores-limits"))
+    view = View("", launches.records, launches.summary, launches)
+    found = checking.check(view, explain=False)
+    monkeypatch.setattr(pd.DataFrame, "to_dict", None)
+    assert sum(len(one.causes) for one in checking.explained(view, found)) > 10
 
 
 def test_a_fact_that_no_launch_has_is_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

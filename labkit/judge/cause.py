@@ -22,7 +22,7 @@ from labkit.read.records import rerun, statistic_of
 from labkit.store.samples import Samples
 
 if TYPE_CHECKING:
-    from labkit.judge.view.points import Row
+    from labkit.judge.view.points import Row, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +62,20 @@ class Case:
         assert isinstance(value, Value)
         return value
 
+    @property
+    def table(self) -> Table:
+        """The points of its benchmark."""
+        return self.view.parts[self.about.subject.benchmark]
+
+    @property
+    def place(self) -> int:
+        """Of its first point among these."""
+        return self.table.places[self.fingerprint]
+
     @cached_property
-    def row(self) -> dict[str, Any]:
-        """Of the summary, of the point."""
-        rows = self.view.summary
-        return {str(name): one for name, one in rows[rows["fingerprint"] == self.fingerprint].iloc[0].items()}
+    def row(self) -> Row:
+        """Of the summary, of its first point."""
+        return self.table.row(self.place)
 
     @cached_property
     def metric(self) -> str:

@@ -38,8 +38,8 @@ def one_sided(case: Case, code: str, *, worse: bool) -> list[Evidence]:
 
     A clue has a key of `ONE_SIDED`.
     """
-    known = dict(zip(case.view.column("fingerprint").tolist(), case.view.column("badges").tolist(), strict=True))
-    bad, good = ([note for note in known[name] if note.code == code] for name in case.about.subject.points)
+    rows = (case.table.row(case.table.places[name]) for name in case.about.subject.points)
+    bad, good = ([note for note in row["badges"] if note.code == code] for row in rows)
     here, there = (bad, good) if worse else (good, bad)
     return [Evidence(code="one side", values={"badge": here[0].text})] if here and not there else []
 
@@ -76,10 +76,9 @@ def tail(case: Case, statistic: str = "p99") -> float:
 
 def ends_s(case: Case, statistic: str) -> tuple[float, float] | None:
     """Return the median of the iterations of a point, s, and another statistic of them; None where it has none."""
-    summary = case.view.summary
-    row = summary[summary["fingerprint"] == case.fingerprint].iloc[0]
-    for column in summary:
-        known = split(str(column))
+    row = case.row
+    for column in row:
+        known = split(column)
         if known and known[1] == "p50" and METRICS[known[0]].kind == "cost" and METRICS[known[0]].unit in _SECONDS:
             median, other = (float(row.get(f"{known[0]}_{one}", np.nan)) for one in ("p50", statistic))
             if median > 0 and math.isfinite(other):

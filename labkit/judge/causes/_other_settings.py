@@ -16,7 +16,7 @@ from labkit.judge.view import View, measuring
 from labkit.judge.view.points import Row, headline
 from labkit.point.spec import Scalar, Spec
 from labkit.read.records import statistic_of
-from labkit.read.records.factors import NONE, level, named, text
+from labkit.read.records.factors import NONE, level, named
 
 CLUES = {
     "better": "{setting} gives {value}",
@@ -82,20 +82,11 @@ def others(
     return Others(evidence=clue, without=value, command=measuring([few]) if few else "")
 
 
-def _alike(case: Case, kind: Callable[[str], bool]) -> Iterator[tuple[dict[str, Any], str]]:
+def _alike(case: Case, kind: Callable[[str], bool]) -> Iterator[tuple[Row, str]]:
     """Yield the rows that differ from that of a point in settings of a kind only, and these settings in words."""
-    rows = case.view.summary
-    rows = rows[rows["benchmark"] == case.about.subject.benchmark]
-    columns = case.view.factors[case.about.subject.benchmark]
-    own = {name: text(case.row, name) for name in columns}
-    for row in rows[rows["message_size_B"] == case.row["message_size_B"]].to_dict("records"):
-        levels = {name: text(row, name) for name in columns}
-        changed = [name for name in columns if levels[name] != own[name]]
-        if changed and all(map(kind, changed)):
-            words = [
-                f"{named(name)}={levels[name]}" if levels[name] != NONE else f"no {named(name)}" for name in changed
-            ]
-            yield {str(name): value for name, value in row.items()}, ", ".join(words)
+    for row, levels in case.table.beside(case.place, kind):
+        words = [f"{named(name)}={text}" if text != NONE else f"no {named(name)}" for name, text in levels.items()]
+        yield row, ", ".join(words)
 
 
 def _better(case: Case, effect: effects.Effect, value: Value) -> str:
@@ -174,8 +165,8 @@ def _same_ratio(case: Case, rows: Sequence[Row]) -> bool:
 
 
 def _centre(view: View, row: Row, metric: str) -> float:
-    table, places = view.places[str(row["benchmark"])]
-    return float(table.values(metric).centre[places[str(row["fingerprint"])]])
+    table = view.tables[str(row["benchmark"])]
+    return float(table.values(metric).centre[table.places[str(row["fingerprint"])]])
 
 
 _HALF = 0.5  # of the logarithm of a factor

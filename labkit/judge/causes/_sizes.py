@@ -7,9 +7,6 @@ from numpy.typing import NDArray
 
 from labkit.judge.cause import Case
 from labkit.judge.finding import SHARE, Count, Evidence, Value
-from labkit.point.columns import statistic_column
-from labkit.read.records import headline_statistic
-from labkit.read.records.factors import alike, differing
 
 FLAT = 0.05  # part by which the bandwidths of a plateau differ at most
 GROWING = 0.1  # part by which the largest size is faster than the one before where the bandwidth still grows
@@ -17,16 +14,7 @@ GROWING = 0.1  # part by which the largest size is faster than the one before wh
 
 def curve(case: Case, metric: str = "bandwidth_MBps") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return sizes, B, and values of the setting of a point, by size."""
-    summary = case.view.summary
-    rows = summary[summary["benchmark"] == case.about.subject.benchmark]
-    column = statistic_column(metric, headline_statistic(rows, metric))
-    rows = rows[rows[column].notna()] if column in rows else rows[:0]
-    for group in alike(rows, differing(rows, skip=["fingerprint"])) if len(rows) else []:
-        own = rows.iloc[group]
-        if case.fingerprint in set(own["fingerprint"]):
-            own = own.sort_values("message_size_B")
-            return own["message_size_B"].to_numpy(np.float64), own[column].to_numpy(np.float64)
-    return np.empty(0), np.empty(0)
+    return case.table.curve(case.place, metric)
 
 
 def plateau(case: Case) -> list[Evidence]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 from operator import eq
 
+import numpy as np
+
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, others, with_options
@@ -13,7 +15,7 @@ from labkit.judge.finding import SIZE, Evidence, Finding, Value, Wanted
 from labkit.models.limits import METRICS_OF_LATENCY
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
-from labkit.read.records import has, sound, statistic_of
+from labkit.read.records import coarse, has, statistic_of
 
 _NEAR = 1.25  # times the measured bandwidth that a window in each round trip gives at most, if it is the cause
 _FAR = 10.0  # times the measured bandwidth from which a window is out of the question
@@ -62,22 +64,23 @@ def _under_way(spec: Spec) -> tuple[str, int]:
 
 def _round_trips(case: Case) -> Iterator[Value]:
     """Yield the round trips of small messages of the family on the same path, µs."""
-    summary, own = case.view.summary, case.row
+    own = case.row
     inside = [note.code for note in own["badges"] if note.code in _INSIDE]
     mpi = benchmarks.get(case.about.subject.benchmark).mpi
-    for name in dict.fromkeys(summary["benchmark"]):
+    for name, table in case.view.parts.items():
         known = benchmarks.look_up(name)
-        rows = summary[summary["benchmark"] == name]
-        metric = next((one for one in METRICS_OF_LATENCY if has(rows, one)), "")
-        if known is None or not known.crossings or not metric or str(name).split(".")[0] != case.samples.spec.family:
+        if known is None or not known.crossings or name.split(".")[0] != case.samples.spec.family:
+            continue
+        if not (metric := next((one for one in METRICS_OF_LATENCY if has(table.rows, one)), "")):
             continue
         turns = 2 if known.crossings == 1 and metric == "latency_us" else 1
-        for row in sound(rows, metric).to_dict("records"):
-            same = all(row[one] == own[one] for one in ("host", "testbed", *(["library"] if mpi else [])))
+        columns = ("host", "testbed", *(["library"] if mpi else []))
+        same = np.all([table.columns[one] == own[one] for one in columns], axis=0)
+        for row in map(table.row, np.flatnonzero(same).tolist()):
             statistic = statistic_of(row, metric)
             if (
-                same
-                and statistic
+                statistic
+                and not coarse(row, metric)
                 and row[statistic_column(metric, statistic)] > 0
                 and inside == [note.code for note in row["badges"] if note.code in _INSIDE]
             ):

@@ -27,7 +27,7 @@ from labkit.point.notes import joined
 from labkit.point.spec import Spec
 from labkit.point.units import format_size
 from labkit.read.records import HEADLINES, aggregate, rerun
-from labkit.read.records.factors import NONE, differing, level, named, text
+from labkit.read.records.factors import NONE, level, named, text
 from labkit.stats.modes import Modes
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import BROUGHT, INVOLUNTARY_SWITCHES, RANK_HOSTS, WARMUP
@@ -120,7 +120,7 @@ class View:
     @cached_property
     def factors(self) -> dict[str, list[str]]:
         """Benchmark → columns beside the size in which its points differ."""
-        return {name: differing(rows, skip=("fingerprint", "campaign")) for name, rows in self.by_benchmark()}
+        return {name: part.factors for name, part in self.parts.items()}
 
     @cached_property
     def last(self) -> NDArray[np.intp]:
@@ -249,29 +249,25 @@ class View:
         return Columns(self.records)
 
     @cached_property
-    def tables(self) -> dict[str, Table]:
-        """The points of each benchmark that this labkit knows."""
+    def parts(self) -> dict[str, Table]:
+        """The points of each benchmark."""
         places, order, begins, counts = self._of_points
         tables = {}
         for name, rows in self.by_benchmark():
-            if benchmarks.runnable(name):
-                mine = np.array([places.get(one, -1) for one in rows["fingerprint"].tolist()], np.intp)
-                count = np.where(mine < 0, 0, counts[mine])
-                by_count = [
-                    (points, order[begins[mine[points]][:, None] + np.arange(each)])
-                    for each in np.unique(count[count > 0]).tolist()
-                    for points in [np.flatnonzero(count == each)]
-                ]
-                tables[name] = Table(name, rows, self.record_columns, by_count)
+            mine = np.array([places.get(one, -1) for one in rows["fingerprint"].tolist()], np.intp)
+            count = np.where(mine < 0, 0, counts[mine])
+            by_count = [
+                (points, order[begins[mine[points]][:, None] + np.arange(each)])
+                for each in np.unique(count[count > 0]).tolist()
+                for points in [np.flatnonzero(count == each)]
+            ]
+            tables[name] = Table(name, rows, self.record_columns, by_count)
         return tables
 
     @cached_property
-    def places(self) -> dict[str, tuple[Table, dict[str, int]]]:
-        """Benchmark → its table, and fingerprint → row there."""
-        names = {name: table.columns["fingerprint"].tolist() for name, table in self.tables.items()}
-        return {
-            name: (table, dict(zip(names[name], range(len(table)), strict=True))) for name, table in self.tables.items()
-        }
+    def tables(self) -> dict[str, Table]:
+        """The points of each benchmark that this labkit can run."""
+        return {name: table for name, table in self.parts.items() if benchmarks.runnable(name)}
 
     def switches(self, benchmark: str) -> list[int]:
         """Return how often rank 0 of each launch of a benchmark lost its processor; 0 for the launches of others."""
@@ -304,10 +300,9 @@ class View:
 
     def row(self, fingerprint: str) -> Row | None:
         """Return the row of the summary of a point; None where it is not there."""
-        for table, places in reversed(self.places.values()):
-            if (place := places.get(fingerprint)) is not None:
-                return table.row(place)
-        return None
+        place = self._last.get(fingerprint)
+        table = self.tables.get(str(self.column("benchmark")[place])) if place is not None else None
+        return table.row(table.places[fingerprint]) if table else None
 
     @cached_property
     def sized(self) -> tuple[Series, ...]:

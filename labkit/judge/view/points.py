@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from labkit import benchmarks, stats
 from labkit.judge.finding import Value
 from labkit.point.columns import METRICS, statistic_column
-from labkit.read.records import GIVEN, HEADLINES
-from labkit.read.records.factors import SETTING, coded
+from labkit.read.records import GIVEN, HEADLINES, headline_statistic
+from labkit.read.records.factors import SETTING, alike, coded, differing, worded
 from labkit.read.records.resolution import coarse_of, columns
 
 # a metric of one operation, for which sizes, ranks and links give expectations
@@ -156,6 +156,7 @@ class Table:
     by_count: Sequence[tuple[Places, Places]]
     _values: dict[str, Values] = field(default_factory=dict)
     _headlines: dict[Sequence[str], tuple[Places, Sequence[str]]] = field(default_factory=dict)
+    _groups: dict[str, Places] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -168,6 +169,61 @@ class Table:
     def row(self, place: int) -> Row:
         """Return the row of a point."""
         return Row(self.columns, place)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Fingerprint → row."""
+        return dict(zip(self.columns["fingerprint"].tolist(), range(len(self)), strict=True))
+
+    @cached_property
+    def factors(self) -> list[str]:
+        """Columns beside the size in which the points differ."""
+        return differing(self.rows, skip=("fingerprint", "campaign"))
+
+    @cached_property
+    def _words(self) -> tuple[Places, list[list[str]]]:
+        """For each point the places of its levels, (points, factors), and the levels of each factor in words."""
+        found = [worded(self.rows, name) for name in self.factors]
+        return np.stack([codes for codes, _ in found], axis=1), [levels for _, levels in found]
+
+    @cached_property
+    def _of_size(self) -> dict[int, Places]:
+        """Size → the points of this size."""
+        sizes = self.columns["message_size_B"]
+        return {int(sizes[places[0]]): places for places in alike(self.rows, ["message_size_B"])}
+
+    def beside(self, place: int, free: Callable[[str], bool]) -> Iterator[tuple[Row, dict[str, str]]]:
+        """Yield the points of the size of a point that differ from it in some factors only, with their levels of these.
+
+        Parameters
+        ----------
+        free : whether a factor may differ.
+        """
+        if not (may := np.array([free(name) for name in self.factors], bool)).any():
+            return
+        codes, levels = self._words
+        others = self._of_size[int(self.columns["message_size_B"][place])]
+        differ = codes[others] != codes[place]
+        chosen = differ.any(axis=1) & ~differ[:, ~may].any(axis=1)
+        for other, changed in zip(others[chosen].tolist(), differ[chosen], strict=True):
+            names = np.flatnonzero(changed).tolist()
+            yield self.row(other), {self.factors[name]: levels[name][codes[other, name]] for name in names}
+
+    def curve(self, place: int, metric: str) -> tuple[Floats, Floats]:
+        """Return sizes, B, and values of the points that differ from a point in their size only, by size."""
+        column = statistic_column(metric, headline_statistic(self.rows, metric))
+        if column not in self.columns or np.isnan(self.columns[column][place]):
+            return np.empty(0), np.empty(0)
+        if column not in self._groups:
+            there = np.flatnonzero(~np.isnan(self.columns[column]))
+            rows = self.rows.iloc[there]
+            self._groups[column] = np.full(len(self), -1)
+            for number, places in enumerate(alike(rows, differing(rows, skip=["fingerprint"]))):
+                self._groups[column][there[places]] = number
+        group = self._groups[column]
+        own = np.flatnonzero(group == group[place])
+        own = own[np.argsort(self.columns["message_size_B"][own])]
+        return self.columns["message_size_B"][own].astype(np.float64), self.columns[column][own].astype(np.float64)
 
     @cached_property
     def launches(self) -> Places:

@@ -79,7 +79,7 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     if len(rows) < 2:
         return []
     given = [name for name in rows if name.startswith(GIVEN)]
-    found = {name: _coded(rows, name) for name in (*SETTING, *_WHERE, *given) if name in rows}  # missing is a level too
+    found = {name: worded(rows, name) for name in (*SETTING, *_WHERE, *given) if name in rows}  # missing is a level too
     varied = [
         name for name, (_, levels) in found.items() if len(levels) - (NONE in levels if name in _OF_SAMPLES else 0) > 1
     ]
@@ -152,7 +152,7 @@ def alike(rows: pd.DataFrame, factors: Sequence[str]) -> list[NDArray[np.intp]]:
     return np.split(places, np.flatnonzero(np.diff(codes[places])) + 1)
 
 
-def _coded(rows: pd.DataFrame, name: str) -> tuple[NDArray[np.intp], list[str]]:
+def worded(rows: pd.DataFrame, name: str) -> tuple[NDArray[np.intp], list[str]]:
     """Return for each row the place of its text, as `text` has it, and the texts."""
     columns = [rows.get(c) for c in (name, *OF_SOURCES)]
     codes = together(*(distinct(column)[0] for column in columns if column is not None))
@@ -188,7 +188,7 @@ def named(column: str) -> str:
 
 def texts(rows: pd.DataFrame, name: str) -> pd.Series:
     """Return the level of a factor in each row, as `text` does."""
-    codes, words = _coded(rows, name)
+    codes, words = worded(rows, name)
     return pd.Series(np.array(words, object)[codes], index=rows.index, dtype=object)
 
 
