@@ -15,13 +15,27 @@ from labkit.judge import causes, rules
 
 @pytest.mark.parametrize("kind", situations.every().values(), ids=lambda kind: kind.name)
 def test_labels_are_codes_that_labkit_can_say_and_the_split_covers_every_case(kind: Kind) -> None:
-    assert {code for label in kind.labels for code in label.causes} <= set(causes.every())
+    assert {code for label in kind.labels for code in label.causes} <= {*causes.every(), *situations.UNNAMED}
     assert not kind.rule or kind.rule in rules.every()
     assert situations.parameters(kind) == situations.parameters(kind)
     known, groups = diagnosis.split()[kind.name], set(diagnosis.groups(kind))
     assert set(known) <= groups
     assert len(known) == len(groups) // 2
     assert known == diagnosis.drawn(kind), "the split on record is not the one that its seed draws"
+
+
+def test_a_code_without_a_cause_is_that_of_a_label_and_has_no_cause() -> None:
+    said = {code for kind in situations.every().values() for label in kind.labels for code in label.causes}
+    assert said >= situations.UNNAMED
+    assert not situations.UNNAMED & set(causes.every()), "labkit has the cause: take its code out of UNNAMED"
+
+
+def test_there_are_as_many_cases_as_the_score_needs() -> None:
+    kinds = situations.every().values()
+    faulty = [kind for kind in kinds if not kind.healthy]
+    assert len(faulty) >= 30
+    assert sum(len(situations.parameters(kind)) for kind in faulty) >= 90
+    assert sum(len(situations.parameters(kind)) for kind in kinds if kind.healthy) >= 150
 
 
 def test_a_case_is_made_once_and_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +104,19 @@ def test_without_cases_it_says_how_to_make_them(tmp_path: Path, capsys: pytest.C
     assert "bench/diagnosis.py inject" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["wrong_path_latency", "page_cache", "mean_with_an_outlier", "healthy_recorded"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "wrong_path_latency",
+        "page_cache",
+        "mean_with_an_outlier",
+        "healthy_recorded",
+        "cached_reads",
+        "shallow_queue",
+        "few_round_trips",
+        "mean_beside_median",
+    ],
+)
 def test_a_recorded_case_shows_its_injection(name: str, tmp_path: Path) -> None:
     kind = situations.every()[name]
     case = situations.parameters(kind)[0]

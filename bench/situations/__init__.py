@@ -19,6 +19,7 @@ from labkit.models.bounds import Stated
 from labkit.store.campaign import Campaign
 
 Parameters = Mapping[str, Any]  # plain values
+Cases = Callable[[np.random.Generator], Sequence[Parameters]]
 
 
 class NotShownError(Exception):
@@ -32,7 +33,8 @@ class Label:
     Parameters
     ----------
     place : the benchmark whose numbers suffer.
-    causes : codes that name the fault; the first is the usual one, any of them is right.
+    causes : codes that name the fault; the first is the usual one, any of them is right. Where labkit has no such
+        cause, the code that one would have (`UNNAMED`).
     """
 
     place: str
@@ -61,7 +63,7 @@ class Kind:
     words: str
     labels: tuple[Label, ...] = ()
     source: Literal["measured", "recorded", "made"]
-    cases: Callable[[np.random.Generator], Sequence[Parameters]]
+    cases: Cases
     make: Callable[[Parameters, Path], Campaign]
     shown: Callable[[Campaign, Parameters], str]
     stated: Stated = field(default_factory=Stated)
@@ -75,6 +77,7 @@ class Kind:
         return not self.labels and not self.rule
 
 
+UNNAMED = frozenset({"device-limit", "stopped-rank"})  # codes of labels for which labkit has no cause yet
 SEED = 20261126  # of the parameters of all cases
 
 

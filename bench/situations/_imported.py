@@ -1,12 +1,11 @@
 """Numbers of two benchmarks over one path as a user imports them, of which one has another unit than stated."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from bench.situations import Parameters
+from bench.situations import Cases, Parameters
 from bench.situations._recorded import SPINE, apart, part, typical
 from labkit.point.spec import Reported, Spec
 from labkit.store.campaign import Campaign
@@ -18,7 +17,7 @@ _EXAMPLE = "virtual-cluster"
 LINK = "200mbit"
 
 
-def cases(*factors: float) -> Callable[[np.random.Generator], list[Parameters]]:
+def cases(*factors: float) -> Cases:
     """Return a function that gives both benchmarks a wrong number, by each factor."""
 
     def given(random: np.random.Generator) -> list[Parameters]:

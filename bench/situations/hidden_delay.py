@@ -7,7 +7,7 @@ import numpy as np
 from bench.situations import Kind, Label, Parameters, _measured
 from labkit.store.campaign import Campaign
 
-_PLACES = ("mpi.latency", "sockets.tcp_rr")
+_PLACES = ("mpi.latency", _measured.ROUND_TRIP)
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
@@ -21,8 +21,7 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 
 
 def _shown(campaign: Campaign, case: Parameters) -> str:
-    trip = _measured.typical(campaign.samples("sockets.tcp_rr"), "round_trip_us") or 0.0
-    return _measured.apart("µs of a round trip and of one without the delay, at most", trip, 1000.0 * case["ms"], 1.6)
+    return _measured.late_trips(campaign, case["ms"])
 
 
 KIND = Kind(

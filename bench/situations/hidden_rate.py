@@ -7,7 +7,7 @@ import numpy as np
 from bench.situations import Kind, Label, Parameters, _measured
 from labkit.store.campaign import Campaign
 
-_PLACES = ("mpi.bandwidth", "sockets.tcp_stream")
+_PLACES = ("mpi.bandwidth", _measured.STREAM)
 
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
@@ -22,8 +22,7 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 
 
 def _shown(campaign: Campaign, case: Parameters) -> str:
-    rate = _measured.typical(campaign.samples("sockets.tcp_stream"), "bandwidth_MBps")
-    return _measured.apart("MB/s of a stream and of the stated link", rate, 25.0, 1.8)
+    return _measured.slow_stream(campaign, 1.8)
 
 
 KIND = Kind(

@@ -19,18 +19,14 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 
 
 def _shown(campaign: Campaign, case: Parameters) -> str:
-    rate = _measured.typical(campaign.samples("sockets.tcp_stream"), "bandwidth_MBps")
-    trip = _measured.typical(campaign.samples("sockets.tcp_rr"), "round_trip_us")
-    slow = _measured.apart("MB/s of a stream and of the stated link", rate, 25.0, 1.8)
-    late = _measured.apart("µs of a round trip and of the delay", trip, 1000.0 * case["ms"], 1.6)
-    return f"{slow}; {late}"
+    return f"{_measured.slow_stream(campaign, 1.8)}; {_measured.late_trips(campaign, case['ms'])}"
 
 
 KIND = Kind(
     words="a hidden limit of the rate and a hidden delay",
     labels=(
-        *(Label(place, ("rate-limit",)) for place in ("mpi.bandwidth", "sockets.tcp_stream")),
-        *(Label(place, ("path-delay",)) for place in ("mpi.latency", "sockets.tcp_rr")),
+        *(Label(place, ("rate-limit",)) for place in ("mpi.bandwidth", _measured.STREAM)),
+        *(Label(place, ("path-delay",)) for place in ("mpi.latency", _measured.ROUND_TRIP)),
     ),
     source="measured",
     cases=_cases,

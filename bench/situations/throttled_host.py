@@ -7,8 +7,6 @@ import numpy as np
 from bench.situations import Kind, Label, Parameters, _measured
 from labkit.store.campaign import Campaign
 
-_WHERE = "sockets.tcp_stream"
-
 
 def _cases(random: np.random.Generator) -> list[Parameters]:
     return [{"mbit": mbit} for mbit in (20, 40, 60, 80)]
@@ -16,17 +14,16 @@ def _cases(random: np.random.Generator) -> list[Parameters]:
 
 def _make(case: Parameters, folder: Path) -> Campaign:
     testbed = f"{_measured.LINK},throttle=vc1:{case['mbit']}mbit"
-    return _measured.measured([one for one in _measured.streams(testbed) if one.benchmark == _WHERE], folder)
+    return _measured.measured(_measured.connections(testbed), folder)
 
 
 def _shown(campaign: Campaign, case: Parameters) -> str:
-    rate = _measured.typical(campaign.samples(_WHERE), "bandwidth_MBps")
-    return _measured.apart("MB/s of a stream and of the link of other hosts", rate, 25.0, 1.8)
+    return _measured.slow_stream(campaign, 1.8)
 
 
 KIND = Kind(
     words="a slower host that is stated",
-    labels=(Label(_WHERE, ("slow-part",)),),
+    labels=(Label(_measured.STREAM, ("slow-part",)),),
     source="measured",
     cases=_cases,
     make=_make,
