@@ -5,8 +5,9 @@ injected, and how the data show it. ``python bench/diagnosis.py score`` judges t
 command, the last scores are printed. The kinds of situations are the files of `bench/situations`.
 
 The score is F1 of the pairs (place, cause) of a case: a place is a benchmark; labkit says its likeliest cause of each
-verdict that is not good, of leading and of worse settings. The form of the score is that of NIKA [1]_. Which cases belong
-to the test half stands in ``bench/situations/split.toml``: it was drawn before any cause was tuned on them.
+verdict that is not good, of leading and of worse settings. Precision and recall, the places alone and the causes alone
+stand beside it. The form of the score is that of NIKA [1]_. Which cases belong to the test half stands in
+``bench/situations/split.toml``: it was drawn before any cause was tuned on them.
 
 References
 ----------
@@ -49,12 +50,43 @@ from labkit.store.campaign import Campaign
 SPLIT = Path(situations.__file__).parent / "split.toml"
 HALVES = ("development", "test")
 DRAWS = 2000  # of the bootstrap
+_MEASURES = ("precision", "recall", "f1")
 _SPLIT_SEED = 20261126
 _HEAD = """\
 # Groups of cases of each kind that belong to the test half: the numbers of the cases, or of the parts of a healthy kind.
 # Drawn once, by `python bench/diagnosis.py split`, before any cause was tuned; that command only adds new kinds.
 """
 Pair = tuple[str, str]  # place, cause
+Codes = tuple[str, ...]  # that name one fault
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What of two sets is in both.
+
+    Parameters
+    ----------
+    right, expected, said : number of members in both, that are true, and that labkit says.
+    """
+
+    right: int
+    expected: int
+    said: int
+
+    @property
+    def precision(self) -> float:
+        """Part of what is said that is true; 0 if nothing is said."""
+        return self.right / self.said if self.said else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Part of what is true that is said."""
+        return self.right / self.expected
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of both."""
+        return 2 * self.right / (self.expected + self.said)
 
 
 @dataclass(frozen=True)
@@ -67,6 +99,7 @@ class Scored:
     verdict : ``right``, ``wrong`` or ``none``; empty for a kind whose verdict has no truth.
     expected : pairs that are true, each with all codes that name it.
     said : pairs that labkit says.
+    blamed : places that labkit calls not good, whether it says a cause or not.
     elsewhere : expected pairs that are among its supported causes, but not the likeliest.
     accused : topics that are not good.
     ruled : whether the rule of a fault of method names it; None for other kinds.
@@ -76,21 +109,35 @@ class Scored:
     number: int
     group: int
     verdict: str
-    expected: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    expected: tuple[tuple[str, Codes], ...] = ()
     said: frozenset[Pair] = frozenset()
+    blamed: frozenset[str] = frozenset()
     elsewhere: int = 0
     accused: tuple[str, ...] = ()
     ruled: bool | None = None
 
     @property
-    def right(self) -> int:
-        """Number of expected pairs that are said."""
-        return sum(any((place, code) in self.said for code in codes) for place, codes in self.expected)
+    def pairs(self) -> Counts:
+        """Of pairs of a place and a cause."""
+        right = sum(any((place, code) in self.said for code in codes) for place, codes in self.expected)
+        return Counts(right, len(self.expected), len(self.said))
 
     @property
-    def f1(self) -> float:
-        """Of the two sets of pairs."""
-        return 2 * self.right / (len(self.expected) + len(self.said))
+    def places(self) -> Counts:
+        """Of places alone."""
+        expected = {place for place, _ in self.expected}
+        return Counts(len(expected & self.blamed), len(expected), len(self.blamed))
+
+    @property
+    def causes(self) -> Counts:
+        """Of causes alone."""
+        expected, said = {codes for _, codes in self.expected}, {code for _, code in self.said}
+        return Counts(sum(not said.isdisjoint(codes) for codes in expected), len(expected), len(said))
+
+    @property
+    def detected(self) -> bool:
+        """Whether something is called not good, if and only if something is wrong."""
+        return bool(self.accused) is bool(self.expected)
 
 
 def groups(kind: Kind) -> list[int]:
@@ -219,6 +266,7 @@ def scored(case: dict[str, Any], kind: Kind, said: Answer) -> Scored:
         "" if kind.rule else verdict(said, [place for place, _ in expected]),
         expected,
         frozenset(pairs),
+        frozenset(one.subject.benchmark for one in accusing),
         sum(any((place, code) in every for code in codes) for place, codes in missed),
         tuple(topic.name for topic in said.topics if topic.verdict in ("bad", "doubtful")),
         ruled,
@@ -270,8 +318,8 @@ def printed(some: Sequence[Scored]) -> str:
         rows.append((
             f"`{name}`", kind.source, str(len(own)),
             "/".join(str(verdicts.count(each)) for each in ("right", "wrong", "none")) if any(verdicts) else "",
-            f"{np.mean([one.f1 for one in own]):.2f}" if kind.labels else "",
-            f"{sum(one.right for one in own)}/{sum(len(one.expected) for one in own)}" if kind.labels else "",
+            f"{np.mean([one.pairs.f1 for one in own]):.2f}" if kind.labels else "",
+            f"{sum(one.pairs.right for one in own)}/{sum(one.pairs.expected for one in own)}" if kind.labels else "",
             str(sum(one.elsewhere for one in own)) if kind.labels else "",
             f"{np.mean([len(one.accused) for one in own]):.2f}" if kind.healthy else "",
             f"{sum(bool(one.ruled) for one in own)}/{len(own)}" if kind.rule else "",
@@ -284,19 +332,41 @@ def printed(some: Sequence[Scored]) -> str:
     healthy = [one for one in some if every[one.kind].healthy]
     kinds, parts = [one.kind for one in faults], [(one.kind, one.group) for one in healthy]
     totals = [
-        ("F1 of (place, cause), faults", str(len(faults)), _mean([one.f1 for one in faults], kinds)),
-        ("verdict not good, faults", str(len(faults)), _mean([one.verdict == "right" for one in faults], kinds)),
+        ("something not good, faults", str(len(faults)), _mean([one.detected for one in faults], kinds)),
+        ("every place not good, faults", str(len(faults)), _mean([one.verdict == "right" for one in faults], kinds)),
         ("verdict good, healthy", str(len(healthy)), _mean([one.verdict == "right" for one in healthy], parts)),
         ("accusations of a healthy case", str(len(healthy)), _mean([len(one.accused) for one in healthy], parts)),
+        (
+            "detection, all",
+            str(len(faults) + len(healthy)),
+            _mean([one.detected for one in [*faults, *healthy]], [*kinds, *parts]),
+        ),
     ]
     shown = table(("in total", "cases", "mean and 95 % interval"), [one for one in totals if one[2]])
-    return f"{table(head, rows)}\n{shown}"
+    return f"{table(head, rows)}\n{_sets(faults, kinds)}{shown}"
+
+
+def _sets(faults: Sequence[Scored], kinds: Sequence[str]) -> str:
+    """Return precision, recall and F1 of causes at their places, and of either alone, as NIKA reports them."""
+    if not faults:
+        return ""
+    groups: dict[str, Callable[[Scored], Counts]] = {
+        "cause at its place": lambda one: one.pairs,
+        "place alone": lambda one: one.places,
+        "cause alone": lambda one: one.causes,
+    }
+    rows = [
+        (name, str(len(faults)), *(_mean([getattr(counts(one), each) for one in faults], kinds) for each in _MEASURES))
+        for name, counts in groups.items()
+    ]
+    head = ("faults, mean and 95 % interval", "cases", "precision", "recall", "F1")
+    return f"{table(head, rows)}\n"
 
 
 def details(some: Iterable[Scored]) -> Iterator[str]:
     """Yield what was expected and said of each case that is not entirely right."""
     for one in some:
-        if one.verdict in ("wrong", "none") or (one.expected and one.f1 < 1) or one.ruled is False:
+        if one.verdict in ("wrong", "none") or (one.expected and one.pairs.f1 < 1) or one.ruled is False:
             expected = ", ".join(f"{place}: {'|'.join(codes)}" for place, codes in one.expected) or one.kind
             said = ", ".join(f"{place}: {code}" for place, code in sorted(one.said)) or "nothing"
             yield f"{one.kind}-{one.number}: verdict {one.verdict or '-'}; expected {expected}; said {said}"

@@ -79,16 +79,52 @@ def test_no_case_begins_after_the_budget(tmp_path: Path) -> None:
 
 
 def one(expected: tuple[tuple[str, tuple[str, ...]], ...], *said: tuple[str, str]) -> diagnosis.Scored:
-    return diagnosis.Scored("wrong_prefixes", 0, 0, "right", expected, frozenset(said))
+    places = frozenset(place for place, _ in said)
+    return diagnosis.Scored("wrong_prefixes", 0, 0, "right", expected, frozenset(said), places, accused=(*places,))
 
 
 def test_f1_is_that_of_sets_of_places_and_causes() -> None:
     expected = (("a", ("x", "y")), ("b", ("z",)))
-    assert one(expected, ("a", "y"), ("b", "z")).f1 == 1
-    assert one(expected, ("a", "x")).f1 == pytest.approx(2 / 3)
-    assert one(expected, ("b", "x"), ("a", "z")).f1 == 0, "a right cause at the wrong place is wrong"
-    assert one(expected).f1 == 0
-    assert one(expected, ("a", "x"), ("b", "z"), ("c", "q"), ("d", "q")).f1 == pytest.approx(2 / 3)
+    assert one(expected, ("a", "y"), ("b", "z")).pairs.f1 == 1
+    assert one(expected, ("a", "x")).pairs.f1 == pytest.approx(2 / 3)
+    assert one(expected, ("b", "x"), ("a", "z")).pairs.f1 == 0, "a right cause at the wrong place is wrong"
+    assert one(expected).pairs.f1 == 0
+    assert one(expected, ("a", "x"), ("b", "z"), ("c", "q"), ("d", "q")).pairs.f1 == pytest.approx(2 / 3)
+
+
+def test_precision_and_recall_of_pairs_of_places_and_of_causes() -> None:
+    expected = (("a", ("x", "y")), ("b", ("z",)))
+    swapped = one(expected, ("b", "x"), ("a", "z"), ("c", "q"))
+    assert swapped.pairs.precision == swapped.pairs.recall == 0
+    assert swapped.places == swapped.causes == diagnosis.Counts(right=2, expected=2, said=3)
+    assert swapped.places.precision == pytest.approx(2 / 3)
+    assert swapped.places.recall == 1
+    assert swapped.causes.f1 == pytest.approx(0.8)
+    nothing = one(expected)
+    assert nothing.pairs.precision == nothing.pairs.recall == nothing.places.f1 == 0
+    twice = one((("a", ("x",)), ("b", ("x",))), ("a", "x"))
+    assert twice.causes == diagnosis.Counts(right=1, expected=1, said=1), "a cause counts once"
+
+
+def test_a_fault_is_detected_where_something_is_not_good() -> None:
+    expected = (("a", ("x",)),)
+    assert one(expected, ("b", "q")).detected
+    assert not one(expected).detected
+    assert one(()).detected, "of a healthy case nothing is not good"
+    assert not one((), ("b", "q")).detected
+
+
+def test_the_totals_have_each_number_with_its_interval() -> None:
+    expected = (("a", ("x",)),)
+    shown = diagnosis.printed([one(expected, ("a", "x")), one(expected, ("a", "q"))])
+    rows = {
+        cells[1].strip(): [cell.strip() for cell in cells[2:-1]]
+        for cells in (line.split("|") for line in shown.splitlines())
+    }
+    assert rows["cause at its place"] == ["2", *["0.50 [0.50, 0.50]"] * 3], "one kind has no spread"
+    assert rows["place alone"] == ["2", *["1.00 [1.00, 1.00]"] * 3]
+    assert rows["something not good, faults"] == ["2", "1.00 [1.00, 1.00]"]
+    assert rows["detection, all"] == ["2", "1.00 [1.00, 1.00]"]
 
 
 def test_the_interval_draws_whole_groups() -> None:
