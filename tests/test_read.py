@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -244,6 +245,19 @@ def test_a_fact_that_no_launch_has_is_not_looked_for(tmp_path: Path, monkeypatch
     view = columnar.read_campaigns(saved(tmp_path / "c", launches()))
     monkeypatch.setattr(columnar.metadata, "later", None)
     assert view.fact(facts.COMMUNICATION) == [{}] * len(view.records)
+
+
+def test_one_engine_reads_the_metadata_of_all_benchmarks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its start takes as long as reading a small benchmark."""
+    campaign, started, connect = saved(tmp_path / "c", launches()), [], duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda **given: started.append(connect(**given)) or started[-1])
+    view = columnar.read_campaigns(campaign)
+    assert (len(view.records["benchmark"].unique()), len(started)) == (3, 1)
+    assert len(view.fact(facts.LOAD_END)) == len(view.records)
+    assert len(started) == 2
+    for engine in started:
+        with pytest.raises(duckdb.ConnectionException):  # its memory is given back
+            engine.sql("SELECT 1")
 
 
 def test_a_fact_is_read_of_one_benchmark_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

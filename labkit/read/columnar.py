@@ -130,11 +130,8 @@ class _Part:
             values = [fact.of(one.meta) for one in self.kinds]
             return [values[kind] for kind in self.kind.tolist()]
         found: list[Any] = []
-        try:
-            for chunk in rows.chunks(self.files):
-                found += metadata.later(fact, chunk.group.header, chunk.where, self.campaign.starts)
-        finally:
-            metadata.release()
+        for chunk in rows.chunks(self.files):
+            found += metadata.later(fact, chunk.group.header, chunk.where, self.campaign.starts)
         return [fact.empty if found[place] is None else found[place] for place in self.place.tolist()]
 
 
@@ -229,9 +226,10 @@ class Launches:
         """
         matter = [fnmatch.fnmatchcase(part.benchmark, benchmark) for part in self._parts]
         parts = zip(self._parts, matter, strict=True)
-        return list(
-            chain.from_iterable(part.fact(fact) if each else [fact.empty] * len(part.kind) for part, each in parts)
-        )
+        with metadata.reading():
+            return list(
+                chain.from_iterable(part.fact(fact) if each else [fact.empty] * len(part.kind) for part, each in parts)
+            )
 
     def deciles(self, kind: str) -> NDArray[np.float64]:
         """Return the times behind the deciles of metrics of a kind, of the iterations of each launch.
@@ -297,7 +295,8 @@ def read_campaigns(
     def needed(name: str) -> bool:
         return deciles if name.startswith(records.MARK) else columns(name)
 
-    parts = (_part(one, name, needed, coded) for one in campaigns for name in one.benchmarks(benchmark))
+    with metadata.reading():
+        parts = [_part(one, name, needed, coded) for one in campaigns for name in one.benchmarks(benchmark)]
     return Launches([part for part in parts if part is not None])
 
 
@@ -387,10 +386,7 @@ def _read(campaign: Campaign, files: Files) -> tuple[pd.DataFrame, Kinds]:
                 yield replace(batch, marks={name: values[places] for name, values in marks.items()})
             begin += len(chunk)
 
-    try:
-        return records.of_batches(each(), campaign=campaign.name, deciles=True), kinds
-    finally:
-        metadata.release()
+    return records.of_batches(each(), campaign=campaign.name, deciles=True), kinds
 
 
 def _ahead(chunks: Iterator[rows.Chunk], kinds: Kinds) -> Iterator[tuple[rows.Chunk, metadata.Metadata]]:
@@ -410,13 +406,18 @@ def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """Return the rows of several tables of records as one, with the columns that any of them has; empty the list."""
     index = pd.RangeIndex(sum(map(len, frames)))
     there = dict.fromkeys(name for frame in frames for name in frame.columns)
-    columns = {name: _column(frames, name) for name in order([there]) if name in there}
-    frames.clear()  # they take as much memory again
-    names = list(columns)
-    numbers = [name for name in names if columns[name].dtype == np.float64]
+    names = [name for name in order([there]) if name in there]
+    others = {name for frame in frames for name, kind in frame.dtypes.items() if kind != np.float64}
+    columns = {name: _column(frames, name) for name in names if name in others}
+    numbers = [name for name in names if name not in others]
     # in one block: hundreds take many times as long to filter
-    block = np.stack([columns.pop(name).to_numpy() for name in numbers]).T if numbers else np.empty((len(index), 0))
-    parts = [pd.DataFrame(columns, index=index, copy=False), pd.DataFrame(block, index, numbers, copy=False)]
+    block = np.full((len(numbers), len(index)), math.nan)
+    row, ends = {name: row for row, name in enumerate(numbers)}, np.cumsum([len(frame) for frame in frames]).tolist()
+    for frame, end in zip(frames, ends, strict=True):
+        own = [name for name in frame.columns if name in row]
+        block[[row[name] for name in own], end - len(frame) : end] = frame[own].to_numpy().T
+    frames.clear()  # they take as much memory again
+    parts = [pd.DataFrame(columns, index=index, copy=False), pd.DataFrame(block.T, index, numbers, copy=False)]
     return pd.concat(parts, axis=1)[names]
 
 

@@ -102,7 +102,8 @@ def _view(campaign: Campaign, benchmark: str) -> View:
     from labkit.models import costs
     from labkit.report import sources
 
-    return replace(sources.read(campaign.path, benchmark=benchmark).view, machine=costs.read(campaign))
+    view = sources.read(campaign.path, benchmark=benchmark).view
+    return view if benchmark == "*" else replace(view, machine=costs.read(campaign))
 
 
 def gate_options(verb: argparse.ArgumentParser) -> None:

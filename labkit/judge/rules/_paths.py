@@ -157,8 +157,8 @@ def chosen(
     if view.launches is None or not len(view.summary):
         return
     found: list[tuple[Mapping[str, Any], str, str, str]] = []
-    for name in filter(bounded_by, dict.fromkeys(view.summary["benchmark"])):
-        rows = view.summary[(view.summary["benchmark"] == name) & (view.summary["origin"] != "simulated")]
+    for part in (part for name, part in view.parts.items() if bounded_by(name)):
+        rows = part.rows[part.columns["origin"] != "simulated"]
         if metric := next((metric for metric in metrics if len(_having(rows, metric))), ""):
             found += _of_settings(_unpaced(_having(rows, metric), metric), metric, ends)
     samples = view.first_launches([str(row["fingerprint"]) for row, *_ in found])
@@ -195,7 +195,7 @@ def _of_settings(rows: pd.DataFrame, metric: str, ends: bool) -> Iterator[tuple[
         places += [group[sizes[group].argmax()] for group in groups if len(set(sizes[group])) > 1]
     kept = ("benchmark", "fingerprint", "message_size_B", "origin", "launches", "n", "badges")
     shown = dict.fromkeys([*kept, column, f"{metric}_low", f"{metric}_high", *factors])
-    for row in rows[[*shown]].iloc[places].to_dict("records"):
+    for row in rows.iloc[places].reindex(columns=[*shown]).to_dict("records"):
         yield row, metric, statistic, setting(row, [name for name in factors if text(row, name) != UNSTATED])
 
 

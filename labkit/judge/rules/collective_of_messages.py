@@ -62,7 +62,9 @@ def _messages(view: View) -> Mapping[tuple[str, ...], list[_Message]]:
     """Return the messages between two ranks by library, host and path, those of the smallest size first."""
     found: dict[tuple[str, ...], list[_Message]] = {}
     for name, metric in (_LATENCY, _BANDWIDTH):
-        rows = view.summary[(view.column("benchmark") == name) & (view.column("origin") != "simulated")]
+        if (part := view.parts.get(name)) is None:
+            continue
+        rows = part.rows[part.columns["origin"] != "simulated"]
         column = statistic_column(metric, headline_statistic(rows, metric))
         rows = sound(rows[rows[column].notna()], metric) if column in rows else rows[:0]
         for row in rows.to_dict("records"):

@@ -444,18 +444,22 @@ class View:
         spec, launches = wanted.spec, self.launches
         if launches is None or not _possible(spec):
             return np.empty(0, np.intp)
-        kinds = [
-            one
-            for one in self._works.get(_work(spec), ())
-            if spec.launcher in ("auto", launches.kinds[one].spec.launcher)
+        rows, ends = self._of_kinds
+        parts = [
+            rows[ends[kind] : ends[kind + 1]]
+            for kind in self._works.get(_work(spec), ())
+            if spec.launcher in ("auto", launches.kinds[kind].spec.launcher)
+            and (not wanted.warmup or WARMUP.of(launches.kinds[kind].meta) >= wanted.warmup)
         ]
-        if not kinds:
-            return np.empty(0, np.intp)
-        rows = np.flatnonzero(np.isin(launches.kind, kinds) & (self.record_columns["message_size_B"] == spec.size))
-        if wanted.warmup:
-            untimed = launches.fact(WARMUP, spec.benchmark)
-            rows = rows[[untimed[row] >= wanted.warmup for row in rows.tolist()]]
-        return rows
+        found: Places = np.sort(np.concatenate([rows[:0], *parts]))
+        sized: NDArray[np.bool_] = self.record_columns["message_size_B"][found] == spec.size
+        return found[sized]
+
+    @cached_property
+    def _of_kinds(self) -> tuple[Places, Places]:
+        """Rows of the records by the kind of their launches, and where those of each kind begin."""
+        kind = self.launches.kind if self.launches else np.empty(0, np.intp)
+        return np.argsort(kind, kind="stable"), np.append(0, np.cumsum(np.bincount(kind)))
 
     def measured(self, wanted: Wanted) -> Row | None:
         """Return the row of the summary of a wanted point; None where it has too few launches."""

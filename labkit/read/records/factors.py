@@ -78,8 +78,9 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     """
     if len(rows) < 2:
         return []
-    given = [name for name in rows if name.startswith(GIVEN)]
-    found = {name: worded(rows, name) for name in (*SETTING, *_WHERE, *given) if name in rows}  # missing is a level too
+    given, sources = [name for name in rows if name.startswith(GIVEN)], _sources(rows)
+    there = (name for name in (*SETTING, *_WHERE, *given) if name in rows)
+    found = {name: worded(rows, name, sources) for name in there}  # missing is a level too
     varied = [
         name for name, (_, levels) in found.items() if len(levels) - (NONE in levels if name in _OF_SAMPLES else 0) > 1
     ]
@@ -152,15 +153,28 @@ def alike(rows: pd.DataFrame, factors: Sequence[str]) -> list[NDArray[np.intp]]:
     return np.split(places, np.flatnonzero(np.diff(codes[places])) + 1)
 
 
-def worded(rows: pd.DataFrame, name: str) -> tuple[NDArray[np.intp], list[str]]:
-    """Return for each row the place of its text, as `text` has it, and the texts."""
+def worded(
+    rows: pd.DataFrame, name: str, sources: NDArray[np.intp] | None = None
+) -> tuple[NDArray[np.intp], list[str]]:
+    """Return for each row the place of its text, as `text` has it, and the texts.
+
+    Parameters
+    ----------
+    sources : a code of what decides whether the values of each row were stated, if it is known.
+    """
     columns = [rows.get(c) for c in (name, *OF_SOURCES)]
-    codes = together(*(distinct(column)[0] for column in columns if column is not None))
+    own, sources = distinct(rows[name])[0], _sources(rows) if sources is None else sources
+    codes = together(own, sources) if sources.any() else own
     firsts = np.unique(codes, return_index=True)[1].tolist()
     facts = [[None] * len(firsts) if c is None else [c.array[place] for place in firsts] for c in columns]
     words = [_text(name, *values) for values in zip(*facts, strict=True)]
     merged, levels = pd.factorize(np.array(words, object))
     return merged[codes] if len(rows) else codes, levels.tolist()
+
+
+def _sources(rows: pd.DataFrame) -> NDArray[np.intp]:
+    """Return a code for each row that is equal where the sources of values are."""
+    return together(np.zeros(len(rows), np.intp), *(distinct(rows[name])[0] for name in OF_SOURCES if name in rows))
 
 
 def one_each(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
