@@ -77,7 +77,7 @@ class Kind:
         return not self.labels and not self.rule
 
 
-UNNAMED = frozenset({"device-limit", "stopped-rank"})  # codes of labels for which labkit has no cause yet
+UNNAMED = frozenset({"device-limit", "reordering", "stopped-rank"})  # codes of labels for which labkit has no cause yet
 SEED = 20261126  # of the parameters of all cases
 
 

@@ -161,12 +161,21 @@ def kept_up(testbed: str) -> Iterator[Testbed]:
 def changed_link(testbed: str, *commands: str) -> Iterator[None]:
     """Keep a virtual cluster up whose links are changed on each host by commands of iproute2."""
     with kept_up(testbed) as cluster:
-        for host in cluster.hosts:
-            for command in commands:
-                program, *words = command.split()
-                path = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or program
-                subprocess.run(cluster.on(host, [path, *words]), check=True, timeout=30)
+        change(cluster, *commands)
         yield
+
+
+def change(cluster: Testbed, *commands: str) -> None:
+    """Run commands of iproute2 on each host of a cluster."""
+    for host in cluster.hosts:
+        for command in commands:
+            name, *words = command.split()
+            subprocess.run(cluster.on(host, [program(name), *words]), check=True, timeout=30)
+
+
+def program(name: str) -> str:
+    """Return the path of a program that may be in a folder of root."""
+    return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or name
 
 
 @contextmanager
