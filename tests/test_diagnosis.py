@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench import diagnosis, situations
-from bench.situations import Kind, NotShownError
+from bench.situations import Kind, NotShownError, stopped_rank
 from labkit.judge import causes, rules
 
 
@@ -159,6 +163,44 @@ def test_a_recorded_case_shows_its_injection(name: str, tmp_path: Path) -> None:
     campaign = kind.make(case, tmp_path / "case")
     assert kind.shown(campaign, case)
     assert campaign.done()
+
+
+@pytest.mark.simgrid
+@pytest.mark.slow
+def test_a_slow_host_is_simulated(tmp_path: Path) -> None:
+    kind = situations.every()["simulated_slow_host"]
+    case = {"host": "n2", "share": 0.3}
+    campaign = kind.make(case, tmp_path / "case")
+    assert "3.33 times" in kind.shown(campaign, case)
+    assert {one.origin for one in campaign.samples("mpi.bandwidth")} == {"imported"}
+    with pytest.raises(NotShownError):
+        kind.shown(campaign, {**case, "host": "n1"})
+
+
+@pytest.mark.slow
+@pytest.mark.netns
+def test_packets_overtake_one_another_and_none_is_lost(tmp_path: Path) -> None:
+    kind = situations.every()["reordered_packets"]
+    campaign = kind.make({"sixteenths": 2}, tmp_path / "case")
+    assert "none lost" in kind.shown(campaign, {"sixteenths": 2})
+    (tmp_path / "case" / "counted.json").write_text('{"vain": 5000, "dropped": 1}')
+    with pytest.raises(NotShownError, match="dropped 1"):
+        kind.shown(campaign, {"sixteenths": 2})
+
+
+def test_a_stopped_rank_goes_on_at_the_end() -> None:
+    def state(process: int) -> str:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0]
+
+    words = [sys.executable, "-c", "print(1, flush=True); input()"]
+    with stopped_rank.stopped({"rank": 0, "stopped_ms": 20}):
+        ours = {**os.environ, "OMPI_COMM_WORLD_RANK": "0"}
+        rank = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ours)
+        while state(rank.pid) != "T":
+            time.sleep(0.001)
+    out, _ = rank.communicate(b"\n", timeout=60)
+    assert out == b"1\n"
+    assert rank.returncode == 0
 
 
 @pytest.mark.mpi

@@ -30,7 +30,7 @@ def kind(
         return _measured.measured([one, *_measured.of_machine(), *_measured.messages(testbed, (8, 1024))], folder)
 
     def shown(campaign: Campaign, case: Parameters) -> str:
-        return _measured.apart(f"MB/s with {words} and of the link", rate(campaign, case), _measured.FULL, 2.0)
+        return _measured.below(f"MB/s with {words} and of the link", rate(campaign, case), _measured.FULL, 2.0)
 
     return Kind(
         words=words,

@@ -11,11 +11,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from pathlib import Path
 
 from bench.situations import NotShownError
+from bench.situations._recorded import above as above
 from bench.situations._recorded import apart as apart
+from bench.situations._recorded import below as below
 from bench.situations._recorded import said_to_be
 from bench.situations._recorded import typical as typical
 from labkit import testbeds
@@ -85,7 +86,7 @@ def told(one: Samples, testbed: str = LINK, **facts: object) -> Samples:
 
 def hidden(specs: Sequence[Spec], folder: Path, testbed: str = LINK, **facts: object) -> Campaign:
     """Measure points over a link, and describe it as another."""
-    return changed(specs, folder, partial(told, testbed=testbed, **facts))
+    return changed(specs, folder, lambda one: told(one, testbed, **facts))
 
 
 def changed(
@@ -110,13 +111,13 @@ def changed(
 def slow_stream(campaign: Campaign, least: float, full: float = FULL) -> str:
     """Return that a connection of TCP carries less than the link."""
     rate = typical(campaign.samples(STREAM), "bandwidth_MBps")
-    return apart("MB/s of a stream and of the link as it should be", rate, full, least)
+    return below("MB/s of a stream and of the link as it should be", rate, full, least)
 
 
 def late_trips(campaign: Campaign, ms: float) -> str:
     """Return that a round trip takes longer than the delay of one direction."""
     trip = typical(campaign.samples(ROUND_TRIP), "round_trip_us")
-    return apart("µs of a round trip and of the delay of one direction", trip, 1000.0 * ms, 1.6)
+    return above("µs of a round trip and of the delay of one direction", trip, 1000.0 * ms, 1.6)
 
 
 def lossy_stream(campaign: Campaign, percent: float) -> str:
@@ -182,10 +183,12 @@ def program(name: str) -> str:
 def running(*commands: Sequence[str]) -> Iterator[None]:
     """Run programs, with what they start, for as long as the context lasts, at most."""
     others: list[subprocess.Popen[bytes]] = []
-    nowhere = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    nowhere = subprocess.DEVNULL
     try:
         for words in commands:
-            others.append(subprocess.Popen(words, start_new_session=True, **nowhere))
+            others.append(
+                subprocess.Popen(words, start_new_session=True, stdin=nowhere, stdout=nowhere, stderr=nowhere)
+            )
         yield
     finally:
         for one in others:
@@ -261,4 +264,4 @@ def slower(campaign: Campaign, name: str, least: float) -> str:
     """Return that a benchmark takes longer under the disturbance than before it."""
     alone = json.loads((campaign.path / _BEFORE).read_text())
     now = typical(campaign.samples(name))
-    return apart("s of an iteration under the disturbance and before", now, alone, least)
+    return above("s of an iteration under the disturbance and before", now, alone, least)

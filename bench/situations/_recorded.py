@@ -90,3 +90,17 @@ def apart(what: str, bad: float, good: float, least: float = 2.0) -> str:
     if not factor >= least:
         raise NotShownError(f"{what}: {bad:.4g} against {good:.4g} is less than {least:g} times")
     return f"{what}: {bad:.4g} against {good:.4g}, {factor:.3g} times"
+
+
+def below(what: str, value: float, usual: float, least: float = 2.0) -> str:
+    """Return that a value is below another one by a factor, as `apart` does."""
+    if value > usual:
+        raise NotShownError(f"{what}: {value:.4g} is not below {usual:.4g}")
+    return apart(what, value, usual, least)
+
+
+def above(what: str, value: float, usual: float, least: float = 2.0) -> str:
+    """Return that a value is above another one by a factor, as `apart` does."""
+    if value < usual:
+        raise NotShownError(f"{what}: {value:.4g} is not above {usual:.4g}")
+    return apart(what, value, usual, least)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, costs, kept, launched, part, typical, with_launches
+from bench.situations._recorded import above, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
@@ -34,7 +34,7 @@ def kind(where: str, smallest: int, largest: int) -> Kind:
 
         slow = typical(one for one in campaign.samples(where) if over("tcp", one))
         fast = typical(part(_EXAMPLE, where, lambda one: over("shm", one)))
-        return apart("s of an iteration over TCP and through shared memory", slow, fast)
+        return above("s of an iteration over TCP and through shared memory", slow, fast)
 
     return Kind(
         words=f"ranks on one host send over TCP ({where.partition('.')[2]})",

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, kept, launched, part, typical, with_launches
+from bench.situations._recorded import above, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
@@ -29,7 +29,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
     def of(cache: str) -> float:
         return typical((one for one in campaign.samples(_WHERE) if one.spec.values["cache"] == cache), "bandwidth_MBps")
 
-    return apart("MB/s through the page cache and past it", of("drop"), of("direct"))
+    return above("MB/s through the page cache and past it", of("drop"), of("direct"))
 
 
 KIND = Kind(

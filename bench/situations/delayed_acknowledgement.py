@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, typical, with_launches
+from bench.situations._recorded import SPINE, above, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _EXAMPLE, _WHERE, _METRIC, _WAIT_US = "virtual-cluster", "sockets.tcp_rr", "round_trip_us", 40e3
@@ -30,7 +30,7 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 
 def _shown(campaign: Campaign, case: Parameters) -> str:
     usual = typical(part(_EXAMPLE, _WHERE, lambda one: one.spec.testbed == SPINE), _METRIC)
-    return apart("µs of a round trip, with the wait and without", typical(campaign.samples(_WHERE), _METRIC), usual)
+    return above("µs of a round trip, with the wait and without", typical(campaign.samples(_WHERE), _METRIC), usual)
 
 
 KIND = Kind(

@@ -30,7 +30,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
         _measured.typical(one for one in campaign.samples(_WHERE) if bool(one.spec.environment) is given)
         for given in (True, False)
     )
-    return _measured.apart("s with the linear algorithm and with the choice of the library", forced, free, 1.5)
+    return _measured.above("s with the linear algorithm and with the choice of the library", forced, free, 1.5)
 
 
 KIND = Kind(

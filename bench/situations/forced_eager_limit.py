@@ -30,7 +30,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
 
     below = max(size for size in _SIZES if size < case["limit"])
     above = min(size for size in _SIZES if size > case["limit"])
-    return _measured.apart("s of a message above the limit and below it", of(above), of(below), 1.6)
+    return _measured.above("s of a message above the limit and below it", of(above), of(below), 1.6)
 
 
 KIND = Kind(

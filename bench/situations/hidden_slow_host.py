@@ -33,7 +33,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
         some = campaign.samples(_measured.STREAM)
         return _measured.typical((one for one in some if (case["host"] in one.spec.hosts) is slow), "bandwidth_MBps")
 
-    return _measured.apart("MB/s of a stream to the slow host and to another one", of(True), of(False), 1.8)
+    return _measured.below("MB/s of a stream to the slow host and to another one", of(True), of(False), 1.8)
 
 
 KIND = Kind(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, typical, with_launches
+from bench.situations._recorded import SPINE, above, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
@@ -44,7 +44,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
         some = campaign.samples(_WHERE)
         return typical((one for one in some if (one.spec.values["tool"] == _TOOL) is median), _METRIC)
 
-    return apart("µs of a mean and of the median beside it", of(False), of(True), 1.5)
+    return above("µs of a mean and of the median beside it", of(False), of(True), 1.5)
 
 
 KIND = Kind(

@@ -26,7 +26,7 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 
 def _shown(campaign: Campaign, case: Parameters) -> str:
     many, two = (_measured.typical(campaign.samples(name)) for name in (_WHERE, "mpi.latency"))
-    return _measured.apart("s of an allreduce and of a message", many, two, 4.0)
+    return _measured.above("s of an allreduce and of a message", many, two, 4.0)
 
 
 KIND = Kind(

@@ -50,7 +50,7 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 def _shown(campaign: Campaign, case: Parameters) -> str:
     alone = json.loads((campaign.path / _BEFORE).read_text())
     paced = 1e6 * _measured.typical(campaign.samples(_TOLD))
-    return _measured.apart("µs of a round trip with pauses and back to back", paced, alone, 2.0)
+    return _measured.above("µs of a round trip with pauses and back to back", paced, alone, 2.0)
 
 
 KIND = Kind(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, kept, launched, part, typical, with_launches
+from bench.situations._recorded import above, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
@@ -28,7 +28,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
     def of(sync: str) -> float:
         return typical((one for one in campaign.samples(_WHERE) if one.spec.values["sync"] == sync), "bandwidth_MBps")
 
-    return apart("MB/s into the page cache and past it", of("none"), of("direct"))
+    return above("MB/s into the page cache and past it", of("none"), of("direct"))
 
 
 KIND = Kind(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, costs, kept, launched, part, typical, with_launches
+from bench.situations._recorded import above, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _WHERE, _EXAMPLE = "mpi.bandwidth", "two-cores"
@@ -29,7 +29,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
             one for one in campaign.samples(_WHERE) if one.spec.values["binding"] == binding and one.spec.size == 8
         )
 
-    return apart("s of a window in Python and in C", of(case["binding"]), of("c"), 1.5)
+    return above("s of a window in Python and in C", of(case["binding"]), of("c"), 1.5)
 
 
 KIND = Kind(

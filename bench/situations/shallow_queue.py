@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, kept, launched, part, typical, with_launches
+from bench.situations._recorded import below, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
@@ -30,7 +30,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
     def of(depth: int) -> float:
         return typical((one for one in campaign.samples(_WHERE) if one.spec.values["depth"] == depth), "bandwidth_MBps")
 
-    return apart(f"MB/s with one request under way and with {case['depth']}", of(1), of(case["depth"]), 1.4)
+    return below(f"MB/s with one request under way and with {case['depth']}", of(1), of(case["depth"]), 1.4)
 
 
 KIND = Kind(

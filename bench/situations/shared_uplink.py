@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, typical, with_launches
+from bench.situations._recorded import SPINE, above, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _EXAMPLE, _WHERE = "virtual-cluster", "mpi.alltoall"
@@ -23,7 +23,7 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 
 def _shown(campaign: Campaign, case: Parameters) -> str:
     usual = typical(part(_EXAMPLE, _WHERE, lambda one: one.spec.testbed.endswith("uplink=400mbit")))
-    return apart("s with the slow uplink and with a fast one", typical(campaign.samples(_WHERE)), usual, 1.3)
+    return above("s with the slow uplink and with a fast one", typical(campaign.samples(_WHERE)), usual, 1.3)
 
 
 KIND = Kind(

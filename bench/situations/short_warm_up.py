@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, typical, with_launches
+from bench.situations._recorded import SPINE, above, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _EXAMPLE, _WHERE = "virtual-cluster", "mpi.latency"
@@ -27,7 +27,7 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 
 def _shown(campaign: Campaign, case: Parameters) -> str:
     usual = typical(part(_EXAMPLE, _WHERE, lambda one: one.spec.testbed == SPINE))
-    return apart("s of an iteration, with the slow start and without", typical(campaign.samples(_WHERE)), usual)
+    return above("s of an iteration, with the slow start and without", typical(campaign.samples(_WHERE)), usual)
 
 
 KIND = Kind(

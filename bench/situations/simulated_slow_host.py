@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, typical
+from bench.situations._recorded import below, typical
 from labkit import benchmarks
 from labkit.models.bounds import Stated
 from labkit.point.spec import Effort, Reported, Spec
@@ -61,7 +61,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
         some = campaign.samples(_WHERE)
         return typical((one for one in some if (case["host"] in one.spec.hosts) is slow), _METRIC)
 
-    return apart("MB/s of pairs with the slow host and of others", of(True), of(False), 1.5)
+    return below("MB/s of pairs with the slow host and of others", of(True), of(False), 1.5)
 
 
 KIND = Kind(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, costs, kept, launched, part, typical, with_launches
+from bench.situations._recorded import above, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _WHERE, _EXAMPLE = "mpi.bandwidth", "two-cores"
@@ -24,7 +24,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
     def per_byte(size: int) -> float:
         return typical(part(_EXAMPLE, _WHERE, lambda one: one.spec.transport == "shm" and one.spec.size == size)) / size
 
-    return apart("s per byte of the largest size and of 64 KiB", per_byte(case["largest"]), per_byte(65536))
+    return above("s per byte of the largest size and of 64 KiB", per_byte(case["largest"]), per_byte(65536))
 
 
 KIND = Kind(

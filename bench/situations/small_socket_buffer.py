@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import apart, costs, kept, launched, part, typical, with_launches
+from bench.situations._recorded import below, costs, kept, launched, part, typical, with_launches
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
@@ -32,7 +32,7 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 def _shown(campaign: Campaign, case: Parameters) -> str:
     small = typical((one for one in campaign.samples(_WHERE) if one.spec.values["socket_buffer"]), _METRIC)
     usual = typical(part(_EXAMPLE, _WHERE, lambda one: not one.spec.values["socket_buffer"]), _METRIC)
-    return apart("MB/s with the small buffer and with the usual one", small, usual, 1.3)
+    return below("MB/s with the small buffer and with the usual one", small, usual, 1.3)
 
 
 KIND = Kind(

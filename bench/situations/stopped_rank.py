@@ -49,7 +49,7 @@ def _stopping(mark: str, case: Parameters, end: threading.Event) -> None:
 
 
 @contextmanager
-def _stopped(case: Parameters) -> Iterator[None]:
+def stopped(case: Parameters) -> Iterator[None]:
     """Stop a rank of every launch that starts meanwhile, and let it go on."""
     mark, end = secrets.token_hex(8), threading.Event()
     thread = threading.Thread(target=_stopping, args=(mark, case, end))
@@ -64,7 +64,7 @@ def _stopped(case: Parameters) -> Iterator[None]:
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:
-    return _measured.disturbed(_measured.heavy(MiB, 4 * MiB), folder, _stopped(case))
+    return _measured.disturbed(_measured.heavy(MiB, 4 * MiB), folder, stopped(case))
 
 
 def _shown(campaign: Campaign, case: Parameters) -> str:

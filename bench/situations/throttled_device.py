@@ -44,7 +44,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
         some = campaign.samples(_WHERE)
         return _measured.typical((one for one in some if one.spec.values["depth"] == depth), "bandwidth_MBps")
 
-    return _measured.apart("MB/s under the limit and without it", of(4), of(16))
+    return _measured.below("MB/s under the limit and without it", of(4), of(16))
 
 
 KIND = Kind(

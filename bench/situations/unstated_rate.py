@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, said_to_be, typical, with_launches
+from bench.situations._recorded import SPINE, below, costs, kept, launched, part, said_to_be, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _EXAMPLE, _METRIC = "virtual-cluster", "bandwidth_MBps"
@@ -26,7 +26,7 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 def _shown(campaign: Campaign, case: Parameters) -> str:
     slow = typical(campaign.samples(_STREAM), _METRIC)
     usual = typical(part(_EXAMPLE, _STREAM, lambda one: one.spec.testbed == SPINE), _METRIC)
-    return apart("MB/s over the slow link and over the stated one", slow, usual, 1.8)
+    return below("MB/s over the slow link and over the stated one", slow, usual, 1.8)
 
 
 KIND = Kind(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
-from bench.situations._recorded import SPINE, apart, costs, kept, launched, part, said_to_be, typical, with_launches
+from bench.situations._recorded import SPINE, below, costs, kept, launched, part, said_to_be, typical, with_launches
 from labkit.store.campaign import Campaign
 
 _EXAMPLE, _STREAM, _METRIC = "virtual-cluster", "sockets.tcp_stream", "bandwidth_MBps"
@@ -25,7 +25,7 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 
 def _shown(campaign: Campaign, case: Parameters) -> str:
     usual = typical(part(_EXAMPLE, _STREAM, lambda one: one.spec.testbed == SPINE), _METRIC)
-    return apart(
+    return below(
         "MB/s over the slow uplink and over the stated one", typical(campaign.samples(_STREAM), _METRIC), usual, 1.8
     )
 

@@ -40,7 +40,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
     first = [one.seconds[..., : int(case["share"] * one.n)] for one in campaign.samples(_WHERE)]
     rest = [one.seconds[..., int(case["share"] * one.n) + 1 :] for one in campaign.samples(_WHERE)]
     long, usual = (float(np.median(np.concatenate([some.ravel() for some in each]))) for each in (first, rest))
-    slow = _measured.apart("s of the first iterations and of the others", long, usual, 3.0)
+    slow = _measured.above("s of the first iterations and of the others", long, usual, 3.0)
     return f"{slow}; {_measured.slow_stream(campaign, 1.8)}"
 
 
