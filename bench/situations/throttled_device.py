@@ -11,6 +11,7 @@ from labkit.point.units import KiB, MiB
 from labkit.store.campaign import Campaign
 
 _WHERE = "storage.read"
+_FREE, _LIMITED = "random", "sequential"  # patterns of the reads: without the limit, the second is no slower
 _EFFORT = Effort(launches=3, iterations=40, warmup=0, time_cap=1.0)
 
 
@@ -25,26 +26,26 @@ def _disk(folder: Path) -> str:
     return ((place.parent if (place / "partition").exists() else place) / "dev").read_text().strip()
 
 
-def _reads(folder: Path, size: int, depth: int) -> Spec:
-    options = {"cache": "direct", "depth": depth, "directory": str(folder), "engine": "libaio"}
+def _reads(folder: Path, size: int, pattern: str) -> Spec:
+    options = {"cache": "direct", "depth": 16, "directory": str(folder), "engine": "libaio", "pattern": pattern}
     return Spec(benchmark=_WHERE, size=size, ranks=1, options=options)
 
 
 def _make(case: Parameters, folder: Path) -> Campaign:
     folder.mkdir(parents=True)
     place = folder.parent
-    _measured.measured([_reads(place, MiB, 16)], folder, _EFFORT)
+    _measured.measured([_reads(place, MiB, _FREE)], folder, _EFFORT)
     limit = f"{_disk(place)} {case['MBps']}000000"  # B/s
     with _measured.control_group("blkio", {"blkio.throttle.read_bps_device": limit}):
-        return _measured.measured([_reads(place, size, 4) for size in (256 * KiB, MiB)], folder, _EFFORT)
+        return _measured.measured([_reads(place, size, _LIMITED) for size in (256 * KiB, MiB)], folder, _EFFORT)
 
 
 def _shown(campaign: Campaign, case: Parameters) -> str:
-    def of(depth: int) -> float:
+    def of(pattern: str) -> float:
         some = campaign.samples(_WHERE)
-        return _measured.typical((one for one in some if one.spec.values["depth"] == depth), "bandwidth_MBps")
+        return _measured.typical((one for one in some if one.spec.values["pattern"] == pattern), "bandwidth_MBps")
 
-    return _measured.below("MB/s under the limit and without it", of(4), of(16))
+    return _measured.below("MB/s under the limit and without it", of(_LIMITED), of(_FREE))
 
 
 KIND = Kind(
