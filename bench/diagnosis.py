@@ -51,6 +51,7 @@ SPLIT = Path(situations.__file__).parent / "split.toml"
 HALVES = ("development", "test")
 DRAWS = 2000  # of the bootstrap
 _MEASURES = ("precision", "recall", "f1")
+QUIET = 2.5  # load of a machine on which nothing else runs than the cases before
 _SPLIT_SEED = 20261126
 _HEAD = """\
 # Groups of cases of each kind that belong to the test half: the numbers of the cases, or of the parts of a healthy kind.
@@ -203,6 +204,8 @@ def made(kind: Kind, case: Parameters, place: Path, about: dict[str, Any]) -> Ca
     """Make a case, and write down what it is."""
     place.parent.mkdir(parents=True, exist_ok=True)
     began = machine.load_snapshot()
+    if kind.source == "measured" and began["load_1"] > QUIET:  # other programs would be a second fault
+        raise NotShownError(f"the machine is busy: its load is {began['load_1']:.1f}, and must be at most {QUIET}")
     campaign = kind.make(case, place)
     facts = {
         "kind": kind.name,

@@ -112,19 +112,23 @@ def both(text: str) -> list[Reported]:
 
 
 def moved(text: str) -> dict[str, int]:
-    """Return the B that the receivers got and that the senders wrote, from text that `parse` accepts.
+    """Return the B that the receivers got, that the senders wrote, and of a segment, from text that `parse` accepts.
 
     Returns
     -------
-    ``received_B`` and ``written_B`` of the direction that moved more; empty for UDP, where iperf3 does not tell them
-    apart.
+    ``received_B`` and ``written_B`` of the direction that moved more, and ``segment_B``; empty for UDP, where iperf3
+    does not tell them apart.
     """
-    end = loaded(text)["end"]
+    whole = loaded(text)
+    end = whole["end"]
     totals = {}
     for key, prefix in (("received_B", "sum_received"), ("written_B", "sum_sent")):
         if ways := [end[name]["bytes"].whole() for name in end.table() if name.startswith(prefix)]:
             totals[key] = max(ways)
-    return totals if len(totals) == 2 and "sum" not in end else {}
+    if len(totals) < 2 or "sum" in end:
+        return {}
+    segment = whole["start"]["tcp_mss_default"].whole() if "tcp_mss_default" in whole["start"] else 0
+    return {**totals, "segment_B": segment} if segment > 0 else totals
 
 
 def _labels(sum_name: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ Everything that shows an answer, from the terminal to the report, shows this one
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from labkit import benchmarks
 from labkit.benchmarks import CollectiveBenchmark, FileBenchmark
 from labkit.judge import causes, rules
 from labkit.judge.checking import check
-from labkit.judge.finding import Finding, Wanted, likeliest, ordered
+from labkit.judge.finding import DEFECT, Finding, Wanted, likeliest, ordered
 from labkit.judge.rule import METHOD
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
@@ -32,7 +33,6 @@ Verdict = Literal["bad", "doubtful", "unknown", "no reference", "good"]
 VERDICTS: tuple[Verdict, ...] = ("bad", "doubtful", "unknown", "no reference", "good")
 PATHS = ("bandwidth-of-path", "latency-of-path")  # rules that judge paths
 STEPS = 3  # things to do next that are named
-DEFECT = "defect"  # form of a verdict on a value that its bound does not allow
 NO_REFERENCE = "no reference"  # form of a verdict that has nothing to compare with
 FAMILIES = {
     "mpi": "MPI",
@@ -78,16 +78,15 @@ class Topic:
         """The best setting of each benchmark on each system; one beyond its bound is wrong, and stands for itself."""
         groups: dict[tuple[object, ...], list[Finding]] = {}
         for one in self.findings:
-            known = one.level in ("bad", "doubtful", "good")
-            key = (known, one.form == DEFECT, one.subject.benchmark, one.subject.system)
+            key = (_judged(one), one.form == DEFECT, one.subject.benchmark, one.subject.system)
             groups.setdefault(key, []).append(one)
-        return tuple(some[0] if not known else ordered(some)[-1] for (known, *_), some in groups.items())
+        return tuple(ordered(some)[-1] if judged else some[0] for (judged, *_), some in groups.items())
 
     @cached_property
     def lead(self) -> Finding:
         """The finding that decides the verdict."""
-        known = [one for one in self._best if one.level in ("bad", "doubtful", "good")]
-        return ordered(known or self._best)[0]
+        judged = [one for one in self._best if _judged(one)]
+        return ordered(judged or self._best)[0]
 
     @cached_property
     def worse(self) -> tuple[Finding, ...]:
@@ -96,13 +95,18 @@ class Topic:
 
     @property
     def cause(self) -> Finding | None:
-        """The likeliest cause that the data support; None if it is unknown."""
+        """The likeliest cause; None if it is unknown."""
         return likeliest(self.lead)
 
     @property
     def excluded(self) -> list[Finding]:
         """Causes that the data exclude."""
         return [one for one in self.lead.causes if one.against]
+
+
+def _judged(one: Finding) -> bool:
+    """Whether a verdict compares its value with a reference; one whose interval is too wide does so too."""
+    return one.level != "unknown" or (math.isfinite(one.cost) and one.form != "functional")
 
 
 @dataclass(frozen=True)
@@ -216,11 +220,12 @@ def _commands(one: Finding) -> Iterator[str]:
     if one.kind == "observation" and not any(own):  # a cause of what is no fault asks for nothing
         return
     for cause in one.causes:
-        if cause.supported:
+        if cause.likely:
             yield (todo := cause.command or causes.every()[cause.code].remedy)
             if not todo:  # it is explained, and nothing is to be done
                 return
     yield from own
+    yield from (cause.command or causes.every()[cause.code].remedy for cause in one.causes if cause.supported)
 
 
 def topic_of(one: Finding) -> str:

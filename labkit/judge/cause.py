@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks
-from labkit.judge.finding import Evidence, Finding, Value, Wanted
+from labkit.judge.finding import DEFECT, Evidence, Finding, Value, Wanted
 from labkit.judge.view import View, measuring
 from labkit.models import bounds
 from labkit.point.columns import METRICS, statistic_column
@@ -35,12 +35,14 @@ class Case:
     view : of the campaign.
     samples : a launch of its first point; its metadata stand for the point.
     others : findings of the same rule; the finding itself may be among them.
+    all : findings of all rules by their codes.
     """
 
     about: Finding
     view: View
     samples: Samples
     others: tuple[Finding, ...] = ()
+    all: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
@@ -131,6 +133,8 @@ class Cause:
     remedy : what to do about it, as a sentence; empty if nothing is to be done.
     test : returns a finding with what speaks for it and against it; None where the data say nothing of it.
     explains : what it may be behind: findings of a kind, or of a rule, by its code.
+    beyond : whether it may be behind a verdict on a value that is better than its path allows; others are not.
+    weak : clues that many healthy points show too: alone they make it possible, and not likely.
     points : returns the points whose measurement decides it, where labkit itself can make it; `test` looks at them.
     worth : whether these are worth measuring for a verdict that nothing explains, although the data say nothing of it.
     """
@@ -144,12 +148,14 @@ class Cause:
     remedy: str
     test: Callable[[Case], Finding | None]
     explains: tuple[str, ...] = ("verdict",)
+    beyond: bool = False
+    weak: tuple[str, ...] = ()
     points: Callable[[Case], Iterable[Wanted]] = lambda case: ()
     worth: bool = False
 
     def may_explain(self, one: Finding) -> bool:
         """Whether it may be behind a finding."""
-        return one.kind in self.explains or one.code in self.explains
+        return (one.kind in self.explains or one.code in self.explains) and (self.beyond or one.form != DEFECT)
 
     def found(
         self,
@@ -182,7 +188,7 @@ class Cause:
         return Finding(
             code=self.code,
             kind="cause",
-            level="note",
+            level="unknown" if clues and all(one.code in self.weak for one in clues) else "note",
             subject=case.about.subject,
             values=values,
             evidence=clues,
@@ -197,7 +203,7 @@ class Cause:
 
 
 def ranked(causes: Iterable[Finding], about: Finding) -> tuple[Finding, ...]:
-    """Return causes of a verdict with the likeliest first, and those that the data exclude last.
+    """Return causes of a verdict with the likeliest first, then those that are only possible, then the excluded ones.
 
     The likeliest leaves the smallest factor unexplained: between the value that it predicts and the measured one, or
     between the value without it and what the verdict compares with. A cause that gives neither value explains no part
@@ -207,9 +213,9 @@ def ranked(causes: Iterable[Finding], about: Finding) -> tuple[Finding, ...]:
     whole = _factor(measured, limit)
     nothing = math.inf if whole is None else whole
 
-    def key(one: Finding) -> tuple[bool, float]:
+    def key(one: Finding) -> tuple[bool, bool, float]:
         left = [_factor(one.values.get("predicted"), measured), _factor(one.values.get("without"), limit)]
-        return not one.supported, min((value for value in left if value is not None), default=nothing)
+        return not one.supported, not one.likely, min((value for value in left if value is not None), default=nothing)
 
     return tuple(sorted(causes, key=key))
 

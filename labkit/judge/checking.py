@@ -45,17 +45,19 @@ def _undoubted(found: Sequence[Finding]) -> list[Finding]:
 def explained(view: View, found: Sequence[Finding]) -> list[Finding]:
     """Return findings with the causes that the data speak for or against."""
     alike = _by_code(found)
+    every = causes.every().values()
     possible = {
-        code: [cause for cause in causes.every().values() if cause.may_explain(some[0])] for code, some in alike.items()
+        (one.code, one.form): [cause for cause in every if cause.may_explain(one)]
+        for one in {(one.code, one.form): one for one in found}.values()
     }
-    asking = [bool(possible[one.code]) and _asks(one) for one in found]
+    asking = [bool(possible[one.code, one.form]) and _asks(one) for one in found]
     points = [one.subject.points[0] for one, asks in zip(found, asking, strict=True) if asks]
     samples = view.first_launches(points)
     done = []
     for one, asks in zip(found, asking, strict=True):
         if asks and (launch := samples.get(one.subject.points[0])):
-            case = Case(about=one, view=view, samples=launch, others=alike[one.code])
-            one = _tested(possible[one.code], case)
+            case = Case(about=one, view=view, samples=launch, others=alike[one.code], all=alike)
+            one = _tested(possible[one.code, one.form], case)
         done.append(one)
     return done
 
@@ -73,7 +75,7 @@ def _asks(one: Finding) -> bool:
     """
     if rules.every()[one.code].about == SETTINGS:
         return math.isfinite(one.cost)
-    poor = one.level in _ASKING and one.form != "defect" and "measured" in one.values
+    poor = one.level in _ASKING and "measured" in one.values
     return (one.kind != "verdict" or poor or one.form == "functional") and bool(one.subject.points)
 
 

@@ -18,6 +18,7 @@ Kind = Literal["verdict", "cause", "violation", "change", "observation"]
 Level = Literal["bad", "doubtful", "unknown", "good", "note"]
 LEVELS: tuple[Level, ...] = ("bad", "doubtful", "unknown", "good", "note")  # in the order in which findings are shown
 SHARE, TIMES, SIZE = "share", "times", "B"  # units that are written in their own way
+DEFECT = "defect"  # form of a verdict on a value that its bound does not allow
 NEAR = 1.05  # times: below, two values are nearly the same
 How = Literal["counted", "tested", "ranges", "one launch", "few launches", ""]
 HOW: dict[How, str] = {  # surest first
@@ -265,9 +266,14 @@ class Finding:
         return bool(self.evidence) and not self.against
 
     @property
+    def likely(self) -> bool:
+        """Whether it is a cause that the data support by more than what many healthy points show too."""
+        return self.supported and self.level != "unknown"
+
+    @property
     def explained(self) -> bool:
-        """Whether the data speak for one of its causes."""
-        return any(one.supported for one in self.causes)
+        """Whether one of its causes is likely."""
+        return any(one.likely for one in self.causes)
 
     @property
     def behind(self) -> tuple[Value, ...]:
@@ -365,8 +371,8 @@ def _possible(one: Value | Count | Several | str | Dataclass) -> bool:
 
 
 def likeliest(one: Finding) -> Finding | None:
-    """Return the likeliest cause of a finding that the data support; None if it is unknown."""
-    return next((cause for cause in one.causes if cause.supported), None)
+    """Return the likeliest cause of a finding; None if it is unknown."""
+    return next((cause for cause in one.causes if cause.likely), None)
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -24,6 +24,7 @@ FEWEST = 200  # iterations of a launch that shows a slow start or a drift
 BLOCKS = 10  # of iterations, for a drift
 NOISE = "micro.noise"  # has a rule of its own
 _FIRST = 0.05  # of the iterations that a warm-up concerns
+_STEP = 1.5  # times the rest that a longer slow start takes: all its blocks, and all of the rest
 _PAIRS = np.triu_indices(BLOCKS, 1)  # of blocks
 _SLOWER = 1.1  # times the rest that the first iterations take at least
 _DRIFT = 0.02  # least change from the first block to the last, as a part
@@ -107,7 +108,10 @@ def of(launches: Launches) -> Iterations:
 
 
 def warm_up(seconds: Lists) -> Iterator[tuple[int, Start]]:
-    """Yield the launches whose first iterations are slower than the rest, by a binomial test."""
+    """Yield the launches whose first iterations are slower than the rest, by a binomial test, or by a step.
+
+    Of a launch that shows both, the step comes last.
+    """
     counts = np.maximum(20, (seconds.counts * _FIRST).astype(np.intp))
     ordered = seconds.cut(np.column_stack([counts, _blocks(seconds.counts - counts)])).sorted()
     start = ordered.medians().reshape(len(seconds), -1)[:, 0]
@@ -120,6 +124,25 @@ def warm_up(seconds: Lists) -> Iterator[tuple[int, Start]]:
         above = int((first > late).sum())
         if above >= _least_above(count) and late > 0 and early / late >= _SLOWER:
             yield place, Start(count, len(rest), above, early / late)
+    yield from _steps(seconds)
+
+
+def _steps(seconds: Lists) -> Iterator[tuple[int, Start]]:
+    """Yield the launches that are slow for several blocks, and then faster to their end, with a clear step between.
+
+    By chance, ten blocks have their k largest medians first with a probability of 1 in 10 over k at most, and far more
+    rarely so far apart; more than half of the launches must show it before a rule says so.
+    """
+    counts = _blocks(seconds.counts)
+    medians = seconds.cut(counts).sorted().medians().reshape(len(seconds), BLOCKS)
+    before = np.minimum.accumulate(medians, axis=1)[:, :-1]  # the least up to a block, and the largest behind it
+    behind = np.maximum.accumulate(medians[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    steps = before / np.where(behind > 0, behind, np.inf)
+    for place in np.flatnonzero(steps.max(axis=1, initial=0.0) >= _STEP).tolist():
+        count = int(counts[place, : steps[place].argmax() + 1].sum())
+        first, rest = np.split(seconds[place], [count])
+        late = float(np.median(rest))
+        yield place, Start(count, len(rest), int((first > late).sum()), float(np.median(first)) / late)
 
 
 @cache

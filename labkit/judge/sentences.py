@@ -60,7 +60,7 @@ def told(one: Finding, detail: Detail = "whole") -> str:
         return f"{joined(parts)}."
     samples = f"n ≥ {one.samples:,}" if one.samples else "reported by a tool"
     text = f"{joined(parts)}; {plural(one.launches, 'launch')}, {samples}."
-    cause = next((each for each in one.causes if each.supported), None)
+    cause = likeliest(one)
     if cause is None:
         return text
     sure = any(each.code == "counted" for each in cause.evidence)
@@ -105,6 +105,21 @@ def settings(findings: Sequence[Finding], most: int = 2) -> str:
         parts.append(f"{one.subject.setting or one.subject.benchmark} ({one.level}{why})")
     more = len(findings) - len(parts)
     return joined([*parts, plural(more, "more setting")] if more else parts)
+
+
+def cause(one: Finding) -> str:
+    """Return the likeliest cause of a finding, as the end of a sentence; where none is likely, those that are possible.
+
+    Examples
+    --------
+    >>> from labkit.judge.finding import Subject
+    >>> cause(Finding(code="", kind="verdict", level="bad", subject=Subject()))
+    'unknown'
+    """
+    if (found := likeliest(one)) is not None:
+        return sentence(found)
+    names = [causes.every()[each.code].name for each in one.causes if each.supported]
+    return f"unknown; possible: {joined(names)}" if names else "unknown"
 
 
 def first(findings: Sequence[Finding]) -> str:

@@ -136,6 +136,7 @@ class Wire:
     source : as in `Bound`.
     delay : one way, s.
     burst : B that pass before traffic control limits the rate; 0 on a real link.
+    usual : rate of the links of other hosts, where one host has a slower one; 0 where all are alike.
     segment : B of the largest packet that traffic control lets pass at once if its bucket is not empty: it pays later,
         while the answer comes back. 0 on a real link.
     """
@@ -146,6 +147,7 @@ class Wire:
     source: str
     delay: float = 0.0
     burst: float = 0.0
+    usual: float = 0.0
     segment: float = 0.0
 
 
@@ -185,7 +187,11 @@ def _of_bandwidth(samples: Samples, stated: Stated, costs: Mapping[str, Costs] |
     if wire is not None and math.isfinite(wire.rate):
         value = directions * wire.rate / 8 * wire.efficiency.share
         formula = f"{_both(directions)}{format_number(wire.rate / 1e9)} Gbit/s / 8, {wire.efficiency}"
-        bounds.append(_rate_of(wire.name, value, formula, wire.source))
+        usual = wire.usual or wire.rate
+        bound = _rate_of(wire.name, value * usual / wire.rate, formula, wire.source)
+        if usual > wire.rate:
+            bound = replace(bound, value=value, usual=bound.value, usual_name="the links of the other hosts")
+        bounds.append(bound)
     possible: dict[str, float] = {}
     for now, best, source in _slots(samples, stated):
         rate, efficiency = links.pcie(*now)
@@ -336,9 +342,11 @@ def path(samples: Samples, stated: Stated) -> Wire | None:
         name, rate = _emulated(known, EVIDENCE.of(samples.meta), several="senders" in samples.spec.values)
         efficiency = links.ethernet(stated.mtu or 1500, _protocol(samples), frame=links.SHAPED_FRAME)
         burst = max(_FRAMES, rate / 8 * _BURST_S)
+        usual = known.shaped if name.removeprefix("link of ") in known.slow else 0.0
         return Wire(
-            name=name, rate=rate, efficiency=efficiency, source="testbed", delay=delay, burst=burst, segment=_SEGMENT
-        )
+            name=name, rate=rate, efficiency=efficiency, source="testbed", delay=delay, burst=burst, segment=_SEGMENT,
+            usual=usual,
+        )  # fmt: skip
     if known.rate or delay:
         rate = _rate(known.rate) if known.rate else math.inf
         payload = ACTIVE_MTU.of(samples.meta) or next((size for size in _VERBS_MTU if size + 64 <= known.mtu), 0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from labkit.judge import answer
 from labkit.judge.answer import Answer, Topic
-from labkit.judge.sentences import sentence, settings
+from labkit.judge.sentences import cause, sentence, settings
 from labkit.point.units import plural
 from labkit.report import markdown
 from labkit.report.content import Content
@@ -69,7 +69,7 @@ def _row(topic: Topic, campaign: str) -> list[str]:
     name = f"{campaign}: {topic.name}" if campaign else topic.name
     text = f"{topic.lead.subject}: {sentence(topic.lead)}."
     if topic.verdict in ("bad", "doubtful"):
-        text += f" Cause: {sentence(topic.cause) if topic.cause else 'unknown'}."
+        text += f" Cause: {cause(topic.lead)}."
     if topic.excluded:
         text += f" Excluded: {'; '.join(map(sentence, topic.excluded))}."
     if topic.worse:

@@ -81,7 +81,7 @@ def _row(some: Sequence[Finding], found: Found, several: bool) -> list[str]:
         counts[escape(source.name)] += sum((one.code, one.level) == (first.code, first.level) for one in findings)
     each = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
     what = _short(f"{first.subject.benchmark} {sentences.sentence(first)}".strip())
-    causes = joined(sentences.sentence(one) for one in first.causes if one.supported)
+    causes = joined(sentences.sentence(one) for one in first.causes if one.likely)
     return [
         f"{code(rule.code)} ({first.level}): {_count(some)}{each and f' ({each})'}",
         escape(f"{what}; cause: {causes}" if causes else what),

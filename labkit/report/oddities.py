@@ -66,7 +66,7 @@ def as_csv(content: Content) -> str:
 
 def _reasons(one: Finding) -> str:
     """Return the causes that the data speak for."""
-    return joined(sentences.sentence(cause) for cause in one.causes if cause.supported) or "unexplained"
+    return joined(sentences.sentence(cause) for cause in one.causes if cause.likely) or "unexplained"
 
 
 def comment(content: Content) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from labkit.judge.answer import Answer, Step, Topic
 from labkit.judge.finding import Finding
-from labkit.judge.sentences import sentence, settings
+from labkit.judge.sentences import cause, sentence, settings
 
 _SIGNS = {"bad": "✗", "doubtful": "?", "unknown": "–", "no reference": "–", "good": "✓"}
 
@@ -39,8 +39,7 @@ def verdict(head: str, one: Finding) -> str:
     """
     parts = [f"<b>{html.escape(head)}</b>. {html.escape(f'{one.subject}: {sentence(one)}')}."]
     if one.level in ("bad", "doubtful"):
-        cause = next((each for each in one.causes if each.supported), None)
-        parts.append(f"Cause: {html.escape(sentence(cause)) if cause else 'unknown'}.")
+        parts.append(f"Cause: {html.escape(cause(one))}.")
     if excluded := [sentence(each) for each in one.causes if each.against]:
         parts.append(f"Excluded: {html.escape('; '.join(excluded))}.")
     return " ".join(parts)

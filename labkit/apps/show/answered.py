@@ -8,14 +8,14 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from labkit.apps.show.findings import as_dict
+from labkit.apps.show.findings import as_dict, how_likely
 from labkit.apps.show.gated import in_code, line
 from labkit.apps.show.texttable import columns
 from labkit.io import csv_export
 from labkit.judge import rules
 from labkit.judge.answer import Answer, Topic
-from labkit.judge.finding import Finding, Value
-from labkit.judge.sentences import clue, sentence, settings
+from labkit.judge.finding import Finding, Value, likeliest
+from labkit.judge.sentences import cause, clue, sentence, settings
 from labkit.point.notes import joined
 from labkit.point.units import plural
 
@@ -68,10 +68,8 @@ def _topic(topic: Topic) -> Iterator[str]:
 
 def _why(topic: Topic) -> Iterator[str]:
     """Yield the lines on what may be behind a verdict."""
-    if (cause := topic.cause) is not None:
-        yield from _wrapped(" " * 13, f"cause: {sentence(cause)}")
-    elif topic.verdict in ("bad", "doubtful"):
-        yield from _wrapped(" " * 13, "cause: unknown")
+    if topic.cause or topic.verdict in ("bad", "doubtful"):
+        yield from _wrapped(" " * 13, f"cause: {cause(topic.lead)}")
     if topic.excluded:
         yield from _wrapped(" " * 13, f"excluded: {'; '.join(map(sentence, topic.excluded))}")
 
@@ -124,10 +122,10 @@ def _finding(one: Finding) -> Iterator[str]:
         yield from _wrapped(" " * 12, f"bound: {how}")
     if one.evidence:
         yield from _wrapped(" " * 12, f"evidence: {joined(clue(one, each) for each in one.evidence)}")
-    for cause in one.causes:
-        yield from _wrapped(" " * 12, f"{'cause' if cause.supported else 'excluded'}: {sentence(cause)}")
-        if cause.supported and cause.command:
-            yield f"{'':14}{cause.command}"
+    for each in one.causes:
+        yield from _wrapped(" " * 12, f"{how_likely(each)}: {sentence(each)}")
+        if each.supported and each.command:
+            yield f"{'':14}{each.command}"
     if one.kind == "verdict" and one.level in ("bad", "doubtful") and not one.explained:
         yield f"{'':12}cause: unknown"
     if one.command:
@@ -177,7 +175,7 @@ def _row(one: Finding) -> dict[str, Any]:
     measured, limit = (one.values.get(name) for name in ("measured", "limit"))
     value = measured if isinstance(measured, Value) else Value(value=math.nan)
     bound = limit if isinstance(limit, Value) else Value(value=math.nan)
-    cause = next((each for each in one.causes if each.supported), None)
+    found = likeliest(one)
     numbers = {"value": value.value, "low": value.low, "high": value.high, "limit": bound.value, "cost_times": one.cost}
     return {
         "benchmark": one.subject.benchmark,
@@ -190,8 +188,8 @@ def _row(one: Finding) -> dict[str, Any]:
         "formula": one.values.get("how", ""),
         "verdict": one.level,
         "says": sentence(one),
-        "cause": sentence(cause) if cause else "",
-        "command": (cause.command if cause else "") or one.command,
+        "cause": sentence(found) if found else "",
+        "command": (found.command if found else "") or one.command,
     }
 
 

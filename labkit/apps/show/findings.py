@@ -98,12 +98,17 @@ def places(findings: Sequence[Finding]) -> Iterator[str]:
         yield "\n".join(lines)
 
 
+def how_likely(cause: Finding) -> str:
+    """Return in a word whether a cause is likely, only possible, or excluded."""
+    return "cause" if cause.likely else "possible" if cause.supported else "excluded"
+
+
 def reasons(one: Finding) -> Iterator[str]:
     """Yield what speaks for a finding and against it, its possible causes, and the command that confirms it."""
     yield from (f"evidence: {sentences.clue(one, each)}" for each in one.evidence)
     yield from (f"against: {sentences.clue(one, each)}" for each in one.against)
     for cause in one.causes:
-        yield f"{'cause' if cause.supported else 'excluded'}: {sentences.sentence(cause)}"
+        yield f"{how_likely(cause)}: {sentences.sentence(cause)}"
         if cause.supported and cause.command:
             yield f"run: {cause.command}"
     if one.command:

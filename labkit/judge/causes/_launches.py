@@ -21,16 +21,19 @@ SCATTER = {
 
 
 def marked(case: Case, *codes: str) -> list[Evidence]:
-    """Return in how many launches of the points a badge or a warning has one of some codes."""
+    """Return in how many launches of the points a badge or a warning has one of some codes.
+
+    Of a verdict it returns nothing unless more than half of the launches have one: its value is their median.
+    """
     records = case.view.records
     rows = np.concatenate([case.view.rows_of(name) for name in case.about.subject.points])
     cells = [[*badges, *warnings] for badges, warnings in zip(
         records["badges"].to_numpy()[rows], records["warnings"].to_numpy()[rows], strict=True
     )]  # fmt: skip
     count = sum(any(note.code in codes for note in cell) for cell in cells)
-    return [Evidence(code="marked", values={"marked": str(count), "launches": Count(len(rows), "launch")})] * bool(
-        count
-    )
+    if not count or (case.about.kind == "verdict" and 2 * count <= len(rows)):
+        return []
+    return [Evidence(code="marked", values={"marked": str(count), "launches": Count(len(rows), "launch")})]
 
 
 def one_sided(case: Case, code: str, *, worse: bool) -> list[Evidence]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,9 +34,26 @@ def plateau(case: Case) -> list[Evidence]:
 
 
 def rising(case: Case) -> list[Evidence]:
-    """Return that the value still grows at the largest size, if it does."""
-    _, values = curve(case)
+    """Return that the bandwidth still grows at the largest size, if it does, and no more than a fixed cost explains.
+
+    A message that takes a fixed time and one for its bytes gains at most as much as its size grows; a value that gains
+    more was disturbed at the smaller size. Nor does it grow if intervals of both sizes overlap.
+    """
+    sizes, values = curve(case)
     if len(values) < 2 or not values[-2] > 0:
         return []
     growth = float(values[-1] / values[-2] - 1)
-    return [Evidence(code="rising", values={"growth": Value(value=growth, unit=SHARE)})] if growth > GROWING else []
+    before, last = case.table.sizes(case.place, "bandwidth_MBps")[-2:]
+    high, low = case.table.columns["bandwidth_MBps_high"][before], case.table.columns["bandwidth_MBps_low"][last]
+    overlap = bool(low <= high)  # not of values without an interval, whose ends are not known
+    possible = GROWING < growth < sizes[-1] / sizes[-2] - 1 and not overlap
+    return [Evidence(code="rising", values={"growth": Value(value=growth, unit=SHARE)})] if possible else []
+
+
+def without_fixed_cost(case: Case) -> float:
+    """Return the bandwidth of very large messages, from the times of the two largest sizes; NaN without these."""
+    sizes, values = curve(case)
+    if len(values) < 2 or not (values[-2:] > 0).all():
+        return math.nan
+    before, last = sizes[-2:] / values[-2:]
+    return float((sizes[-1] - sizes[-2]) / (last - before)) if last > before else math.inf

@@ -9,16 +9,21 @@ import numpy as np
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
 from labkit.judge.causes._launches import marked
-from labkit.judge.finding import TIMES, Evidence, Finding, Value
+from labkit.judge.finding import SHARE, TIMES, Evidence, Finding, Value
+from labkit.models import bounds
+from labkit.models.inside import LINK, MACHINE
 from labkit.point.notes import has
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import LOAD_END, LOAD_START
 
 _CODE = "busy-machine"
+_WAITED = 0.8  # part of the time in which some process waits
 _LEAST = 0.05  # part of the processors that ranks get at least: the scheduler is fair
 
 
 def test(case: Case) -> Finding | None:
     """Badges of the launches say so; a number that others reproduce, and that does not scatter, denies it."""
-    clues = marked(case, _CODE)
+    clues = marked(case, _CODE) or _waited(case)
     if not clues:
         return None
     times = _times(case)
@@ -29,6 +34,32 @@ def test(case: Case) -> Finding | None:
         predicted = Value(value=value, unit=limit.unit, origin="computed", of="under this load")
     against = [*even(case), *_good_too(case), *_too_little(case, times)]
     return CAUSE.found(case, clues, against, predicted=predicted, command="labkit doctor")
+
+
+def _waited(case: Case) -> list[Evidence]:
+    """Return that some process waited for a processor nearly all the time, although each rank had one to itself.
+
+    The kernel counts that (pressure stall information), also for programs that come and go too fast to be seen.
+    """
+    cores, view = case.samples.host.get("cpus_usable"), case.view
+    if case.about.kind != "verdict" or view.launches is None or not isinstance(cores, int) or case.spec.ranks > cores:
+        return []
+    launches = view.launches.samples(view.rows_of(case.fingerprint).tolist()).values()
+    shares = [share for one in launches if (share := _pressure(one)) is not None]
+    share = float(np.median(shares)) if shares else 0.0
+    if share < _WAITED:
+        return []
+    return [Evidence(code="waited", values={"share": Value(value=min(share, 1.0), unit=SHARE)})]
+
+
+def _pressure(samples: Samples) -> float | None:
+    """Return the part of the time of a launch in which some process waited for a processor; None if unknown."""
+    start, end = LOAD_START.of(samples.meta), LOAD_END.of(samples.meta)
+    try:
+        waited = end["pressure"]["cpu"]["some_total_us"] - start["pressure"]["cpu"]["some_total_us"]
+        return float(waited) / 1e6 / float(end["monotonic_s"] - start["monotonic_s"])
+    except (KeyError, TypeError, ZeroDivisionError):  # metadata may come from anyone
+        return None
 
 
 def _times(case: Case) -> float:
@@ -50,7 +81,8 @@ def _too_little(case: Case, times: float) -> list[Evidence]:
     Of a slow launch, or of some slow iterations, it says nothing: they may have waited for a whole time slice.
     """
     cost = case.about.cost
-    if case.about.kind != "verdict" or not times or not cost > 1 or math.log(times) >= math.log(cost) / 2:
+    missing = cost / (MACHINE if bounds.inside(case.samples) else LINK)[0]  # beyond what is good
+    if case.about.kind != "verdict" or not times or not cost > 1 or math.log(times) >= math.log(max(missing, 1.0)) / 2:
         return []
     values = {"times": Value(value=times, unit=TIMES), "cost": Value(value=cost, unit=TIMES)}
     return [Evidence(code="too little", values=values)]
@@ -70,13 +102,15 @@ def _good_too(case: Case) -> list[Evidence]:
 CAUSE = Cause(
     code="busy-machine",
     name="busy machine",
-    seen="launches whose processors other programs used",
+    seen="launches whose processors other programs used, or in which processes waited for a processor",
     excluded="the value does not scatter, and another benchmark on the path has the same: load is never so even; or "
     "another setting on the path is good under the same load; or what others leave of the processors explains less "
     "than half of the factor",
     decides="the same point on the idle machine",
     clues={
         "marked": "other programs used the processors in {marked} of {launches}",
+        "waited": "in {share} of the time some process waited for a processor, although there were enough for the "
+        "ranks",
         "good too": "{other} is good under the same load",
         "too little": "with what others leave of the processors it is {times:2} as slow, not {cost:2}",
         **EVEN,

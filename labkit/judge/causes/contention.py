@@ -62,4 +62,5 @@ CAUSE = Cause(
     },
     remedy="Spread launches over time (--spread), look at the counters of the switches, or reserve the nodes.",
     test=test,
+    weak=("felt", *SCATTER),
 )

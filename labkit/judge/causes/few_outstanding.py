@@ -9,10 +9,11 @@ from typing import Any
 
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, of_tool, others, with_options
-from labkit.judge.finding import Finding, Wanted
+from labkit.judge.finding import SIZE, Evidence, Finding, Value, Wanted
 
 _OPTIONS = ("window", "depth", "tx_depth", "streams", "threads", "senders", "socket_buffer")
 _MORE = 4  # times as many that decide
+_MESSAGES = 2  # that a buffer must hold, so that one can be sent while another is read
 _COLUMNS = tuple(f"option_{name}" for name in _OPTIONS)
 
 
@@ -31,13 +32,27 @@ def test(case: Case) -> Finding | None:
     # several requests at once may need another engine, or another tool
     free = (*_COLUMNS, "option_engine", "engine")
     other = others(case, lambda column: column in free or of_tool(case, column), larger)
-    return CAUSE.found(case, other.evidence, other.against, without=other.without, command=other.command)
+    clues = other.evidence or ([] if other.against else _set(case))
+    return CAUSE.found(case, clues, other.against, without=other.without, command=other.command)
+
+
+def _set(case: Case) -> list[Evidence]:
+    """Return that a socket buffer was set which holds no two messages; left alone, it grows as far as it must."""
+    buffer, size = case.spec.count("socket_buffer", 0), case.spec.size or 0
+    if not 0 < buffer < _MESSAGES * size:
+        return []
+    values = {"buffer": Value(value=buffer, unit=SIZE), "size": Value(value=size, unit=SIZE)}
+    return [Evidence(code="set", values=values)]
 
 
 def points(case: Case) -> list[Wanted]:
     """Return the point with more of the first option that it has."""
+    if not case.rate:
+        return []
+    if case.spec.count("socket_buffer", 0):
+        return [Wanted(with_options(case.spec, socket_buffer=0))]
     name = next((one for one in _OPTIONS if case.spec.count(one, 0)), "")
-    return [Wanted(with_options(case.spec, **{name: _MORE * case.spec.count(name)}))] if name and case.rate else []
+    return [Wanted(with_options(case.spec, **{name: _MORE * case.spec.count(name)}))] if name else []
 
 
 def _number(row: Mapping[str, Any], name: str) -> object:
@@ -52,7 +67,7 @@ CAUSE = Cause(
     seen="a larger window, queue depth or number of streams moves more bytes",
     excluded="a larger window, queue depth or number of streams moves no more",
     decides="the same point with a larger window, queue depth or number of streams",
-    clues=CLUES,
+    clues={**CLUES, "set": "socket buffers of {buffer} were set, which hold no two messages of {size}"},
     remedy="Increase window, depth or streams until the bandwidth no longer grows.",
     test=test,
     points=points,

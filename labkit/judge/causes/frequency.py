@@ -34,4 +34,5 @@ CAUSE = Cause(
     },
     remedy="Set the governor 'performance'; if it is set, look for heat and turbo.",
     test=test,
+    weak=("governor", *SCATTER),
 )

@@ -29,4 +29,5 @@ CAUSE = Cause(
     clues={"setting": "{name}: {found}", **SCATTER, **EVEN},
     remedy="Correct what labkit doctor names.",
     test=test,
+    weak=("setting", *SCATTER),
 )

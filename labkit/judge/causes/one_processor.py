@@ -123,5 +123,6 @@ CAUSE = Cause(
     },
     remedy="Measure with more streams, threads or pairs of ranks.",
     test=test,
+    weak=("single",),
     points=points,
 )

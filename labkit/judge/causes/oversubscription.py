@@ -86,6 +86,7 @@ CAUSE = Cause(
     },
     remedy="Measure with at most one rank for each core: fewer ranks, or more hosts.",
     test=test,
+    weak=("full", *SCATTER),
     points=points,
     explains=("verdict", "size-jump", "slow-launch", "two-modes", "setting-matters"),
 )

@@ -10,14 +10,16 @@ from labkit.judge import evidence
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._launches import ends_s
 from labkit.judge.causes._predicted import of_bandwidth
-from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
+from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Values
 from labkit.point.units import format_number, parse_duration
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import TESTBED
+from labkit.store.samples.facts import EVIDENCE, SEGMENT_B, TESTBED, WRITTEN_B
 
 _AGAIN_S = 0.2  # after which Linux sends a lost segment of TCP again, at the soonest (RFC 6298; TCP_RTO_MIN)
 _USUAL_S = 0.02  # a median of so much at most was not delayed by that
 _SEGMENT = 1448  # B of payload in a packet of 1500 B
+_MANY = 0.01  # part of the segments: a queue that overflows loses fewer
+_ENOUGH = 100_000  # B: counters are read a moment before and after, when other packets pass
 
 
 def test(case: Case) -> Finding | None:
@@ -34,7 +36,7 @@ def test(case: Case) -> Finding | None:
     share = _stated(samples)
     if share:
         clues.append(Evidence(code="stated", values={"share": Value(value=share, unit=SHARE)}))
-    clues += _waited(case)
+    clues += [*_again_of_tool(case), *_missing(samples), *_waited(case)]
     packets = evidence.total(samples, "sent_pkts") or 0
     none = [Evidence(code="none", values={"packets": Count(packets, "packet")})] if packets and not any(clues) else []
     return CAUSE.found(case, clues, none, predicted=_predicted(case, share))
@@ -45,6 +47,29 @@ def _stated(samples: Samples) -> float:
     facts = TESTBED.of(samples.meta)
     percent = facts.get("loss_percent") or facts.get("loss") or 0
     return float(percent) / 100 if isinstance(percent, int | float) else 0.0
+
+
+def _again_of_tool(case: Case) -> list[Evidence]:
+    """Return that the tool counted segments sent again, if they are many."""
+    samples = case.samples
+    counts = [one.value for one in samples.reported if one.name == "retransmits" and one.t is None]
+    segments = WRITTEN_B.of(samples.meta) / (SEGMENT_B.of(samples.meta) or _SEGMENT)
+    share = sum(counts) / segments if segments > 0 else 0.0
+    if share < _MANY:
+        return []
+    values: Values = {"count": f"{sum(counts):,.0f}", "share": Value(value=min(share, 1.0), unit=SHARE)}
+    return [Evidence(code="of tool", values=values)]
+
+
+def _missing(samples: Samples) -> list[Evidence]:
+    """Return that hosts received fewer bytes than hosts sent, by the counters of an emulated network."""
+    counters = EVIDENCE.of(samples.meta)
+    sent, received = (
+        sum(count for name, count in counters.items() if name.endswith(f".eth0.{end}"))
+        for end in ("tx_bytes", "rx_bytes")
+    )
+    share = 1 - received / sent if sent > _ENOUGH else 0.0
+    return [Evidence(code="missing", values={"share": Value(value=share, unit=SHARE)})] if share >= _MANY else []
 
 
 def _waited(case: Case) -> list[Evidence]:
@@ -78,7 +103,8 @@ def _predicted(case: Case, share: float) -> Value | None:
 CAUSE = Cause(
     code="packet-loss",
     name="lost packets",
-    seen="counters of retransmissions grow, or single iterations take as long as TCP waits before it sends again",
+    seen="counters of retransmissions grow, fewer bytes arrive than are sent, or single iterations take as long as TCP "
+    "waits before it sends again",
     excluded="adapters counted none",
     decides="counters of both ends before and after the point: ethtool -S, nstat, rdma statistic",
     clues={
@@ -86,6 +112,8 @@ CAUSE = Cause(
         "stated": "the testbed loses {share} of the packets",
         "waited": "the longest iteration took {longest}, half of them {median} or less: TCP waits 200 ms and more "
         "before it sends again",
+        "of tool": "the tool counted {count} segments sent again, {share} of all",
+        "missing": "the hosts received {share} fewer bytes than they sent",
         "none": "adapters counted no retransmission among {packets}",
     },
     remedy="Look for errors and drops with ethtool -S and on the switch; replace cables; for RoCE, see PFC and ECN.",

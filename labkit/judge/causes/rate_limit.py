@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, agreeing, narrow
 from labkit.judge.causes._other_settings import on_path
 from labkit.judge.causes._sizes import plateau, rising
-from labkit.judge.finding import Evidence, Finding, Value, Wanted
+from labkit.judge.finding import SHARE, Evidence, Finding, Value, Wanted
 from labkit.models import bounds
+from labkit.models.bounds import Stated
 from labkit.point.units import KiB
 
 
 def test(case: Case) -> Finding | None:
     """The bandwidth stays the same from some size on, and other benchmarks on the path have it too."""
+    if case.about.code == "collective-of-messages":
+        return _of_messages(case)
     if case.about.code != "bandwidth-of-path" or not str(case.about.values.get("path", "")):
         return None
     if "within the host" in str(case.about.values["path"]) or case.about.values["path"] == "shared memory":
@@ -21,9 +27,50 @@ def test(case: Case) -> Finding | None:
     flat, others, beyond = plateau(case), agreeing(case), _beyond(case)
     if not others and (more := rising(case)):
         return CAUSE.found(case, against=more)
-    clues: list[Evidence] = [*flat, *others, *narrow(case)]
-    said = bool(flat or others)
-    return CAUSE.found(case, clues if said else [], beyond if said else [], predicted=case.measured)
+    steady, usual = narrow(case), _usual(case)
+    clues: list[Evidence] = [*flat, *others, *steady, *usual]
+    said = bool(flat or others or steady)
+    known = others[0].values["value"] if others else None  # a value of its own, and not the measured one again
+    predicted = known if isinstance(known, Value) else case.measured if usual and (flat or steady) else None
+    return CAUSE.found(case, clues if said else [], beyond if said else [], predicted=predicted)
+
+
+def _usual(case: Case) -> list[Evidence]:
+    """Return that the bandwidth is that of a link of a usual rate, if it is: such limits are set in round numbers."""
+    wire = bounds.path(case.samples, case.view.stated or Stated())
+    directions = bounds.directions_of(case.about.subject.benchmark)
+    if wire is None or not directions or not case.measured.value > 0:
+        return []
+    rate = case.measured.value * 1e6 * 8 / wire.efficiency.share / directions
+    power = 10.0 ** math.floor(math.log10(rate))
+    near = next((one * power for one in _ROUND if abs(rate / (one * power) - 1) <= _CLOSE), None)
+    if near is None or near >= wire.rate / _MORE:
+        return []
+    return [Evidence(code="usual", values={"rate": Value(value=near / 1e6, unit="Mbit/s", origin="computed")})]
+
+
+def _of_messages(case: Case) -> Finding | None:
+    """Return that messages between two hosts of the network are as much slower than their path allows as these."""
+    limit = case.about.values.get("limit")
+    if not case.networked or not isinstance(limit, Value):
+        return None
+    for one in case.all.get("bandwidth-of-path", ()):
+        slow = one.level in ("bad", "doubtful") and one.form == "" and one.cost > 1 and one.certain
+        if not slow or one.values.get("path") != case.about.values.get("path") or not _same_network(case, one):
+            continue
+        predicted = replace(limit, value=limit.value * one.cost, origin="computed", of="at the rate of these messages")
+        share = Value(value=1 / one.cost, unit=SHARE)
+        clue = Evidence(code="slow too", values={"other": str(one.subject), "share": share})
+        missed = case.measured.value > _SLOWER * predicted.value
+        return CAUSE.found(
+            case, [clue], [Evidence(code="still", values={"predicted": predicted})] * missed, predicted=predicted
+        )
+    return None
+
+
+def _same_network(case: Case, one: Finding) -> bool:
+    spec = case.view.spec(one.subject.points[0])
+    return spec is not None and (spec.testbed, spec.device) == (case.spec.testbed, case.spec.device)
 
 
 def points(case: Case) -> list[Wanted]:
@@ -47,11 +94,15 @@ def _beyond(case: Case) -> list[Evidence]:
 
 
 _STREAM, _STREAMS, _SIZE = "sockets.tcp_stream", 4, 64 * KiB
+_ROUND = (1.0, 2.0, 2.5, 4.0, 5.0, 10.0)  # mantissas of usual rates
+_CLOSE = 0.01  # part by which a rate differs from a usual one
+_SLOWER = 2.5  # times what slow messages explain, from which something else must be wrong too
 _MORE = 1.1  # times a limit of the path that a measurement cannot be
 CAUSE = Cause(
     code="rate-limit",
     name="a slower link than stated, or a rate limit",
-    seen="the bandwidth stays the same from some size on, and benchmarks that work differently have the same",
+    seen="the bandwidth stays the same from some size on, launches are alike, and benchmarks that work differently "
+    "have the same; or it is that of a link of a usual rate",
     excluded="the bandwidth still grows with the size, and no other benchmark has the same; or another one moves more "
     "over the path",
     decides="another benchmark with more streams over the same path",
@@ -59,9 +110,13 @@ CAUSE = Cause(
         "beyond": "{other} reaches {value} over the same path",
         "flat": "{sizes} reach the same within {spread}",
         **EVEN,
+        "usual": "that is a link of {rate}, a usual rate",
+        "slow too": "messages between two hosts are as slow: {other} is {share} of what the path allows",
+        "still": "at that rate it would take {predicted} only",
         "rising": "the bandwidth still grows by {growth} to the largest size",
     },
     remedy="Compare the rate with ethtool, ibstat and tc qdisc on both hosts and on the switch.",
     test=test,
+    weak=("flat", "narrow"),
     points=points,
 )

@@ -11,6 +11,8 @@ from labkit.judge import all_pairs
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._predicted import MISSED, missed
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Wanted
+from labkit.models import bounds
+from labkit.models.bounds import Stated
 from labkit.point.adapters import links_of
 from labkit.point.spec import Spec
 from labkit.store.samples import Samples
@@ -51,6 +53,8 @@ def _stated(case: Case, hosts: Sequence[str]) -> tuple[list[Evidence], Value | N
     if case.about.code != "bandwidth-of-path" or not usual > 0 or not isinstance(limit, Value):
         return [], None
     rates = {f"the link of {host}": known.slow[host] for host in hosts if host in known.slow}
+    if (wire := bounds.path(case.samples, Stated())) is not None and wire.usual:  # by the bytes that the links counted
+        rates[f"the {wire.name}"] = wire.rate
     places = [int(host[2:]) for host in hosts if host[2:].isdecimal()]
     if known.per_leaf and len({place // known.per_leaf for place in places}) > 1 and known.uplink:
         rates["the uplink"] = known.uplink

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, agreeing
-from labkit.judge.causes._sizes import plateau, rising
-from labkit.judge.finding import Finding, Wanted
+from labkit.judge.causes._sizes import plateau, rising, without_fixed_cost
+from labkit.judge.finding import Finding, Value, Wanted
 from labkit.point.units import MiB
 
 _LARGER = (MiB, 4 * MiB, 16 * MiB)
@@ -17,7 +19,11 @@ def test(case: Case) -> Finding | None:
         return None
     clues = rising(case)
     against = [*plateau(case), *(agreeing(case) if clues else [])]
-    return CAUSE.found(case, clues, against)
+    limit, free = case.about.values.get("limit"), without_fixed_cost(case)
+    if not clues or not isinstance(limit, Value) or not free > 0:
+        return CAUSE.found(case, clues, against)
+    without = replace(limit, value=min(limit.value, free), origin="computed", of="messages without a fixed cost")
+    return CAUSE.found(case, clues, against, without=without)
 
 
 def points(case: Case) -> list[Wanted]:

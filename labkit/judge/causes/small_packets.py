@@ -9,7 +9,7 @@ from labkit.judge.causes._predicted import MISSED, missed
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
 from labkit.models import links
 from labkit.point.adapters import Adapter
-from labkit.store.samples.facts import ACTIVE_MTU
+from labkit.store.samples.facts import ACTIVE_MTU, SEGMENT_B
 
 _USUAL, _JUMBO, _LARGEST = 1500, 9000, 4096  # B: Ethernet's, what fast Ethernet should have, and RDMA's
 _FAST = 10e9  # bit/s from which an MTU of 1500 B costs noticeably
@@ -20,7 +20,7 @@ def test(case: Case) -> Finding | None:
     if case.about.code != "bandwidth-of-path":
         return None
     found = (_of_interface(case, one) for one in adapters(case.samples) if one.mtu)
-    return next(filter(None, found), None) or _of_port(case)
+    return next(filter(None, found), None) or _of_port(case) or _of_segments(case)
 
 
 def _of_interface(case: Case, nic: Adapter) -> Finding | None:
@@ -63,6 +63,20 @@ def _of_port(case: Case) -> Finding | None:
     return CAUSE.found(case, [Evidence(code="small", values=values)])
 
 
+def _of_segments(case: Case) -> Finding | None:
+    """Judge the segments that a connection of TCP agreed on, which tells the least MTU of its path."""
+    segment, limit = SEGMENT_B.of(case.samples.meta), case.about.values.get("limit")
+    mtu, usual = segment + _HEADERS, (case.view.stated.mtu if case.view.stated else 0) or _USUAL
+    if not segment or mtu < _LEAST or mtu > _FULL * usual or not isinstance(limit, Value) or not case.networked:
+        return None
+    frame = links.SHAPED_FRAME if case.spec.testbed != "local" else links.FRAME
+    now, then = (links.ethernet(one, "tcp", frame=frame).share for one in (mtu, usual))
+    predicted = Value(value=limit.value * now / then, unit=limit.unit, origin="computed")
+    values: dict[str, Value | Count | str] = {"segment": str(segment), "mtu": str(mtu), "best": str(usual)}
+    return CAUSE.found(case, [Evidence(code="segment", values=values)], missed(case, predicted), predicted=predicted)
+
+
+_HEADERS, _FULL = 52, 0.97  # B of IPv4 and TCP with time stamps; part of an MTU that options may take
 _LEAST = 68  # B: least MTU of IPv4 (RFC 791)
 
 CAUSE = Cause(
@@ -74,6 +88,7 @@ CAUSE = Cause(
     clues={
         "small": "the MTU of {name} is {mtu} B: {best} B carry {gain} more payload in fewer packets",
         "smaller": "the MTU of {name} is {mtu} B, not {stated} B as stated",
+        "segment": "a full segment of TCP carries {segment} B: the path has an MTU of about {mtu} B, not {best} B",
         **MISSED,
     },
     remedy="Set a larger MTU on all hosts and switches of the path.",

@@ -66,5 +66,6 @@ CAUSE = Cause(
     },
     remedy="Bind each rank to a core: --bind core.",
     test=test,
+    weak=("on", *SCATTER),
     points=points,
 )

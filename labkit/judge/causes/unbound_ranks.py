@@ -47,6 +47,7 @@ CAUSE = Cause(
     },
     remedy="Bind each rank to a core: --bind core.",
     test=test,
+    weak=("free", *SCATTER),
     points=points,
     worth=True,
 )

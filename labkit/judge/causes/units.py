@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import agreeing
-from labkit.judge.finding import Count, Evidence, Finding, Value
+from labkit.judge.finding import Evidence, Finding, Value, Values
+from labkit.models.inside import LINK
 from labkit.read.records import rerun
 from labkit.store.samples.facts import BROUGHT
 
+_PLAIN = 7.0  # least factor between two units that is larger than what a slow path costs
 _CLOSE = 0.005  # part by which a ratio differs from that of two units at most
 _UNITS = {  # ratio → units that are taken for each other
     8.0: "bits and bytes",
@@ -25,6 +28,7 @@ _UNITS = {  # ratio → units that are taken for each other
 def test(case: Case) -> Finding | None:
     """The ratio to another benchmark on the path is that of two units; only brought numbers can have a wrong unit."""
     mine, path = case.measured, case.about.values.get("path")
+    beside: list[Evidence] = []
     for one in case.others:
         other = one.values.get("measured")
         if not isinstance(other, Value) or one.values.get("path") != path or other.unit != mine.unit:
@@ -33,33 +37,54 @@ def test(case: Case) -> Finding | None:
             continue
         if not (mine.value > 0 and other.value > 0 and mine.of == other.of):
             continue
-        ratio = max(mine.value / other.value, other.value / mine.value)
-        for factor, units in _UNITS.items():
-            if abs(math.log(ratio / factor)) <= _CLOSE:
-                values: dict[str, Value | Count | str] = {
-                    "other": one.subject.benchmark,
-                    "value": other,
-                    "units": units,
-                }
-                predicted = Value(
-                    value=other.value * factor ** math.copysign(1, mine.value - other.value), unit=mine.unit
-                )
-                clues = [Evidence(code="ratio", values=values)]
-                command = rerun.IMPORT if mine.origin in BROUGHT else ""
-                return CAUSE.found(case, clues, agreeing(case), predicted=predicted, command=command)
+        beside = beside or agreeing(case)
+        if units := _units(mine.value / other.value, _CLOSE):
+            values: Values = {"other": one.subject.benchmark, "value": other, "units": units[0]}
+            return _found(case, Evidence(code="ratio", values=values), other.value * units[1], beside)
+    limit = case.about.values.get("limit")
+    if mine.origin not in BROUGHT or case.about.code != "bandwidth-of-path" or not isinstance(limit, Value):
+        return None
+    if not (mine.value > 0 and limit.value > 0):
+        return None
+    # a good value reaches the limit nearly: the ratio of both tells only factors that nothing else makes
+    good = limit.value / math.sqrt(LINK[0])
+    if units := _units(mine.value / good, math.log(LINK[0]) / 2 + _CLOSE, least=_PLAIN):
+        clue = Evidence(code="of limit", values={"limit": limit, "what": limit.of, "units": units[0]})
+        return _found(case, clue, good * units[1], beside)
     return None
+
+
+def _units(ratio: float, close: float, least: float = 1.0) -> tuple[str, float] | None:
+    """Return the units whose ratio is nearest to that of two values, and this ratio; None if none is near."""
+    found = [
+        (abs(math.log(ratio / signed)), units, signed)
+        for factor, units in _UNITS.items()
+        for signed in (factor, 1 / factor)
+        if factor >= least
+    ]
+    off, units, factor = min(found)
+    return (units, factor) if off <= close else None
+
+
+def _found(case: Case, clue: Evidence, value: float, against: Sequence[Evidence]) -> Finding | None:
+    predicted = Value(value=value, unit=case.measured.unit, origin="computed")
+    command = rerun.IMPORT if case.measured.origin in BROUGHT else ""
+    return CAUSE.found(case, [clue], against, predicted=predicted, command=command)
 
 
 CAUSE = Cause(
     code="units",
     name="a wrong unit",
-    seen="the ratio to another benchmark on the path is exactly that of two units",
+    seen="the ratio to another benchmark on the path is exactly that of two units; or that to the limit of the path is "
+    "near that of bits and bytes, or of prefixes",
     excluded="another benchmark on the path has the same value",
     decides="the unit in the tool's own output",
     clues={
         "ratio": "{other} has {value}, and the ratio is that of {units}",
+        "of limit": "its ratio to {limit} ({what}) is that of {units}",
         "agrees": "{other} reaches the same, {value}",
     },
     remedy="Compare the unit in the tool's output with the imported number.",
     test=test,
+    beyond=True,
 )

@@ -32,5 +32,6 @@ CAUSE = Cause(
     },
     remedy="Measure on a physical machine, or state in your text that it was virtual.",
     test=test,
+    weak=("virtual", *SCATTER),
     explains=("verdict", "size-jump", "slow-launch", "two-modes"),
 )

@@ -18,6 +18,7 @@ from labkit.point.spec import Spec
 from labkit.read.records import coarse, has, statistic_of
 
 _NEAR = 1.25  # times the measured bandwidth that a window in each round trip gives at most, if it is the cause
+_DOUBLED = 2.5
 _FAR = 10.0  # times the measured bandwidth from which a window is out of the question
 _LARGER = 4  # times the window that decides
 _INSIDE = ("shared-memory", "loopback")
@@ -33,15 +34,19 @@ def test(case: Case) -> Finding | None:
     trips = sorted(_round_trips(case), key=lambda one: one.value)
     if not under_way or not trips or not case.measured.value:
         return None
-    allowed = under_way / trips[0].value  # B/µs are MB/s
+    # the window takes its time on the link too, before its acknowledgement comes back; B/µs are MB/s
+    limit = case.about.values.get("limit")
+    on_link = under_way / limit.value if isinstance(limit, Value) and limit.value > 0 else 0.0
+    allowed = under_way / (trips[0].value + on_link)
     values = {"window": Value(value=under_way, unit=SIZE), "trip": trips[0]}
     predicted = Value(value=allowed, unit=case.measured.unit, origin="computed", of="a window in each round trip")
     ratio = allowed / case.measured.value
     if ratio > _FAR:  # nobody would think of it
         return None
-    if ratio > _NEAR:
+    if ratio > _NEAR:  # a kernel may use less of a buffer than it was asked for, but never much less
         return CAUSE.found(case, against=[Evidence(code="more", values={**values, "allowed": predicted})])
-    if ratio < 1 / _NEAR:  # the round trip was not that of this path
+    # the round trip was not that of this path; Linux makes a buffer twice as large as it was asked to
+    if ratio < 1 / (_DOUBLED if option == "socket_buffer" else _NEAR):
         return None
     clues = [Evidence(code="equal", values={**values, "allowed": predicted})]
     other = others(case, partial(eq, f"option_{option}"), lambda row: int(row[f"option_{option}"]) > spec.count(option))
@@ -96,8 +101,8 @@ CAUSE = Cause(
     decides="the same point with a larger window",
     clues={
         **CLUES,
-        "equal": "{window} in each round trip of {trip} are {allowed:3}",
-        "more": "{window} in each round trip of {trip} would be {allowed:3}",
+        "equal": "{window} in each round trip of {trip}, and their time on the link, are {allowed:3}",
+        "more": "{window} in each round trip of {trip}, and their time on the link, would be {allowed:3}",
     },
     remedy="Increase the window, or the socket buffers, to the rate of the link times the round-trip time.",
     test=test,

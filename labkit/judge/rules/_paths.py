@@ -13,7 +13,7 @@ import pandas as pd
 from labkit import benchmarks, stats
 from labkit.errors import SpecError
 from labkit.judge import stated
-from labkit.judge.finding import Decided, Finding, Subject, Value, Wanted
+from labkit.judge.finding import Decided, Finding, Level, Subject, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.view import View
 from labkit.models import bounds
@@ -127,14 +127,34 @@ def ends_of(value: Value) -> tuple[float, float]:
     return (value.low, value.high) if value.bounded else (value.value, value.value)
 
 
-def unsure(level: str, clear: bool) -> str:
-    """Return the end of a sentence where only the interval of a value makes a verdict doubtful; else nothing.
+def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level, str]:
+    """Return how good a value is, and the end of a sentence where only its interval leaves that open.
+
+    A value that is good, but whose interval is not, is called unknown: more launches would tell, and nothing is wrong
+    as long as no end of it is bad.
 
     Parameters
     ----------
-    clear : whether the value alone is good or bad.
+    good, bad : limits of the value.
+    rate : whether more is better.
     """
-    return "; its interval is too wide for a verdict" if level == "doubtful" and clear else ""
+    sign = 1 if rate else -1
+    least, most = sorted(sign * end for end in ends_of(value))
+    centre, good, bad = sign * value.value, sign * good, sign * bad
+    wide = "; its interval is too wide for a verdict"
+    if least >= good:
+        return "good", ""
+    if centre >= good and least >= bad:
+        return "unknown", wide
+    if most < bad:
+        return "bad", ""
+    return "doubtful", wide if centre < bad or centre >= good else ""
+
+
+def more(view: View, level: Level, one: Chosen) -> tuple[Wanted, ...]:
+    """Return the point with more launches, where its interval is too wide for a verdict."""
+    wanted = view.more(one.measured.fingerprint) if level == "unknown" and not one.subject.imported else None
+    return (wanted,) if wanted else ()
 
 
 Bounds = Callable[[Samples, Stated | None, Any], tuple[Bound, ...]]

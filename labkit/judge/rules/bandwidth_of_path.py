@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from labkit.judge.finding import SHARE, Count, Finding, Level, Value
+from labkit.judge.finding import SHARE, Count, Finding, Value
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
 from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
@@ -26,17 +26,17 @@ def check(view: View) -> Iterator[Finding]:
 
 def _judged(one: Chosen, view: View) -> Finding:
     bound, factor = one.bound, METRICS[one.metric].factor
-    low, high = ends_of(one.measured)
+    low, _ = ends_of(one.measured)
     if bound is not None and low > bound.ends[1] * factor * (1 + TOLERANCE):
         wrong = "the measured bound" if bound.measured else "the rate that the path is said to have"
         values = _values(one, bound.value, bound.name, bound) | {"wrong": wrong}
         return RULE.found(one.subject, form="defect", level="bad", decided=one.decided, **values)
     if (best := bounds.best_rate(one.samples, view.costs)) is not None:
-        return _beside(one, best, low, high)
+        return _beside(one, best, view)
     if bound is None or not bound.judges:
         return _paths.no_reference(RULE, one, view)
-    found = _found(one, bound, low, high)
-    return replace(found, form="functional", level="unknown") if one.functional else found
+    found = _found(one, bound, view)
+    return replace(found, form="functional", level="unknown", measure=()) if one.functional else found
 
 
 def _values(one: Chosen, limit: float, what: str, bound: Bound) -> dict[str, Value | Count | str]:
@@ -51,20 +51,19 @@ def _values(one: Chosen, limit: float, what: str, bound: Bound) -> dict[str, Val
     }
 
 
-def _found(one: Chosen, bound: Bound, low: float, high: float) -> Finding:
+def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     """Judge a bandwidth by what its path allows."""
     factor = METRICS[one.metric].factor
-    level: Level = "good" if low >= bound.good * factor else "bad" if high < bound.bad * factor else "doubtful"
     values = _values(one, bound.reference, bound.reference_name, bound)
     cost = bound.reference * factor / one.measured.value if one.measured.value else math.nan
-    value = one.measured.value
-    values["unsure"] = _paths.unsure(level, value >= bound.good * factor or value < bound.bad * factor)
-    return RULE.found(one.subject, level=level, cost=cost, decided=one.decided, **values)
+    level, values["unsure"] = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=True)
+    wanted = _paths.more(view, level, one)
+    return RULE.found(one.subject, level=level, cost=cost, decided=one.decided, measure=wanted, **values)
 
 
-def _beside(one: Chosen, best: Bound, low: float, high: float) -> Finding:
+def _beside(one: Chosen, best: Bound, view: View) -> Finding:
     """Judge ranks that share a host but not its memory by what shared memory allows: what is not good is bad."""
-    found, own = _found(one, replace(best, bad=best.good), low, high), one.bound
+    found, own = _found(one, replace(best, bad=best.good), view), one.bound
     if own is None or not own.judges:
         return replace(found, form="other path")
     beside = _values(one, own.reference, own.reference_name, own)

@@ -23,8 +23,8 @@ def check(view: View) -> Iterator[Finding]:
     for name, of_benchmark in of_benchmarks(view):
         for metric in benchmarks.get(name).metrics:
             step, value = (view.column(statistic_column(metric, s)) for s in ("step", "p50"))
-            places = np.flatnonzero(of_benchmark & np.isnan(share) & (value > 0))
-            shares = step[places] / value[places]
+            places = np.flatnonzero(of_benchmark & np.isnan(share) & (value >= 0) & (step > 0))
+            shares = step[places] / np.maximum(value[places], step[places] / 2)  # a time of 0 is below half a step
             share[places[shares > _LIMIT]] = shares[shares > _LIMIT]
     for row in view.rows(~np.isnan(share)):
         yield RULE.found(view.subject(row), share=Value(value=float(share[row.place]), unit=SHARE))

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from labkit import benchmarks
-from labkit.judge.finding import TIMES, Finding, Level, Value, Wanted
+from labkit.judge.finding import TIMES, Finding, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
-from labkit.judge.rules._paths import Chosen, ends_of
+from labkit.judge.rules._paths import Chosen
 from labkit.judge.view import View
 from labkit.models import schedules
-from labkit.models.bounds import Bound
+from labkit.models.bounds import Bound, Stated, path
 from labkit.models.inside import LIBRARY_S, MACHINE, OWN_WORK
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
@@ -28,6 +28,7 @@ from labkit.store.samples.facts import LIBRARY, RANK_HOSTS, badges
 _LATENCY, _BANDWIDTH = ("mpi.latency", "latency_us"), ("mpi.bandwidth", "bandwidth_MBps")
 _INSIDE = ("shared-memory", "loopback")  # codes of badges
 LARGE = 64 * KiB  # B, from which the bytes take most of the time of a message
+_LINE = 64  # B of a line of cache
 _NEAR = 4  # times the size of the message from which the time of a byte is taken, at most
 
 
@@ -47,7 +48,7 @@ def check(view: View) -> Iterator[Finding]:
     for one in _paths.chosen(view, schedules.bounded, ("latency_us",), partial(_bounds, messages), ends=True):
         if one.samples.spec.ranks < 2 or benchmarks.threads(one.samples.spec) > 1:
             continue
-        key, found = (str(one.row["benchmark"]), one.setting), _judged(one)
+        key, found = (str(one.row["benchmark"]), one.setting), _judged(one, view)
         if key not in worst or _times(found) > _times(worst[key]):
             worst[key] = found
     yield from worst.values()
@@ -83,7 +84,7 @@ def _place(row: Mapping[Any, Any]) -> tuple[str, ...]:
 
 
 def _bounds(
-    messages: Mapping[tuple[str, ...], list[_Message]], samples: Samples, stated: object, costs: object
+    messages: Mapping[tuple[str, ...], list[_Message]], samples: Samples, stated: Stated | None, costs: object
 ) -> tuple[Bound, ...]:
     """Return the time that the messages of a collective need; nothing where too little is known of them."""
     row = {
@@ -97,7 +98,10 @@ def _bounds(
     if first is None or _mixed(samples):
         return ()
     rounds, count = schedules.least(spec.benchmark, spec.ranks, spec.size)
-    waiting = rounds * first.time
+    of_bytes = first.size >= LARGE / 4  # nearly all of its time is that of its bytes, and says nothing of the latency
+    if of_bytes and not count:
+        return ()
+    waiting = 0.0 if of_bytes else rounds * first.time
     how = f"{rounds} × {format_number(first.time * 1e6)} µs ({first.benchmark}, {format_size(first.size)})"
     latencies = "1 latency" if rounds == 1 else f"{rounds} latencies, one after the other"
     if not count:
@@ -105,8 +109,13 @@ def _bounds(
     # of single messages if they are known: a collective does not send a window of them at once
     rates = (one for name in (_LATENCY[0], _BANDWIDTH[0]) if (one := _rate(known, name, first, spec.size)))
     if (found := next(rates, None)) is None:
-        return ()
+        if first.size < spec.size or spec.size > _LINE:
+            return ()
+        return (_bound(latencies, waiting, how),)  # so few bytes cost nothing beside the latency
     rate, best = found
+    wire = path(samples, stated or Stated())
+    if wire is not None:  # a bucket that saved up bytes lets single messages pass faster
+        rate, best = min((rate, best), (wire.rate / 8 * wire.efficiency.share, wire.name))
     moving = count / rate
     how = f"the longer of {how} and {format_size(math.ceil(count))} at {format_number(rate / 1e6)} MB/s ({best})"
     if waiting >= moving:
@@ -120,6 +129,8 @@ def _rate(known: list[_Message], benchmark: str, first: _Message, size: int) -> 
     Larger messages may pass more slowly, because they do not fit into a cache.
     """
     some = [one for one in known if one.benchmark == benchmark and one.size > first.size]
+    if first.size >= LARGE / 4 and benchmark == _LATENCY[0]:
+        some, first = [one for one in known if one.benchmark == benchmark], _Message(benchmark, 0, 0.0)
     fitting = [one.size for one in some if one.size <= max(size, LARGE)]
     chosen = fitting[-1] if fitting else some[0].size if some else 0
     if chosen * _NEAR < size or chosen < (LARGE if benchmark == _BANDWIDTH[0] else 1):
@@ -150,7 +161,7 @@ def _mixed(samples: Samples) -> bool:
     return 1 < len(set(hosts)) < len(hosts)
 
 
-def _judged(one: Chosen) -> Finding:
+def _judged(one: Chosen, view: View) -> Finding:
     measured, bound, factor = one.measured, one.bound, METRICS[one.metric].factor
     if bound is None:
         reason = "mixed" if _mixed(one.samples) else "messages"
@@ -163,8 +174,7 @@ def _judged(one: Chosen) -> Finding:
             path=one.path,
             reason=_REASONS[reason],
         )
-    low, high = ends_of(measured)
-    level: Level = "good" if high <= bound.good * factor else "bad" if low > bound.bad * factor else "doubtful"
+    level, unsure = _paths.leveled(measured, bound.good * factor, bound.bad * factor, rate=False)
     times = measured.value / (bound.reference * factor)
     found = RULE.found(
         one.subject,
@@ -178,9 +188,10 @@ def _judged(one: Chosen) -> Finding:
         what=bound.reference_name,
         how=bound.formula,
         path=one.path,
-        unsure=_paths.unsure(level, measured.value <= bound.good * factor or measured.value > bound.bad * factor),
+        unsure=unsure,
+        measure=_paths.more(view, level, one),
     )
-    return replace(found, form="functional", level="unknown") if one.functional else found
+    return replace(found, form="functional", level="unknown", measure=()) if one.functional else found
 
 
 def _wanted(spec: Spec) -> Iterator[Spec]:

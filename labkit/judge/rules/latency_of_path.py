@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from labkit.judge.finding import TIMES, Count, Finding, Level, Value
+from labkit.judge.finding import TIMES, Count, Finding, Value
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
 from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
@@ -25,24 +25,24 @@ def check(view: View) -> Iterator[Finding]:
 
 def _judged(one: Chosen, view: View) -> Finding:
     measured, bound, factor = one.measured, one.bound, METRICS[one.metric].factor
-    low, high = ends_of(measured)
+    _, high = ends_of(measured)
     if bound is not None and not bound.soft and high < bound.ends[0] * factor * (1 - TOLERANCE):
         limit = one.limit(bound.value, bound.name, bound.source)
         wrong = "the measured floor" if bound.measured else "the delay that the path is said to have"
         values = {"measured": measured, "limit": limit, "wrong": wrong, "what": bound.name, "path": one.path}
         return RULE.found(one.subject, form="defect", level="bad", decided=one.decided, **values)
     if (best := bounds.best_path(one.samples, view.costs)) is not None:
-        return _beside(one, best, low, high)
+        return _beside(one, best, view)
     if bound is None or not bound.judges:
         return _paths.no_reference(RULE, one, view)
-    found = _found(one, bound, low, high)
-    return replace(found, form="functional", level="unknown") if one.functional else found
+    found = _found(one, bound, view)
+    return replace(found, form="functional", level="unknown", measure=()) if one.functional else found
 
 
-def _found(one: Chosen, bound: Bound, low: float, high: float) -> Finding:
+def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     """Judge a latency by what its path needs."""
     factor = METRICS[one.metric].factor
-    level: Level = "good" if high <= bound.good * factor else "bad" if low > bound.bad * factor else "doubtful"
+    level, unsure = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=False)
     times = one.measured.value / (bound.reference * factor)
     return RULE.found(
         one.subject,
@@ -57,15 +57,14 @@ def _found(one: Chosen, bound: Bound, low: float, high: float) -> Finding:
         how=bound.formula,
         path=one.path,
         quantity="a round trip of " if one.metric == "round_trip_us" else "",
-        unsure=_paths.unsure(
-            level, one.measured.value <= bound.good * factor or one.measured.value > bound.bad * factor
-        ),
+        unsure=unsure,
+        measure=_paths.more(view, level, one),
     )
 
 
-def _beside(one: Chosen, best: Bound, low: float, high: float) -> Finding:
+def _beside(one: Chosen, best: Bound, view: View) -> Finding:
     """Judge ranks that share a host but not its memory by what shared memory would need: what is not good is bad."""
-    found = _found(one, replace(best, bad=best.good), low, high)
+    found = _found(one, replace(best, bad=best.good), view)
     own, factor = one.bound, METRICS[one.metric].factor
     if own is None or not own.judges:
         return replace(found, form="other path")

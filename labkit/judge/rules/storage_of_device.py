@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from labkit.judge.finding import SHARE, TIMES, Finding, Level, Value, Wanted
+from labkit.judge.finding import SHARE, TIMES, Finding, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
 from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
@@ -55,7 +55,7 @@ def _judged(view: View, best: _Best, one: Chosen) -> Finding:
     rate, point, setting = best.get(_device(one.samples), (0.0, "", ""))
     if _answered_by_memory(one.samples):
         bound = _copied(one.samples, view)
-        return _found(one, bound, "") if bound else _no_reference(one, "memory")
+        return _found(one, bound, view, "") if bound else _no_reference(one, "memory")
     if one.samples.spec.values.get("sync") in ("fsync", "osync"):
         return _no_reference(one, "sync")
     if not rate:
@@ -68,7 +68,7 @@ def _judged(view: View, best: _Best, one: Chosen) -> Finding:
     faster = (
         not O_DIRECT.of(one.samples.meta) and ends_of(one.measured)[0] > (1 + TOLERANCE) * one.limit(rate, name).value
     )
-    return _found(one, bound, "faster" if faster else "")
+    return _found(one, bound, view, "faster" if faster else "")
 
 
 def _copied(samples: Samples, view: View) -> Bound | None:
@@ -84,11 +84,10 @@ def _copied(samples: Samples, view: View) -> Bound | None:
     return Bound(name="copy and system call", value=value, formula=formula, source="measured", good=good, bad=bad)
 
 
-def _found(one: Chosen, bound: Bound, form: Literal["", "faster"]) -> Finding:
-    low, high = ends_of(one.measured)
+def _found(one: Chosen, bound: Bound, view: View, form: Literal["", "faster"]) -> Finding:
     limit = one.limit(bound.value, bound.name, bound.source)
     factor = METRICS[_METRIC].factor
-    level: Level = "good" if low >= bound.good * factor else "bad" if high < bound.bad * factor else "doubtful"
+    level, unsure = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=True)
     share = one.measured.value / limit.value
     return RULE.found(
         replace(one.subject, system=f"{one.subject.system}, {bound.name}"),
@@ -102,6 +101,8 @@ def _found(one: Chosen, bound: Bound, form: Literal["", "faster"]) -> Finding:
         times=Value(value=share, unit=TIMES),
         what=bound.name,
         how=bound.formula,
+        unsure=unsure,
+        measure=() if form else _paths.more(view, level, one),
     )
 
 
@@ -143,7 +144,7 @@ RULE = Rule(
     why=f"the kernel puts its own work on a copy, up to {format_number(MACHINE[0])} times in a good one; a device has "
     "one rate, and what exceeds it came from memory",
     says={
-        "": "{measured:interval} is {share} of {limit} ({what})",
+        "": "{measured:interval} is {share} of {limit} ({what}){unsure}",
         "faster": "{measured:interval} is {times:3} {limit} ({what}): memory answered, and not the device",
         "no reference": "{measured:interval}; no reference, because {reason}",
     },

@@ -211,9 +211,15 @@ class Table:
 
     def curve(self, place: int, metric: str) -> tuple[Floats, Floats]:
         """Return sizes, B, and values of the points that differ from a point in their size only, by size."""
+        column, own = statistic_column(metric, headline_statistic(self.rows, metric)), self.sizes(place, metric)
+        values = self.columns[column][own].astype(np.float64) if len(own) else np.empty(0)
+        return self.columns["message_size_B"][own].astype(np.float64), values
+
+    def sizes(self, place: int, metric: str) -> Places:
+        """Return these points, by size; none where the point does not have the metric."""
         column = statistic_column(metric, headline_statistic(self.rows, metric))
         if column not in self.columns or np.isnan(self.columns[column][place]):
-            return np.empty(0), np.empty(0)
+            return np.empty(0, np.intp)
         if column not in self._groups:
             there = np.flatnonzero(~np.isnan(self.columns[column]))
             rows = self.rows.iloc[there]
@@ -222,8 +228,7 @@ class Table:
                 self._groups[column][there[places]] = number
         group = self._groups[column]
         own = np.flatnonzero(group == group[place])
-        own = own[np.argsort(self.columns["message_size_B"][own])]
-        return self.columns["message_size_B"][own].astype(np.float64), self.columns[column][own].astype(np.float64)
+        return own[np.argsort(self.columns["message_size_B"][own])]
 
     @cached_property
     def launches(self) -> Places:

@@ -156,6 +156,7 @@ MESSAGES = Fact("messages", 0, "", "Messages that the tool counted, warm-up incl
 PAYLOAD_B = Fact("payload_B", 0, "B", "What all senders moved to the receiver.")
 RECEIVED_B = Fact("received_B", 0, "B", "What the receivers got.")
 WRITTEN_B = Fact("written_B", 0, "B", "What the senders wrote; some of it may not have arrived.")
+SEGMENT_B = Fact("segment_B", 0, "B", "Payload of a full segment of TCP, as the connection agreed on it.")
 ENDPOINT = Fact("endpoint", "", "", "Kind of libfabric's endpoint.")
 FILESYSTEM = Fact("filesystem", "", "", "File system of the folder that was written to.")
 MOUNT_OPTIONS = Fact("mount_options", "", "", "Options that this file system is mounted with.")
