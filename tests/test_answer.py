@@ -323,7 +323,7 @@ def test_the_pages_show_what_explain_prints_and_what_its_rules_demand(capsys: py
     assert main(["explain", "examples/two-cores-limits"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert [one for one in shown.splitlines() if one != "…" and one not in printed] == []
-    page = (docs / "statistics.md").read_text()
+    page = (docs / "explain.md").read_text()
     assert [one.code for one in rules.about("path") if f"`{one.code}` | {one.must} | {one.why} |" not in page] == []
 
 

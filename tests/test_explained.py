@@ -133,6 +133,16 @@ def test_ranks_of_which_some_share_a_host_have_no_reference() -> None:
     assert "share a host" in sentence(one)
 
 
+def test_a_message_of_one_size_is_a_reference_of_few_bytes_and_of_bytes_alone() -> None:
+    (one,) = found("collective-of-messages", point("mpi.latency", 8, 1.0), point("mpi.allreduce", 8, 12.0, ranks=4))
+    assert (one.level, number(one, "times")) == ("bad", pytest.approx(12 / 2.25))
+    large = point("mpi.latency", 1 << 15, 100.0)
+    (one,) = found("collective-of-messages", large, point("mpi.allreduce", 1 << 15, 1000.0, ranks=4))
+    assert number(one, "times") == pytest.approx(1000 / 150.25), "1.5 times the bytes of the message"
+    (one,) = found("collective-of-messages", large, point("mpi.barrier", 0, 1000.0, ranks=4))
+    assert one.form == "no reference", "such a message says nothing of a latency"
+
+
 def test_a_collective_faster_than_messages_is_good() -> None:
     (one,) = found("collective-of-messages", PAIR, point("mpi.allreduce", 8, 1.5, ranks=4))
     assert one.level == "good"
@@ -258,7 +268,7 @@ def test_a_window_in_each_round_trip_predicts_the_bandwidth() -> None:
     one = cause("window-of-round-trip", "mpi.bandwidth", COPY, trip, windowed(1, 640.0))
     assert one is not None
     assert one.supported
-    assert number(one, "predicted") == pytest.approx(655.36)
+    assert number(one, "predicted") == pytest.approx(65536 / (100 + 65536 / 10_000)), "and the copies of the window"
     assert "64 KiB in each round trip of 100 µs" in sentence(one)
     assert one.measure[0].spec.values["window"] == 4
     one = cause("window-of-round-trip", "mpi.bandwidth", COPY, trip, windowed(8, 640.0))

@@ -99,6 +99,15 @@ def test_an_effect_is_observed_if_most_launches_show_it(code: str, change: Any, 
     assert observed(shown[0], *(launch(quiet(number), number) for number in (1, 2))) == []
 
 
+@pytest.mark.parametrize(("slow", "said"), [(200, "the first 200 iterations take 3"), (700, "the first 700")])
+def test_a_slow_start_may_last_for_most_of_the_iterations(slow: int, said: str) -> None:
+    shown = [launch(np.where(np.arange(1000) < slow, 3.0, 1.0) * quiet(number), number) for number in range(3)]
+    assert said in " ".join(sentence(one) for one in observed(*shown) if one.code == "short-warmup")
+    back = np.where((np.arange(1000) < 700) | (np.arange(1000) > 900), 3.0, 1.0)
+    turns = [launch(back * quiet(number), number) for number in range(3)]
+    assert "short-warmup" not in {one.code for one in observed(*turns)}, "what comes back is no warm-up"
+
+
 def test_explain_prints_what_is_observed_with_its_evidence() -> None:
     slow = np.where(np.arange(1000) < 50, 1.5, 1.0)
     together = of_samples([launch(quiet(number) * slow, number) for number in range(2)])

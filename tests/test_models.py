@@ -277,10 +277,11 @@ def judged(*launches: float, stated: str = "1gbit", **fields: Any) -> Finding:
     ("launches", "expected"),
     [
         ((112.0, 113.0), "good"),
-        ((100.0, 112.0), "doubtful"),  # its interval spans the limit
+        ((100.0, 112.0), "unknown"),  # its interval spans the limit
         ((95.0, 96.0), "doubtful"),
         ((60.0, 61.0), "bad"),
         ((60.0, 112.0), "doubtful"),
+        ((60.0, 112.0, 113.0), "doubtful"),  # some launches are bad
         ((118.0, 119.0), "good"),  # within the tolerance
         ((130.0, 131.0), "defect"),
     ],
@@ -291,6 +292,17 @@ def test_the_interval_decides(launches: tuple[float, ...], expected: str) -> Non
     assert number(one, "share") == pytest.approx(number(one) / number(one, "limit"))
     assert one.decided.how == "ranges"
     assert ("is wrong" in sentence(one)) == (expected == "defect")
+
+
+@pytest.mark.parametrize("factor", [8.0, 1 / 8, 1e3])
+def test_a_brought_value_off_by_the_ratio_of_two_units_has_a_wrong_unit(factor: float) -> None:
+    good = 0.97 * 1e3 / 8 * links.ethernet(1500).share
+    own, brought = judged(factor * good), judged(factor * good, origin="imported")
+    assert [one.code for one in brought.causes if one.likely] == ["units"]
+    assert "its ratio to 117.7 MB/s (link) is that of" in sentence(brought.causes[0])
+    assert "units" not in {one.code for one in own.causes}, "labkit's own numbers have no wrong unit"
+    if factor > 1:
+        assert own.causes == (), "no slow path explains what is faster than the link"
 
 
 @pytest.mark.parametrize(("launches", "how"), [(1, "one launch"), (2, "ranges"), (6, "tested")])

@@ -263,6 +263,10 @@ _LEAST: Mapping[str, Callable[[int], float]] = {  # bytes that one rank sends or
 }
 
 
+# collectives whose plain algorithm, each message straight to its target, moves no more bytes than the least
+STRAIGHT = frozenset(("mpi.scatter", "mpi.gather", "mpi.allgather", "mpi.alltoall"))
+
+
 def bounded(collective: str) -> bool:
     """Return whether `least` knows a collective."""
     return collective in _LEAST

@@ -46,7 +46,7 @@ def rising(case: Case) -> list[Evidence]:
     before, last = case.table.sizes(case.place, "bandwidth_MBps")[-2:]
     high, low = case.table.columns["bandwidth_MBps_high"][before], case.table.columns["bandwidth_MBps_low"][last]
     overlap = bool(low <= high)  # not of values without an interval, whose ends are not known
-    possible = GROWING < growth < sizes[-1] / sizes[-2] - 1 and not overlap
+    possible = GROWING < growth <= (1 + FLAT) * (sizes[-1] / sizes[-2] - 1) and not overlap
     return [Evidence(code="rising", values={"growth": Value(value=growth, unit=SHARE)})] if possible else []
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import agreeing
 from labkit.judge.finding import Evidence, Finding, Value, Values
+from labkit.models import bounds
 from labkit.models.inside import LINK
 from labkit.read.records import rerun
 from labkit.store.samples.facts import BROUGHT
@@ -42,9 +43,9 @@ def test(case: Case) -> Finding | None:
             values: Values = {"other": one.subject.benchmark, "value": other, "units": units[0]}
             return _found(case, Evidence(code="ratio", values=values), other.value * units[1], beside)
     limit = case.about.values.get("limit")
-    if mine.origin not in BROUGHT or case.about.code != "bandwidth-of-path" or not isinstance(limit, Value):
+    if mine.origin not in BROUGHT or case.about.code != "bandwidth-of-path" or bounds.inside(case.samples):
         return None
-    if not (mine.value > 0 and limit.value > 0):
+    if not isinstance(limit, Value) or not (mine.value > 0 and limit.value > 0):
         return None
     # a good value reaches the limit nearly: the ratio of both tells only factors that nothing else makes
     good = limit.value / math.sqrt(LINK[0])

@@ -15,7 +15,7 @@ from labkit.judge.rules import _paths
 from labkit.judge.rules._paths import Chosen
 from labkit.judge.view import View
 from labkit.models import schedules
-from labkit.models.bounds import Bound, Stated, path
+from labkit.models.bounds import Bound, Stated, inside, path
 from labkit.models.inside import LIBRARY_S, MACHINE, OWN_WORK
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
@@ -28,6 +28,7 @@ from labkit.store.samples.facts import LIBRARY, RANK_HOSTS, badges
 _LATENCY, _BANDWIDTH = ("mpi.latency", "latency_us"), ("mpi.bandwidth", "bandwidth_MBps")
 _INSIDE = ("shared-memory", "loopback")  # codes of badges
 LARGE = 64 * KiB  # B, from which the bytes take most of the time of a message
+_OF_LINKS = (1.5, 2.5)  # times the bytes of one rank on a link, where no algorithm moves more: good, bad
 _LINE = 64  # B of a line of cache
 _NEAR = 4  # times the size of the message from which the time of a byte is taken, at most
 
@@ -120,7 +121,9 @@ def _bounds(
     how = f"the longer of {how} and {format_size(math.ceil(count))} at {format_number(rate / 1e6)} MB/s ({best})"
     if waiting >= moving:
         return (_bound(latencies, waiting, how),)
-    return (_bound(f"{format_size(math.ceil(count))} that one rank moves", moving, how),)
+    straight = spec.benchmark in schedules.STRAIGHT and not inside(samples)
+    moved = f"{format_size(math.ceil(count))} that one rank moves"
+    return (_bound(moved, moving, how, _OF_LINKS if straight else MACHINE),)
 
 
 def _rate(known: list[_Message], benchmark: str, first: _Message, size: int) -> tuple[float, str] | None:
@@ -140,9 +143,9 @@ def _rate(known: list[_Message], benchmark: str, first: _Message, size: int) -> 
     return ((best.size - first.size) / time, f"{benchmark}, {format_size(best.size)}") if time > 0 else None
 
 
-def _bound(name: str, value: float, formula: str) -> Bound:
+def _bound(name: str, value: float, formula: str, limits: tuple[float, float] = MACHINE) -> Bound:
     usual = value + LIBRARY_S
-    good, bad = (times * usual for times in MACHINE)
+    good, bad = (times * usual for times in limits)
     return Bound(
         name=name,
         value=value,
@@ -215,7 +218,9 @@ RULE = Rule(
     about="path",
     must=f"a collective takes at most {format_number(MACHINE[0])} times the messages that no algorithm can do without: "
     "⌈log₂ p⌉ latencies one after the other, or the bytes of one rank at the rate of one message, and "
-    f"{OWN_WORK}; beyond {format_number(MACHINE[1])} times it is bad",
+    f"{OWN_WORK}; beyond {format_number(MACHINE[1])} times it is bad. Where bytes on links take the time, and a plain "
+    f"algorithm moves no more (alltoall, allgather, gather, scatter), these are {format_number(_OF_LINKS[0])} and "
+    f"{format_number(_OF_LINKS[1])} times",
     why="messages between two ranks contain what library and path cost, so that only algorithm, reduction and waiting "
     "are left; a good algorithm needs up to twice as many latencies or bytes, because none has the fewest of both "
     "(Chan et al. 2007, Thakur et al. 2005)",
