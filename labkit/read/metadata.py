@@ -46,6 +46,8 @@ LATER = (  # facts of the moment, which are read when somebody asks for them
     facts.INTERFACE_B,
     facts.HOST_B,
     facts.INVOLUNTARY_SWITCHES,
+    facts.IDLEST_RANK,
+    facts.IDLEST_SHARE,
     facts.CLOCK_ERROR_NS,
     facts.LATE_SHARE,
     facts.EVIDENCE,

@@ -1,4 +1,4 @@
-"""Bytes that the links of a testbed have carried, from the tables of interfaces in /proc that can be read."""
+"""Counters of a testbed: bytes that links have carried, and segments that hosts sent again, from tables in /proc."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ LINKS = "LABKIT_LINKS"  # variable that tells rank 0 of them, as JSON
 def read(links: Mapping[str, Sequence[str]]) -> dict[str, int]:
     """Read how many B every link has carried so far: ``NAME.tx_bytes`` and ``NAME.rx_bytes``.
 
+    For each table there are also the segments of TCP of its host, which is named as the first part of a link is:
+    ``HOST.sent_segments``, ``HOST.retransmitted_segments``, and ``HOST.reordered_segments``.
+
     Parameters
     ----------
     links : name → table (``/proc/…/net/dev``) and the interface in it; one whose table is gone is left out.
@@ -20,7 +23,32 @@ def read(links: Mapping[str, Sequence[str]]) -> dict[str, int]:
     for name, (table, interface) in links.items():
         if interface in tables[table]:
             counters[f"{name}.rx_bytes"], counters[f"{name}.tx_bytes"] = tables[table][interface]
-    return counters
+    hosts = {table: name.partition(".")[0] for name, (table, _) in links.items()}
+    return counters | {
+        f"{host}.{name}": count for table, host in hosts.items() for name, count in segments(table).items()
+    }
+
+
+def segments(table: str = "/proc/net/dev") -> dict[str, int]:
+    """Count what TCP beside a table of interfaces sent, sent again, and saw out of order; empty if nobody knows."""
+    found = _pairs(Path(table).with_name("snmp"), "Tcp:") | _pairs(Path(table).with_name("netstat"), "TcpExt:")
+    return {name: sum(found[one] for one in ones) for name, ones in _SEGMENTS.items() if {*ones} <= {*found}}
+
+
+def _pairs(table: Path, row: str) -> dict[str, int]:
+    """Read two lines of a table that begin alike: names, and their values."""
+    try:
+        lines = [line.split()[1:] for line in table.read_text().splitlines() if line.startswith(row)]
+    except OSError:
+        return {}
+    return dict(zip(lines[0], map(int, lines[1]), strict=True)) if len(lines) == 2 else {}
+
+
+_SEGMENTS = {
+    "sent_segments": ("OutSegs",),
+    "retransmitted_segments": ("RetransSegs",),
+    "reordered_segments": ("TCPSACKReorder", "TCPRenoReorder", "TCPTSReorder"),  # times that Linux noticed it
+}
 
 
 def interfaces(table: str = "/proc/net/dev") -> dict[str, tuple[int, int]]:

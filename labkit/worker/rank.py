@@ -141,6 +141,7 @@ class Worker:
             self.send("failed", index=index, reason=reason)
             return
         carried, crossed, usage = links.interfaces(), links.read(self._links), resource.getrusage(resource.RUSAGE_SELF)
+        start = perf_counter()
         kept, facts = self._measure(index, spec, benchmark)
         if isinstance(benchmark, benchmarks.ApplicationBenchmark):
             from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
@@ -151,7 +152,7 @@ class Worker:
                 self.send("failed", index=index, reason=reason)
                 return
             facts |= solution.facts(self.ranks, spec, results)
-        usage_after = resource.getrusage(resource.RUSAGE_SELF)
+        usage_after, span = resource.getrusage(resource.RUSAGE_SELF), perf_counter() - start
         facts["evidence"] = {name: value - crossed[name] for name, value in links.read(self._links).items()}
         after = links.interfaces()
         carried = {
@@ -160,6 +161,7 @@ class Worker:
         facts["interface_B"] = {name: received for name, (received, _) in carried.items()}
         facts["host_B"] = self._by_host(carried)
         facts["involuntary_switches"] = usage_after.ru_nivcsw - usage.ru_nivcsw
+        facts |= self._idlest(usage_after.ru_utime + usage_after.ru_stime - usage.ru_utime - usage.ru_stime, span)
         facts |= {"verified": compared, "elapsed": perf_counter() - began}
         if isinstance(benchmark, benchmarks.FileBenchmark):
             from labkit.worker import files  # inside the function: few points need it, and a rank should open few
@@ -171,6 +173,14 @@ class Worker:
             about = {"ranks": kept.over.ranks, "iterations": kept.over.iterations, "phases": [*kept.over.phases]}
             self.send("over ranks", across_ranks.packed(kept.over), **about)
         self.send("samples", kept.times, index=index, shape=kept.times.shape, **facts)
+
+    def _idlest(self, used: float, span: float) -> dict[str, float]:
+        """The rank that had a processor for the shortest time, and in which part of the time; on rank 0."""
+        rows = self.ranks.gather(np.array([1e9 * used, 1e9 * span], np.int64))
+        if self.ranks.rank:
+            return {}
+        shares = rows[:, 0] / np.maximum(rows[:, 1], 1)
+        return {"idlest_rank": int(shares.argmin()), "idlest_share": float(shares.min())}
 
     def _by_host(self, carried: dict[str, tuple[int, int]]) -> dict[str, dict[str, tuple[int, int]]]:
         """Host → interface → B received and sent, on rank 0; empty where all ranks are on one host."""

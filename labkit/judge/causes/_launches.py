@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from labkit.judge.cause import Case
 from labkit.judge.finding import SHARE, TIMES, Count, Evidence, Value
 from labkit.models.inside import MACHINE
 from labkit.point.columns import METRICS, split
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import LOAD_END, LOAD_START
 
 WIDE = 0.1  # part by which launches differ that scatter
 TAIL = 3.0  # times the median from which the slowest hundredth of the iterations is a tail
@@ -45,6 +48,26 @@ def one_sided(case: Case, code: str, *, worse: bool) -> list[Evidence]:
     bad, good = ([note for note in row["badges"] if note.code == code] for row in rows)
     here, there = (bad, good) if worse else (good, bad)
     return [Evidence(code="one side", values={"badge": here[0].text})] if here and not there else []
+
+
+def pressure(samples: Samples) -> float | None:
+    """Return the part of the time of a launch in which some process waited for a processor; None if unknown."""
+    start, end = LOAD_START.of(samples.meta), LOAD_END.of(samples.meta)
+    ends = [_within(load, *name) for name in _PRESSURE for load in (start, end)]
+    if any(one is None for one in ends):
+        return None
+    began, ended, before, after = (float(one or 0.0) for one in ends)
+    return (after - before) / 1e6 / (ended - began) if ended > began else None
+
+
+_PRESSURE = (("monotonic_s",), ("pressure", "cpu", "some_total_us"))
+
+
+def _within(facts: object, *names: str) -> float | None:
+    """Return a number inside facts, which may come from anyone; None where it is not there."""
+    for name in names:
+        facts = facts.get(name) if isinstance(facts, Mapping) else None
+    return float(facts) if isinstance(facts, int | float) and not isinstance(facts, bool) else None
 
 
 def scattered(case: Case) -> list[Evidence]:

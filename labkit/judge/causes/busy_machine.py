@@ -8,13 +8,11 @@ import numpy as np
 
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
-from labkit.judge.causes._launches import marked
+from labkit.judge.causes._launches import marked, pressure
 from labkit.judge.finding import SHARE, TIMES, Evidence, Finding, Value
 from labkit.models import bounds
 from labkit.models.inside import LINK, MACHINE
 from labkit.point.notes import has
-from labkit.store.samples import Samples
-from labkit.store.samples.facts import LOAD_END, LOAD_START
 
 _CODE = "busy-machine"
 _WAITED = 0.8  # part of the time in which some process waits
@@ -45,21 +43,11 @@ def _waited(case: Case) -> list[Evidence]:
     if case.about.kind != "verdict" or view.launches is None or not isinstance(cores, int) or case.spec.ranks > cores:
         return []
     launches = view.launches.samples(view.rows_of(case.fingerprint).tolist()).values()
-    shares = [share for one in launches if (share := _pressure(one)) is not None]
+    shares = [share for one in launches if (share := pressure(one)) is not None]
     share = float(np.median(shares)) if shares else 0.0
     if share < _WAITED:
         return []
     return [Evidence(code="waited", values={"share": Value(value=min(share, 1.0), unit=SHARE)})]
-
-
-def _pressure(samples: Samples) -> float | None:
-    """Return the part of the time of a launch in which some process waited for a processor; None if unknown."""
-    start, end = LOAD_START.of(samples.meta), LOAD_END.of(samples.meta)
-    try:
-        waited = end["pressure"]["cpu"]["some_total_us"] - start["pressure"]["cpu"]["some_total_us"]
-        return float(waited) / 1e6 / float(end["monotonic_s"] - start["monotonic_s"])
-    except (KeyError, TypeError, ZeroDivisionError):  # metadata may come from anyone
-        return None
 
 
 def _times(case: Case) -> float:

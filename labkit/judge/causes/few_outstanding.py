@@ -9,6 +9,7 @@ from typing import Any
 
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, of_tool, others, with_options
+from labkit.judge.causes._sizes import plateau
 from labkit.judge.finding import SIZE, Evidence, Finding, Value, Wanted
 
 _OPTIONS = ("window", "depth", "tx_depth", "streams", "threads", "senders", "socket_buffer")
@@ -33,7 +34,8 @@ def test(case: Case) -> Finding | None:
     free = (*_COLUMNS, "option_engine", "engine")
     other = others(case, lambda column: column in free or of_tool(case, column), larger)
     clues = other.evidence or ([] if other.against else _set(case))
-    return CAUSE.found(case, clues, other.against, without=other.without, command=other.command)
+    flat = plateau(case) if clues and not case.spec.count("socket_buffer", 0) else []  # more bytes are under way there
+    return CAUSE.found(case, clues, [*other.against, *flat], without=other.without, command=other.command)
 
 
 def _set(case: Case) -> list[Evidence]:
@@ -65,9 +67,14 @@ CAUSE = Cause(
     code="few-outstanding",
     name="too few messages under way",
     seen="a larger window, queue depth or number of streams moves more bytes",
-    excluded="a larger window, queue depth or number of streams moves no more",
+    excluded="a larger window, queue depth or number of streams moves no more; or larger messages in the same window "
+    "move no more",
     decides="the same point with a larger window, queue depth or number of streams",
-    clues={**CLUES, "set": "socket buffers of {buffer} were set, which hold no two messages of {size}"},
+    clues={
+        **CLUES,
+        "flat": "{sizes} reach the same within {spread}",
+        "set": "socket buffers of {buffer} were set, which hold no two messages of {size}",
+    },
     remedy="Increase window, depth or streams until the bandwidth no longer grows.",
     test=test,
     points=points,

@@ -18,6 +18,7 @@ from labkit.store.samples.facts import EVIDENCE, SEGMENT_B, TESTBED, WRITTEN_B
 _AGAIN_S = 0.2  # after which Linux sends a lost segment of TCP again, at the soonest (RFC 6298; TCP_RTO_MIN)
 _USUAL_S = 0.02  # a median of so much at most was not delayed by that
 _SEGMENT = 1448  # B of payload in a packet of 1500 B
+REORDERED = "reordered_segments"  # counter of a host
 _MANY = 0.01  # part of the segments: a queue that overflows loses fewer
 _ENOUGH = 100_000  # B: counters are read a moment before and after, when other packets pass
 
@@ -36,7 +37,11 @@ def test(case: Case) -> Finding | None:
     share = _stated(samples)
     if share:
         clues.append(Evidence(code="stated", values={"share": Value(value=share, unit=SHARE)}))
-    clues += [*_again_of_tool(case), *_missing(samples), *_waited(case)]
+    missing, reordered = _missing(samples), evidence.total(samples, REORDERED) or 0
+    again = _again_of_hosts(samples) or _again_of_tool(case)
+    if again and not missing and reordered and not clues:  # what overtook was sent again, but nothing was lost
+        return CAUSE.found(case, again, [Evidence(code="reordered", values={"count": Count(reordered, "time")})])
+    clues += [*again, *missing, *_waited(case)]
     packets = evidence.total(samples, "sent_pkts") or 0
     none = [Evidence(code="none", values={"packets": Count(packets, "packet")})] if packets and not any(clues) else []
     return CAUSE.found(case, clues, none, predicted=_predicted(case, share))
@@ -59,6 +64,15 @@ def _again_of_tool(case: Case) -> list[Evidence]:
         return []
     values: Values = {"count": f"{sum(counts):,.0f}", "share": Value(value=min(share, 1.0), unit=SHARE)}
     return [Evidence(code="of tool", values=values)]
+
+
+def _again_of_hosts(samples: Samples) -> list[Evidence]:
+    """Return that the hosts of an emulated network sent segments of TCP again, if they are many."""
+    sent, again = (evidence.total(samples, f"{name}_segments") or 0 for name in ("sent", "retransmitted"))
+    if not sent or again < _MANY * sent:
+        return []
+    values: Values = {"count": f"{again:,}", "share": Value(value=again / sent, unit=SHARE)}
+    return [Evidence(code="of hosts", values=values)]
 
 
 def _missing(samples: Samples) -> list[Evidence]:
@@ -105,13 +119,15 @@ CAUSE = Cause(
     name="lost packets",
     seen="counters of retransmissions grow, fewer bytes arrive than are sent, or single iterations take as long as TCP "
     "waits before it sends again",
-    excluded="adapters counted none",
+    excluded="adapters counted none; or all bytes arrived, and hosts noticed that segments overtook others",
     decides="counters of both ends before and after the point: ethtool -S, nstat, rdma statistic",
     clues={
         "again": "adapters counted {count} {what}",
         "stated": "the testbed loses {share} of the packets",
         "waited": "the longest iteration took {longest}, half of them {median} or less: TCP waits 200 ms and more "
         "before it sends again",
+        "of hosts": "the hosts sent {count} segments of TCP again, {share} of all",
+        "reordered": "the hosts received as many bytes as they sent, and noticed {count} that segments overtook others",
         "of tool": "the tool counted {count} segments sent again, {share} of all",
         "missing": "the hosts received {share} fewer bytes than they sent",
         "none": "adapters counted no retransmission among {packets}",

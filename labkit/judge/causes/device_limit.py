@@ -1,0 +1,31 @@
+"""A limit that is set on the rate of a device."""
+
+from __future__ import annotations
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._agreeing import narrow
+from labkit.judge.causes._sizes import plateau
+from labkit.judge.finding import Finding
+
+
+def test(case: Case) -> Finding | None:
+    """Requests of several sizes reach the same rate, which is far below what the device gave otherwise."""
+    if case.about.code != "storage-of-device" or case.about.form:
+        return None
+    flat = plateau(case)
+    return CAUSE.found(case, [*flat, *narrow(case)] if flat else [], predicted=case.measured)
+
+
+CAUSE = Cause(
+    code="device-limit",
+    name="a limit on the rate of the device",
+    seen="requests of several sizes reach the same rate, although the device gave more in another setting",
+    excluded="the rate grows with the size of the requests",
+    decides="the same point outside the control group or container: io.max, blkio.throttle, or the quota of a cloud",
+    clues={
+        "flat": "{sizes} reach the same within {spread}",
+        "narrow": "its launches differ by {spread} only",
+    },
+    remedy="Look for io.max or blkio.throttle of the control group, and for the quota of the disk.",
+    test=test,
+)

@@ -1,0 +1,50 @@
+"""A rank that does not run although processors are free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from labkit import benchmarks
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._launches import pressure
+from labkit.judge.finding import SHARE, Evidence, Finding, Value, Values
+from labkit.store.samples.facts import IDLEST_RANK, IDLEST_SHARE
+
+_STOPPED = 0.7  # part of the time for which a rank that polls has a processor at least
+_WAITED = 0.5  # part of the time in which some process waits for a processor, above which the ranks compete
+
+
+def test(case: Case) -> Finding | None:
+    """A rank had a processor for a part of the time only, and no process waited for one."""
+    if not benchmarks.get(case.spec.benchmark).mpi or case.view.launches is None:
+        return None
+    launches = case.view.launches.samples(case.view.rows_of(case.fingerprint).tolist()).values()
+    shares = [IDLEST_SHARE.of(one.meta) for one in launches if IDLEST_SHARE.given(one.meta)]
+    waits = [share for one in launches if (share := pressure(one)) is not None]
+    if not shares or not waits or not 0 < (share := float(np.median(shares))) < _STOPPED:
+        return None
+    values: Values = {"rank": str(IDLEST_RANK.of(case.samples.meta)), "share": Value(value=share, unit=SHARE)}
+    waited = float(np.median(waits))
+    competing = [Evidence(code="waited", values={"waited": Value(value=min(waited, 1.0), unit=SHARE)})]
+    limit, predicted = case.about.values.get("limit"), None
+    if isinstance(limit, Value):
+        predicted = replace(limit, value=limit.value * (share if case.rate else 1 / share), origin="computed", of="")
+    against = competing if waited >= _WAITED else []
+    return CAUSE.found(case, [Evidence(code="idle", values=values)], against, predicted=predicted)
+
+
+CAUSE = Cause(
+    code="stopped-rank",
+    name="a rank that is stopped",
+    seen="a rank, which waits by polling, had a processor for a part of the time only, although none was lacking",
+    excluded="processes waited for a processor most of the time: then ranks or other programs compete for it",
+    decides="the state of the ranks (ps -o pid,stat: T), and nr_throttled in cpu.stat of their control group",
+    clues={
+        "idle": "rank {rank} had a processor for {share} of the time",
+        "waited": "in {waited} of the time some process waited for a processor",
+    },
+    remedy="Look for a debugger, a suspended job, or a control group that limits the processor time of the ranks.",
+    test=test,
+)
