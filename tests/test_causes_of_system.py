@@ -497,6 +497,39 @@ def test_segments_sent_again_and_bytes_that_do_not_arrive_are_lost_packets() -> 
     assert judged("packet-loss", launches(EMULATED, WIDE, evidence=evidence)) is None
 
 
+def test_segments_that_overtake_others_are_no_lost_packets_as_long_as_all_bytes_arrive() -> None:
+    counters = {"vc0.eth0.tx_bytes": 1_000_000, "vc1.eth0.rx_bytes": 1_000_000, "vc0.sent_segments": 900,
+                "vc0.retransmitted_segments": 40, "vc0.reordered_segments": 12}  # fmt: skip
+    some = launches(EMULATED, WIDE, evidence=counters)
+    assert likely(judged("reordering", some))
+    assert excluded(judged("packet-loss", some))
+    lost = launches(EMULATED, WIDE, evidence={**counters, "vc0.reordered_segments": 0})
+    assert judged("reordering", lost) is None
+    found = judged("packet-loss", lost)
+    assert likely(found)
+    assert found is not None
+    assert "40 segments of TCP again, 4.4 % of all" in sentence(found)
+    assert judged("reordering", launches(MPI, WIDE)) is None
+
+
+def test_a_rank_without_a_processor_is_stopped_unless_others_compete_for_processors() -> None:
+    def idle(share: float, waited_s: float) -> list[Samples]:
+        loads = {"load_start": (0.0, 0.0), "load_end": (1.0, waited_s)}
+        load = {
+            name: {"monotonic_s": at, "pressure": {"cpu": {"some_total_us": waited * 1e6}}}
+            for name, (at, waited) in loads.items()
+        }
+        return launches(MPI, WIDE, idlest_rank=1, idlest_share=share, **load)
+
+    found = judged("stopped-rank", idle(0.1, 0.05))
+    assert likely(found)
+    assert found is not None
+    assert "rank 1 had a processor for 10 % of the time" in sentence(found)
+    assert excluded(judged("stopped-rank", idle(0.4, 0.9)))
+    assert judged("stopped-rank", idle(0.98, 0.05)) is None
+    assert judged("stopped-rank", launches(MPI, WIDE)) is None
+
+
 def test_a_small_segment_tells_the_mtu_of_the_path() -> None:
     small = STREAM.replace(testbed="virtual-cluster:2,rate=200mbit", hosts=("vc0", "vc1"))
     share = links.ethernet(300, frame=links.SHAPED_FRAME).share / links.ethernet(1500, frame=links.SHAPED_FRAME).share

@@ -19,19 +19,13 @@ from labkit.judge import causes, rules
 
 @pytest.mark.parametrize("kind", situations.every().values(), ids=lambda kind: kind.name)
 def test_labels_are_codes_that_labkit_can_say_and_the_split_covers_every_case(kind: Kind) -> None:
-    assert {code for label in kind.labels for code in label.causes} <= {*causes.every(), *situations.UNNAMED}
+    assert {code for label in kind.labels for code in label.causes} <= {*causes.every()}
     assert not kind.rule or kind.rule in rules.every()
     assert situations.parameters(kind) == situations.parameters(kind)
     known, groups = diagnosis.split()[kind.name], set(diagnosis.groups(kind))
     assert set(known) <= groups
     assert len(known) == len(groups) // 2
     assert known == diagnosis.drawn(kind), "the split on record is not the one that its seed draws"
-
-
-def test_a_code_without_a_cause_is_that_of_a_label_and_has_no_cause() -> None:
-    said = {code for kind in situations.every().values() for label in kind.labels for code in label.causes}
-    assert said >= situations.UNNAMED
-    assert not situations.UNNAMED & set(causes.every()), "labkit has the cause: take its code out of UNNAMED"
 
 
 def test_there_are_as_many_cases_as_the_score_needs() -> None:

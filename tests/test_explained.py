@@ -463,6 +463,21 @@ def test_a_queue_depth_that_moves_more_explains_a_slow_device() -> None:
     assert "depth=16 gives 2,000 MB/s" in sentence(one)
 
 
+def test_requests_of_all_sizes_with_one_rate_are_limited_and_more_of_them_would_not_help() -> None:
+    deep = accessed(1000.0, "none", cache="direct", depth=16)
+    even = [accessed(10.0, "none", size=size, cache="direct", depth=4) for size in (65536, 1 << 20)]
+    growing = [
+        accessed(rate, "none", size=size, cache="direct", depth=4) for size, rate in ((65536, 10.0), (1 << 20, 90.0))
+    ]
+    one = cause("device-limit", "storage.read", deep, *even)
+    assert one is not None
+    assert one.likely
+    few = cause("few-outstanding", "storage.read", deep, *even)
+    assert few is not None
+    assert few.against
+    assert cause("device-limit", "storage.read", deep, *growing) is None
+
+
 def test_reads_faster_than_the_device_came_from_the_page_cache() -> None:
     one = cause("page-cache", "storage.read", DIRECT, accessed(6000.0, "all", cache="drop"))
     assert one is not None

@@ -33,8 +33,7 @@ class Label:
     Parameters
     ----------
     place : the benchmark whose numbers suffer.
-    causes : codes that name the fault; the first is the usual one, any of them is right. Where labkit has no such
-        cause, the code that one would have (`UNNAMED`).
+    causes : codes that name the fault; the first is the usual one, any of them is right.
     """
 
     place: str
@@ -77,7 +76,6 @@ class Kind:
         return not self.labels and not self.rule
 
 
-UNNAMED = frozenset({"device-limit", "reordering", "stopped-rank"})  # codes of labels for which labkit has no cause yet
 SEED = 20261126  # of the parameters of all cases
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from bench.situations import NotShownError
@@ -181,19 +181,22 @@ def program(name: str) -> str:
 
 @contextmanager
 def running(*commands: Sequence[str]) -> Iterator[None]:
-    """Run programs, with what they start, for as long as the context lasts, at most."""
-    others: list[subprocess.Popen[bytes]] = []
-    nowhere = subprocess.DEVNULL
+    """Run programs of somebody else, with what they start, for as long as the context lasts, at most.
+
+    labkit counts what this process starts as its own; so a shell starts them, and ends.
+    """
+    others: list[int] = []
+    foreign = {name: value for name, value in os.environ.items() if not name.startswith("LABKIT_")}
+    script = ["sh", "-c", 'setsid "$@" </dev/null >/dev/null 2>&1 & echo $!', "sh"]
     try:
         for words in commands:
-            others.append(
-                subprocess.Popen(words, start_new_session=True, stdin=nowhere, stdout=nowhere, stderr=nowhere)
-            )
+            shell = subprocess.run([*script, *words], env=foreign, capture_output=True, text=True, check=True)
+            others.append(int(shell.stdout))
         yield
     finally:
-        for one in others:
-            os.killpg(one.pid, signal.SIGKILL)  # its group is its own, and it has not been waited for
-            one.wait()
+        for pid in others:
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)  # its group is its own
 
 
 @contextmanager

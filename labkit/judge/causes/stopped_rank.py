@@ -22,8 +22,9 @@ def test(case: Case) -> Finding | None:
         return None
     launches = case.view.launches.samples(case.view.rows_of(case.fingerprint).tolist()).values()
     shares = [IDLEST_SHARE.of(one.meta) for one in launches if IDLEST_SHARE.given(one.meta)]
-    waits = [share for one in launches if (share := pressure(one)) is not None]
-    if not shares or not waits or not 0 < (share := float(np.median(shares))) < _STOPPED:
+    waits = [waited for one in launches if (waited := pressure(one)) is not None]
+    share = float(np.median(shares)) if shares and waits else 1.0
+    if not 0 < share < _STOPPED:
         return None
     values: Values = {"rank": str(IDLEST_RANK.of(case.samples.meta)), "share": Value(value=share, unit=SHARE)}
     waited = float(np.median(waits))
