@@ -539,6 +539,16 @@ def test_a_small_segment_tells_the_mtu_of_the_path() -> None:
     assert "an MTU of about 300 B, not 1500 B" in sentence(found)
     assert excluded(judged("small-packets", launches(small, [5.0] * 6, segment_B=248), limit=24.0))
     assert judged("small-packets", launches(small, [20.0] * 6, segment_B=1448), limit=24.0) is None
+    ranks = MPI.replace(testbed=small.testbed, hosts=())
+    counters = {
+        "vc0.eth0.tx_bytes": 3140 * 314,
+        "vc0.sent_segments": 3140,
+        "vc1.eth0.tx_bytes": 900,
+        "vc1.sent_segments": 9,
+    }
+    assert likely(judged("small-packets", launches(ranks, [24.0 * share] * 6, evidence=counters), limit=24.0))
+    counters["vc0.sent_segments"] = 680
+    assert judged("small-packets", launches(ranks, [20.0] * 6, evidence=counters), limit=24.0) is None
 
 
 def test_processes_that_wait_for_processors_make_a_machine_busy_although_nobody_saw_the_others() -> None:

@@ -9,7 +9,7 @@ from labkit.judge.causes._predicted import MISSED, missed
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
 from labkit.models import links
 from labkit.point.adapters import Adapter
-from labkit.store.samples.facts import ACTIVE_MTU, SEGMENT_B
+from labkit.store.samples.facts import ACTIVE_MTU, EVIDENCE, SEGMENT_B
 
 _USUAL, _JUMBO, _LARGEST = 1500, 9000, 4096  # B: Ethernet's, what fast Ethernet should have, and RDMA's
 _FAST = 10e9  # bit/s from which an MTU of 1500 B costs noticeably
@@ -64,8 +64,8 @@ def _of_port(case: Case) -> Finding | None:
 
 
 def _of_segments(case: Case) -> Finding | None:
-    """Judge the segments that a connection of TCP agreed on, which tells the least MTU of its path."""
-    segment, limit = SEGMENT_B.of(case.samples.meta), case.about.values.get("limit")
+    """Judge the segments that a connection of TCP agreed on, or that hosts sent: they tell the least MTU of a path."""
+    segment, limit = SEGMENT_B.of(case.samples.meta) or _mean_segment(case), case.about.values.get("limit")
     mtu, usual = segment + _HEADERS, (case.view.stated.mtu if case.view.stated else 0) or _USUAL
     if not segment or mtu < _LEAST or mtu > _FULL * usual or not isinstance(limit, Value) or not case.networked:
         return None
@@ -76,6 +76,18 @@ def _of_segments(case: Case) -> Finding | None:
     return CAUSE.found(case, [Evidence(code="segment", values=values)], missed(case, predicted), predicted=predicted)
 
 
+def _mean_segment(case: Case) -> int:
+    """Return the mean payload of the segments of the host that sent most; 0 where they need not be full."""
+    counters = EVIDENCE.of(case.samples.meta)
+    sent = {name.partition(".")[0]: count for name, count in counters.items() if name.endswith(".sent_segments")}
+    host = max(sent, key=lambda one: counters.get(f"{one}.eth0.tx_bytes", 0), default="")
+    if case.spec.size < _BULK or sent.get(host, 0) < _ENOUGH:
+        return 0
+    mean = counters.get(f"{host}.eth0.tx_bytes", 0) / sent[host] - links.SHAPED_FRAME - _HEADERS
+    return round(mean) if mean < _PART * (_USUAL - _HEADERS) else 0  # else the last segment of each message explains it
+
+
+_BULK, _ENOUGH, _PART = 16384, 200, 0.8  # B of messages that fill segments; segments; part of a full segment
 _HEADERS, _FULL = 52, 0.97  # B of IPv4 and TCP with time stamps; part of an MTU that options may take
 _LEAST = 68  # B: least MTU of IPv4 (RFC 791)
 
@@ -88,7 +100,7 @@ CAUSE = Cause(
     clues={
         "small": "the MTU of {name} is {mtu} B: {best} B carry {gain} more payload in fewer packets",
         "smaller": "the MTU of {name} is {mtu} B, not {stated} B as stated",
-        "segment": "a full segment of TCP carries {segment} B: the path has an MTU of about {mtu} B, not {best} B",
+        "segment": "segments of TCP carry {segment} B: the path has an MTU of about {mtu} B, not {best} B",
         **MISSED,
     },
     remedy="Set a larger MTU on all hosts and switches of the path.",
