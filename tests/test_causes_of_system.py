@@ -530,6 +530,22 @@ def test_a_rank_without_a_processor_is_stopped_unless_others_compete_for_process
     assert judged("stopped-rank", launches(MPI, WIDE)) is None
 
 
+def test_a_host_with_which_all_points_are_slower_than_all_others_is_slow() -> None:
+    def pairs(slow: str, rate: float, *names: str) -> list[list[Samples]]:
+        some = [MPI.replace(hosts=(one, two)) for one in names for two in names if one < two]
+        return [
+            launches(one, [rate if slow in one.hosts else 900.0], rank_hosts=[*one.hosts])
+            for one in sorted(some, key=lambda one: slow not in one.hosts)
+        ]
+
+    found = judged("slow-part", *pairs("c", 300.0, "a", "b", "c", "d"))
+    assert likely(found)
+    assert found is not None
+    assert "all 3 points with c are slower than all others, of which the slowest has 900 MB/s" in sentence(found)
+    assert judged("slow-part", *pairs("c", 890.0, "a", "b", "c", "d")) is None, "by 1 %"
+    assert judged("slow-part", *pairs("c", 300.0, "a", "b", "c")) is None, "one other pair proves nothing"
+
+
 def test_a_small_segment_tells_the_mtu_of_the_path() -> None:
     small = STREAM.replace(testbed="virtual-cluster:2,rate=200mbit", hosts=("vc0", "vc1"))
     share = links.ethernet(300, frame=links.SHAPED_FRAME).share / links.ethernet(1500, frame=links.SHAPED_FRAME).share

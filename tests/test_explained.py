@@ -384,6 +384,26 @@ def test_a_mean_is_explained_by_its_slowest_iteration_only_if_that_is_much_of_it
     assert cause("mean-of-outliers", "mpi.latency", LINE, point("mpi.latency", 8, 9.0)) is None
 
 
+def test_a_median_that_another_tool_found_of_the_point_shows_that_a_mean_has_outliers() -> None:
+    def trips(tool: str, **value: float) -> list[Samples]:
+        some = point("sockets.tcp_rr", 1, 1.0, "round_trip_us", ranks=1, options={"tool": tool}, meta={"library": tool})
+        return [replace(one, reported=made.values("round_trip_us", **value)) for one in some]
+
+    mean, median = trips("netperf", mean=190.0), trips("sockperf", p50=25.0)
+    launches = of_samples([*mean, *median])
+    view = View("c", launches.records, records.summary(launches.records), launches)
+    about = Finding(
+        code="latency-of-path", kind="verdict", level="bad", cost=10.0,
+        subject=Subject(benchmark="sockets.tcp_rr", points=(FINGERPRINT.of(mean[0].meta),)),
+        values={"measured": view.value(next(r for r in view.summary.to_dict("records") if r["library"] == "netperf"),
+                                       "round_trip_us", "mean"), "path": "x"},
+    )  # fmt: skip
+    one = causes.every()["mean-of-outliers"].test(Case(about=about, view=view, samples=mean[0]))
+    assert one is not None
+    assert one.likely
+    assert "another tool found a median of 25 µs" in sentence(one)
+
+
 def brought(value: float) -> list[Samples]:
     """A bandwidth that was imported."""
     spec = Spec(benchmark="verbs.write_bandwidth", size=65536, launcher="unknown")

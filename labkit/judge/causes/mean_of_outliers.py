@@ -6,7 +6,7 @@ import math
 
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.causes._other_settings import with_options
+from labkit.judge.causes._other_settings import of_tool, with_options
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Wanted
 from labkit.point.columns import statistic_column
 from labkit.read.records import statistic_of
@@ -22,6 +22,8 @@ def test(case: Case) -> Finding | None:
         return None
     longest, count = float(case.row.get(statistic_column(case.metric, "max"), math.nan)), case.measured.n
     count = count // max(1, case.measured.launches) or ITERATIONS.of(case.samples.meta)  # in a launch
+    if (median := _median_beside(case)) is not None:
+        return CAUSE.found(case, [Evidence(code="median", values={"median": median})], without=median)
     if math.isnan(longest) or count < 2:
         return None
     share = longest / (count * case.measured.value)
@@ -38,6 +40,17 @@ def test(case: Case) -> Finding | None:
     clues = [Evidence(code="much", values={**values, "rest": without})]
     below, near = _each(case)
     return CAUSE.found(case, [*clues, *below], near, without=without)
+
+
+def _median_beside(case: Case) -> Value | None:
+    """Return the least median that another tool found of the same point, if it is far below this mean."""
+    medians = [
+        case.view.value(row, case.metric, "p50")
+        for row, _ in case.table.beside(case.place, lambda column: of_tool(case, column))
+        if statistic_of(row, case.metric) == "p50"
+    ]
+    least = min(medians, key=lambda one: one.value, default=None)
+    return least if least and least.value < (1 - _MUCH) * case.measured.value else None
 
 
 def points(case: Case) -> list[Wanted]:
@@ -62,12 +75,13 @@ _EACH = "sockperf"
 CAUSE = Cause(
     code="mean-of-outliers",
     name="a mean with outliers",
-    seen="the value is a mean, and its slowest iteration makes up much of it",
+    seen="the value is a mean, and its slowest iteration makes up much of it, or another tool's median is far below",
     excluded="the slowest iteration makes up nearly nothing of the mean",
     decides="a measurement that keeps each iteration, and its median",
     clues={
         "much": "the slowest of {count} makes up {share} of the mean; the others take {rest} on average",
         "little": "the slowest of {count} makes up {share} of the mean",
+        "median": "another tool found a median of {median}",
         "below": "where each iteration is kept, the median is {median}, the mean {mean}",
         "near": "where each iteration is kept, the median is {median}, the mean {mean}: near one another",
     },

@@ -10,11 +10,13 @@ from labkit import benchmarks
 from labkit.judge import all_pairs
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._predicted import MISSED, missed
-from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Wanted
+from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Values, Wanted
 from labkit.models import bounds
 from labkit.models.bounds import Stated
 from labkit.point.adapters import links_of
+from labkit.point.columns import statistic_column
 from labkit.point.spec import Spec
+from labkit.read.records import statistic_of
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_HOSTS, TESTBED
 
@@ -27,7 +29,9 @@ def test(case: Case) -> Finding | None:
     stated, predicted = _stated(case, hosts)
     measured, alike = _of_pairs(case, hosts)
     against = [*(missed(case, predicted) if predicted else []), *([] if stated else alike)]
-    return CAUSE.found(case, [*stated, *measured], against, predicted=predicted)
+    pairs, without = _of_points(case, hosts)
+    clues = [*stated, *measured, *([] if stated or measured else pairs)]
+    return CAUSE.found(case, clues, against, predicted=predicted, without=without if pairs else None)
 
 
 def points(case: Case) -> list[Wanted]:
@@ -86,13 +90,40 @@ def _of_pairs(case: Case, hosts: Sequence[str]) -> tuple[list[Evidence], list[Ev
     return [], [Evidence(code="alike", values={"hosts": Count(len(places), "host")})]
 
 
+def _of_points(case: Case, hosts: Sequence[str]) -> tuple[list[Evidence], Value | None]:
+    """Return a host with which every point of the benchmark is slower than every point without it, and these."""
+    if not case.metric:
+        return [], None
+    table, statistic = case.table, statistic_of(case.row, case.metric)
+    name = statistic_column(case.metric, statistic)
+    if name not in table.columns or "hosts" not in table.columns:
+        return [], None
+    values, sizes = table.columns[name], table.columns["message_size_B"]
+    there = np.flatnonzero((sizes == sizes[case.place]) & (values > 0)).tolist()
+    costs = {place: float(1 / values[place] if case.rate else values[place]) for place in there}
+    of_points = {place: {*str(table.columns["hosts"][place]).split(",")} for place in there}
+    for host in hosts:
+        slow, fast = ([place for place in there if (host in of_points[place]) is with_it] for with_it in (True, False))
+        if min(len(slow), len(fast)) < _FEWEST:
+            continue
+        last = max(fast, key=lambda place: costs[place])
+        if min(costs[place] for place in slow) > _APART * costs[last]:
+            value = case.view.value(table.row(last), case.metric, statistic)
+            said: Values = {"host": host, "count": Count(len(slow), "point"), "value": value}
+            return [Evidence(code="always", values=said)], value
+    return [], None
+
+
+_FEWEST, _APART = 2, 1.1  # points with a host, and without it; times by which all of them are apart
 CAUSE = Cause(
     code="slow-part",
     name="a slow host, link or uplink",
-    seen="the testbed has a slower link on the path, or mpi.all_pairs names the hosts of the point",
+    seen="the testbed has a slower link on the path, mpi.all_pairs names the hosts of the point, or all "
+    "points with a host are slower than all others",
     excluded="mpi.all_pairs found these hosts as fast as the others, or the slow link explains another value",
     decides="mpi.all_pairs over all hosts, twice",
     clues={
+        "always": "all {count} with {host} are slower than all others, of which the slowest has {value}",
         "stated": "{name} has {share} of the rate of the others",
         "part": "mpi.all_pairs found {name} slower by {excess}",
         "pair": "mpi.all_pairs found {one} with {other} slower than other pairs",

@@ -179,8 +179,10 @@ def chosen(
     found: list[tuple[Mapping[str, Any], str, str, str]] = []
     for part in (part for name, part in view.parts.items() if bounded_by(name)):
         rows = part.rows[part.columns["origin"] != "simulated"]
-        if metric := next((metric for metric in metrics if len(_having(rows, metric))), ""):
-            found += _of_settings(_unpaced(_having(rows, metric), metric), metric, ends)
+        metric = next((metric for metric in metrics if len(_having(rows, metric))), "")
+        while metric and len(having := _having(rows, metric)):  # points of another statistic, such as means, come after
+            found += _of_settings(_unpaced(having, metric), metric, ends)
+            rows = rows[~rows["fingerprint"].isin(having["fingerprint"])]
     samples = view.first_launches([str(row["fingerprint"]) for row, *_ in found])
     for row, metric, statistic, words in found:
         if (one := samples.get(str(row["fingerprint"]))) is not None:
