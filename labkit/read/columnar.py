@@ -423,20 +423,23 @@ def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
 
 def _column(frames: Sequence[pd.DataFrame], name: str) -> Any:
     """Return one column of several tables; NaN of those that do not have it."""
-    there = [frame[name] if name in frame else pd.Series(np.full(len(frame), np.nan)) for frame in frames]
+    there = [frame[name] for frame in frames if name in frame]
     kinds = {str(column.dtype) for column in there}
-    if kinds == {"category"}:
-        return pd.Series(union_categoricals(there))
-    if len(kinds) == 1:
-        return pd.concat(there, ignore_index=True)
+    if len(there) == len(frames) and len(kinds) == 1:
+        return pd.Series(union_categoricals(there)) if kinds == {"category"} else pd.concat(there, ignore_index=True)
+    parts = [_values(frame, name) for frame in frames]
+    begins = np.cumsum([0, *(len(values) for _, values in parts)]).tolist()
+    values = pd.Series(list(chain.from_iterable(values for _, values in parts)))
+    places = np.concatenate([codes + begin for (codes, _), begin in zip(parts, begins, strict=False)])
+    return values.take(places).reset_index(drop=True)
+
+
+def _values(frame: pd.DataFrame, name: str) -> tuple[NDArray[np.intp], list[Any]]:
+    """Return the different values in a column, NaN without it, and the place of that of each row among them."""
+    if name not in frame:
+        return np.zeros(len(frame), np.intp), [math.nan]
     option = name.removeprefix(GIVEN[0])
-    if option != name:  # a table with missing values has floats in place of whole numbers
-        there = [_option(frame, option) if name in frame else rows for frame, rows in zip(frames, there, strict=True)]
-    return pd.Series(list(chain.from_iterable(column.tolist() for column in there)))
-
-
-def _option(frame: pd.DataFrame, option: str) -> pd.Series:
-    """Return the values of an option as the specs have them; NaN where a spec does not have it."""
-    places, texts = distinct(frame["options"])
-    values = [json.loads(text).get(option, math.nan) for text in texts]
-    return pd.Series(list(map(values.__getitem__, places.tolist())), dtype="object")
+    if option == name:
+        return distinct(frame[name])
+    places, texts = distinct(frame["options"])  # a table with missing values has floats in place of whole numbers
+    return places, [json.loads(text).get(option, math.nan) for text in texts]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from labkit.apps.cli.console import ERROR, FAILED, INTERVAL, OK, formats, say, warn
 from labkit.errors import DataError, SpecError
+from labkit.io.collector import uncollected
 from labkit.point import ranges
 
 if TYPE_CHECKING:
@@ -210,7 +211,8 @@ def gate(options: argparse.Namespace) -> int:
         accepted={one.name for one in earlier if one.facts.get("accepted")},
     )
     result = replace(result, blind_allowed=options.allow_blind)
-    print(gated.FORMATS[options.format](result), flush=True)  # before what goes to standard error
+    with uncollected():  # there may be very many verdicts
+        print(gated.FORMATS[options.format](result), flush=True)  # before what goes to standard error
     if options.format in answered.BRIEF:
         print("\n" + answered.BRIEF[options.format](answer.verdicts(_view(campaign, options.benchmark))), flush=True)
     for words in gated.warnings(result):

@@ -273,27 +273,36 @@ class Verdicts:
 
     def of_points(self) -> Iterator[Finding]:
         """Yield the verdict on each statistic of each point."""
-        for n, one in enumerate(self._cases):
-            factors = self._factors[:, n] if one.higher else -self._factors[:, n]
-            yield self._verdict(n, one, factors)
+        signs, replayed = np.array([1 if one.higher else -1 for one in self._cases]), self._replays[-1]
+        removed, campaigns = (np.exp(signs * each).T.copy() for each in (self._factors, self._levels))
+        every, chances = np.arange(len(self._nights)), (replayed.share * self._shares[0]).tolist()
+        for n, (one, reference) in enumerate(zip(self._cases, replayed.reference.T.copy(), strict=True)):
+            counted = np.flatnonzero(reference) if one.positive else every
+            yield self._verdict(n, one, counted, removed[n], campaigns[n], chances[n])
 
-    def _verdict(self, place: int, one: _Comparison, factors: NDArray[np.float64]) -> Finding:
+    def _verdict(
+        self,
+        place: int,
+        one: _Comparison,
+        counted: NDArray[np.intp],
+        removed: NDArray[np.float64],
+        campaigns: NDArray[np.float64],
+        chance: float,
+    ) -> Finding:
         """Compare one statistic of a point.
 
         Parameters
         ----------
         place : of the comparison.
-        factors : logarithms of what is removed from each night, the new one last; NaN where a night does not count.
+        counted : nights that are the reference.
+        removed : by which the launches of each night are divided, the new one last; NaN where a night does not count.
+        campaigns : median of each night.
+        chance : of a false alarm.
         """
         higher, usual = one.higher, one.usual
-        levels, replayed = self._levels[:, place], self._replays[-1]
-        counted = np.flatnonzero(replayed.reference[:, place])
-        if math.isnan(levels[-1]):  # without logarithms
-            counted = np.arange(len(self._nights))
+        replayed = self._replays[-1]
         if 0 < len(counted) < len(self._nights):
             usual = float(np.median(one.past[self._of(counted)[one.night]]))
-        removed = np.exp(factors)
-        chance = float(replayed.share[place]) * self._shares[0]
         limit = self._limit(one, removed, counted, len(one.values), chance)
         value = limit.value * float(removed[-1])
         if one.finest > 1:  # a time that is two steps longer is beyond the limit
@@ -319,9 +328,9 @@ class Verdicts:
                 over=over,
                 coarse=one.coarse,
                 finest=one.finest,
-                common=math.exp(factors[-1] if higher else -factors[-1]),
+                common=math.exp(self._factors[-1, place]),
                 drift=_drift(replayed, place),
-                campaigns=tuple(np.exp(levels[~np.isnan(levels)] * (1 if higher else -1)).tolist()),
+                campaigns=tuple(campaigns[~np.isnan(campaigns)].tolist()),
             )
         )
 

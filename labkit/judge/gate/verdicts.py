@@ -86,7 +86,7 @@ class Compared:
     drift: Drift | None = None
     campaigns: tuple[float, ...] = ()
 
-    @property
+    @cached_property
     def measure(self) -> Metric:
         """What was measured."""
         return COMMON if self.metric == COMMON.name else METRICS[self.metric]
@@ -96,17 +96,17 @@ class Compared:
         """Whether it has launches: a common factor is one value of a night."""
         return self.measure is not COMMON
 
-    @property
+    @cached_property
     def expected(self) -> float:
         """The usual value times the common factor."""
         return self.usual * self.common if self.measure.better == "lower" else self.usual / self.common
 
-    @property
+    @cached_property
     def past(self) -> str:
         """Launches and campaigns of the past, in words; a common factor has campaigns only."""
         return self.limit.past if self.measured else plural(self.limit.campaigns, "campaign")
 
-    @property
+    @cached_property
     def new_and_usual(self) -> tuple[Value, Value]:
         """The new and the usual value."""
         unit, launches = self.measure.unit, (self.launches, self.limit.launches)
@@ -116,20 +116,20 @@ class Compared:
         )
         return new, usual
 
-    @property
+    @cached_property
     def times(self) -> float:
         """Smallest factor by which a point must be worse than expected to fail; infinity if it never does."""
         by_past = times_worse(self.limit.value, self.expected, self.measure.better)
         return max(self.finest, min(by_past, (1 + self.worse) / self.common if self.worse else math.inf))
 
-    @property
+    @cached_property
     def smallest(self) -> float:
         """Smallest change from the expected value that fails, negative for a rate; NaN if it is beyond 10 times."""
         if self.times > _FARTHEST:
             return math.nan
         return self.times - 1 if self.measure.better == "lower" else 1 / self.times - 1
 
-    @property
+    @cached_property
     def allowed(self) -> float:
         """The limit; NaN if it is too far from the usual value to mean anything."""
         far = times_worse(self.limit.value, self.expected, self.measure.better) > _FARTHEST

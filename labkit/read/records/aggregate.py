@@ -69,6 +69,13 @@ def _numeric() -> tuple[str, ...]:
     )
 
 
+def by_identity(cells: Sequence[Any]) -> tuple[NDArray[np.intp], list[Any]]:
+    """Return for each cell the place of its object among the different ones, and these; objects are not compared."""
+    names = np.fromiter(map(id, cells), np.uint64, len(cells))
+    codes = pd.factorize(names)[0]
+    return codes, [cells[place] for place in np.unique(codes, return_index=True)[1].tolist()]
+
+
 def narrowed(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows without the columns of metrics, options and variables that none of them has; most are of others.
 
@@ -208,9 +215,8 @@ class _Groups:
 
     def joined(self, cells: pd.Series, join: Callable[[list[Any]], Any]) -> list[Any]:
         """Join the cells of each point; those of points with the same objects as cells are joined once."""
-        values = cells.tolist()
-        same = {id(value): place for place, value in enumerate(values)}  # an object of each identity
-        codes = np.fromiter((same[id(value)] for value in values), np.intp, len(values))[self.rows]
+        codes, values = by_identity(cells.tolist())
+        codes = codes[self.rows]
         low, high = (f.reduceat(codes, self.starts) for f in (np.minimum, np.maximum))
         known: dict[tuple[int, ...], Any] = {}
         out = []

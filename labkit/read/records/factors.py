@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from labkit.point.notes import Note
 from labkit.point.units import format_exact
-from labkit.read.records.aggregate import GIVEN
+from labkit.read.records.aggregate import GIVEN, by_identity
 from labkit.store.samples.facts import BROUGHT
 
 # what labkit decides or a user sets, by the name of its column
@@ -118,13 +118,10 @@ def plain(column: pd.Series) -> NDArray[Any]:
 
 def noted(cells: pd.Series) -> tuple[NDArray[np.intp], list[tuple[Note, ...]]]:
     """`distinct` of lists of notes; lists that are one object are not compared."""
-    same: dict[int, int] = {}
+    codes, objects = by_identity(cells.tolist())
     known: dict[tuple[Note, ...], int] = {}
-    listed = cells.tolist()
-    for cell in listed:
-        if id(cell) not in same:
-            same[id(cell)] = known.setdefault(cell, len(known))
-    return np.fromiter((same[id(cell)] for cell in listed), np.intp, len(listed)), list(known)
+    same = np.array([known.setdefault(one, len(known)) for one in objects], np.intp)
+    return same[codes], list(known)
 
 
 def coded(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
@@ -165,7 +162,7 @@ def worded(
     columns = [rows.get(c) for c in (name, *OF_SOURCES)]
     own, sources = distinct(rows[name])[0], _sources(rows) if sources is None else sources
     codes = together(own, sources) if sources.any() else own
-    firsts = np.unique(codes, return_index=True)[1].tolist()
+    firsts = np.unique(codes, return_index=True)[1].tolist() if codes.any() else [0][: len(rows)]
     facts = [[None] * len(firsts) if c is None else [c.array[place] for place in firsts] for c in columns]
     words = [_text(name, *values) for values in zip(*facts, strict=True)]
     merged, levels = pd.factorize(np.array(words, object))
