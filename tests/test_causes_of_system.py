@@ -432,6 +432,22 @@ def test_another_job_makes_launches_differ() -> None:
     assert judged("contention", launches(EMULATED, WIDE)) is None, "an emulated link has no other job"
 
 
+def test_other_hosts_that_moved_bytes_meanwhile_use_the_same_links() -> None:
+    four = {f"vc{host}.eth0.tx_bytes": count for host, count in enumerate((9_000_000, 8_000_000, 40_000, 30_000))}
+    four |= {"vc2.eth0.rx_bytes": 9_000_000, "vc3.eth0.rx_bytes": 8_000_000, "leaf0.up.tx_bytes": 17_000_000}
+    ranks = launches(EMULATED, EVEN, rank_hosts=["vc0", "vc2"], evidence=four)
+    found = judged("contention", ranks)
+    assert likely(found)
+    assert found is not None
+    assert "meanwhile vc1, vc3 moved 8 MB over the same network" in sentence(found)
+    tool = STREAM.replace(testbed=EMULATED.testbed, hosts=())
+    assert likely(judged("contention", launches(tool, EVEN, rank_hosts=[], evidence=four)))
+    alone = {name: count for name, count in four.items() if name[:3] in ("vc0", "vc2")}
+    assert judged("contention", launches(tool, EVEN, rank_hosts=[], evidence=alone)) is None
+    every = ["vc0", "vc1", "vc2", "vc3"]
+    assert judged("contention", launches(EMULATED, EVEN, rank_hosts=every, evidence=four)) is None
+
+
 def test_settings_of_a_host_are_named_where_times_scatter() -> None:
     host = {"numa_balancing": True}
     found = judged("host-settings", launches(MPI, WIDE, host))

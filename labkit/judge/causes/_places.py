@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from labkit import benchmarks
+from labkit.judge.finding import Evidence, Several, Value, Values
 from labkit.models import bounds
-from labkit.point.adapters import Adapter, interfaces, ports
+from labkit.point.adapters import Adapter, bytes_of, interfaces, ports
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import DEVICE, RANK_AFFINITY, RANK_HOSTS
+from labkit.store.samples.facts import DEVICE, EVIDENCE, RANK_AFFINITY, RANK_HOSTS
 
 
 def ranks_of_first_host(samples: Samples) -> dict[int, list[int]]:
@@ -63,3 +65,28 @@ def adapters(samples: Samples) -> list[Adapter]:
     used = {bounds.carrier(samples), DEVICE.of(samples.meta), samples.spec.device.partition(":")[0]} - {""}
     known = (*interfaces(samples.host).values(), *ports(samples.host).values())
     return [one for one in known if one.name in used]
+
+
+OTHERS = {"others": "meanwhile {hosts} moved {size} over the same network"}
+_MUCH, _LEAST = 0.2, 100_000  # part of what the busiest host moved, and B, from which others count
+
+
+def other_hosts(samples: Samples) -> list[Evidence]:
+    """Return that hosts which had no part in the point moved bytes over an emulated network meanwhile."""
+    own = {*RANK_HOSTS.of(samples.meta)}
+    if not own and ("senders" in samples.spec.values or not benchmarks.get(samples.spec.benchmark).ends.sockets):
+        return []
+    moved: dict[str, float] = {}
+    for name, count in bytes_of(EVIDENCE.of(samples.meta)).items():
+        host, interface, *_ = *name.split("."), "", ""
+        if interface == "eth0":
+            moved[host] = max(moved.get(host, 0.0), count)
+    if not own:  # of a tool, with one end on each of two hosts; whichever two these are, others moved bytes too
+        own = {*sorted(moved, key=lambda host: moved[host])[-2:]}
+    others = {host: count for host, count in moved.items() if host not in own}
+    most = max(others.values(), default=0.0)
+    if most < _MUCH * max(moved.values(), default=0.0) or most < _LEAST:
+        return []
+    names = sorted(host for host, count in others.items() if count >= _MUCH * most)
+    values: Values = {"hosts": Several.of(names, "host"), "size": Value(value=most / 1e6, unit="MB")}
+    return [Evidence(code="others", values=values)]

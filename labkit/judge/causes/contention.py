@@ -5,6 +5,7 @@ from __future__ import annotations
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
 from labkit.judge.causes._launches import SCATTER, scattered
+from labkit.judge.causes._places import OTHERS, other_hosts
 from labkit.judge.finding import TIMES, Evidence, Finding, Value
 from labkit.point.columns import statistic_column
 from labkit.read.records import headline_statistic
@@ -20,7 +21,7 @@ def test(case: Case) -> Finding | None:
     samples = case.samples
     if not case.networked:
         return None
-    counted = _counted(EVIDENCE.of(samples.meta))
+    counted = [*_counted(EVIDENCE.of(samples.meta)), *other_hosts(samples)]
     apart = [one for one in scattered(case) if one.code == "apart"] if samples.spec.testbed == "local" else []
     if not counted and not apart:
         return None
@@ -51,11 +52,12 @@ def _felt(case: Case) -> list[Evidence]:
 CAUSE = Cause(
     code="contention",
     name="another job on the same links",
-    seen="launches differ widely over a shared network, or counters of congestion grow",
+    seen="launches differ widely over a shared network, counters of congestion grow, or other hosts move bytes",
     excluded="the value does not scatter, and another benchmark on the path has the same",
     decides="launches spread over hours, or the same point on a reserved network",
     clues={
         "counted": "{name} grew by {count}",
+        **OTHERS,
         "felt": "beside a load of labkit's own, messages here take {times} as long",
         **SCATTER,
         **EVEN,

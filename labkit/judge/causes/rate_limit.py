@@ -9,6 +9,7 @@ from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, agreeing, narrow
 from labkit.judge.causes._other_settings import on_path
+from labkit.judge.causes._places import OTHERS, other_hosts
 from labkit.judge.causes._sizes import plateau, rising
 from labkit.judge.finding import SHARE, Evidence, Finding, Value, Wanted
 from labkit.models import bounds
@@ -24,7 +25,7 @@ def test(case: Case) -> Finding | None:
         return None
     if "within the host" in str(case.about.values["path"]) or case.about.values["path"] == "shared memory":
         return None
-    flat, others, beyond = plateau(case), agreeing(case), _beyond(case)
+    flat, others, beyond = plateau(case), agreeing(case), [*_beyond(case), *other_hosts(case.samples)]
     if not others and (more := rising(case)):
         return CAUSE.found(case, against=more)
     steady, usual = narrow(case), _usual(case)
@@ -104,9 +105,10 @@ CAUSE = Cause(
     seen="the bandwidth stays the same from some size on, launches are alike, and benchmarks that work differently "
     "have the same; or it is that of a link of a usual rate",
     excluded="the bandwidth still grows with the size, and no other benchmark has the same; or another one moves more "
-    "over the path",
+    "over the path; or other hosts moved bytes meanwhile",
     decides="another benchmark with more streams over the same path",
     clues={
+        **OTHERS,
         "beyond": "{other} reaches {value} over the same path",
         "flat": "{sizes} reach the same within {spread}",
         **EVEN,
