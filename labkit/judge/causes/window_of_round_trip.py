@@ -34,15 +34,15 @@ def test(case: Case) -> Finding | None:
     trips = sorted(_round_trips(case), key=lambda one: one.value)
     if not under_way or not trips or not case.measured.value:
         return None
-    # the window takes its time on the link too, before its acknowledgement comes back; B/µs are MB/s
+    if under_way / trips[0].value > _FAR * case.measured.value:  # nobody would think of it; B/µs are MB/s
+        return None
+    # the bytes of a window take their time too, before its acknowledgement comes back
     limit = case.about.values.get("limit")
     on_link = under_way / limit.value if isinstance(limit, Value) and limit.value > 0 else 0.0
     allowed = under_way / (trips[0].value + on_link)
     values = {"window": Value(value=under_way, unit=SIZE), "trip": trips[0]}
     predicted = Value(value=allowed, unit=case.measured.unit, origin="computed", of="a window in each round trip")
     ratio = allowed / case.measured.value
-    if ratio > _FAR:  # nobody would think of it
-        return None
     if ratio > _NEAR:  # a kernel may use less of a buffer than it was asked for, but never much less
         return CAUSE.found(case, against=[Evidence(code="more", values={**values, "allowed": predicted})])
     # the round trip was not that of this path; Linux makes a buffer twice as large as it was asked to
@@ -101,8 +101,8 @@ CAUSE = Cause(
     decides="the same point with a larger window",
     clues={
         **CLUES,
-        "equal": "{window} in each round trip of {trip}, and their time on the link, are {allowed:3}",
-        "more": "{window} in each round trip of {trip}, and their time on the link, would be {allowed:3}",
+        "equal": "{window} in each round trip of {trip}, and in the time of these bytes, are {allowed:3}",
+        "more": "{window} in each round trip of {trip}, and in the time of these bytes, would be {allowed:3}",
     },
     remedy="Increase the window, or the socket buffers, to the rate of the link times the round-trip time.",
     test=test,
