@@ -131,9 +131,11 @@ class Scored:
 
     @property
     def causes(self) -> Counts:
-        """Of causes alone."""
+        """Of causes alone; a code that names several faults counts once."""
         expected, said = {codes for _, codes in self.expected}, {code for _, code in self.said}
-        return Counts(sum(not said.isdisjoint(codes) for codes in expected), len(expected), len(said))
+        right = sum(any(code in codes for codes in expected) for code in said)
+        missed = sum(said.isdisjoint(codes) for codes in expected)
+        return Counts(right, right + missed, len(said))
 
     @property
     def detected(self) -> bool:

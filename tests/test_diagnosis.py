@@ -102,6 +102,8 @@ def test_precision_and_recall_of_pairs_of_places_and_of_causes() -> None:
     assert nothing.pairs.precision == nothing.pairs.recall == nothing.places.f1 == 0
     twice = one((("a", ("x",)), ("b", ("x",))), ("a", "x"))
     assert twice.causes == diagnosis.Counts(right=1, expected=1, said=1), "a cause counts once"
+    either = one((("a", ("x", "z")), ("b", ("x", "y"))), ("a", "x"), ("b", "x"))
+    assert either.causes == diagnosis.Counts(right=1, expected=1, said=1), "so does a code that names two faults"
 
 
 def test_a_fault_is_detected_where_something_is_not_good() -> None:
