@@ -89,9 +89,6 @@ ENOUGH_PAYLOAD = 64 * KiB  # B, from which the messages of a start or of a barri
 CROSSED_ONCE = (0.95, 1.5)  # carried / payload, of messages that went over the link once
 
 
-_known: dict[str, Benchmark] = {}  # what the files that were read export
-
-
 @cache
 def find() -> dict[str, Benchmark]:
     """Return all benchmarks that labkit can run by name, from the files of this package; sorted.
@@ -149,12 +146,10 @@ def _exported(family: str, file: str) -> dict[str, Benchmark]:
             f"{module.__file__} defines {problem}. Define a KernelBenchmark, a ToolBenchmark or another kind of "
             "labkit.benchmarks, as CONTRIBUTING.md shows, or move the file away."
         )
-    exported = {
+    return {
         f"{family}.{name}": dataclasses.replace(one, name=f"{family}.{name}", doc=one.doc or module.__doc__ or "")
         for name, one in {**main, **forms}.items()
     }
-    _known.update({name: one for name, one in exported.items() if name not in _known})
-    return exported
 
 
 def get(name: str) -> Benchmark:
@@ -170,10 +165,9 @@ def get(name: str) -> Benchmark:
     raise unknown_name("benchmark", name, list(every()), see="labkit list")
 
 
+@cache
 def look_up(name: str) -> Benchmark | None:
     """Return the benchmark of that name as `get` does; None if there is none, as for points of another labkit."""
-    if name in _known:
-        return _known[name]
     family, _, name_in_family = name.partition(".")
     if family.isidentifier() and name_in_family.isidentifier():
         for file in _likely(family, name_in_family):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from labkit.judge.view import View
 from labkit.point.units import format_duration, plural
 from labkit.read.columnar import of_samples
-from labkit.read.records import by_benchmark
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
@@ -84,7 +83,7 @@ class Member:
 
     def of(self, benchmark: str) -> pd.DataFrame:
         """Its summary rows of a benchmark, without the columns that none of them has."""
-        return by_benchmark(self.summary).get(benchmark, self.summary[:0])
+        return self.view.rows_of_benchmarks.get(benchmark, self.summary[:0])
 
 
 @lru_cache(8)  # each part of a report asks for them

@@ -19,7 +19,9 @@ from labkit.errors import LaunchError
 from labkit.io import atomic, folders
 
 _UP_S = 180.0  # until a testbed must be up
-_children: dict[int, subprocess.Popen[bytes]] = {}  # daemons that this process has started
+# daemons that this process has started: one of the process, because it alone can wait for its children, and a testbed
+# is known to other processes, and to other parts of this one, by nothing but its number
+_children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 @dataclass(frozen=True)

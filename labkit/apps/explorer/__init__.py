@@ -16,6 +16,8 @@ from labkit.store import campaign
 
 CAMPAIGN = "LABKIT_EXPLORE"
 VIEW = "LABKIT_EXPLORE_VIEW"
+# the page, and what is read before it opens: one of the process, because a kernel is a process and has one page, and
+# the cell that opens it is not the call that prepares it
 _open: dict[str, Any] = {}
 
 

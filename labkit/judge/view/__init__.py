@@ -148,7 +148,12 @@ class View:
 
     def by_benchmark(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Yield the name and the rows of each benchmark, with the columns it has."""
-        yield from aggregate.by_benchmark(self.summary).items()
+        yield from self.rows_of_benchmarks.items()
+
+    @cached_property
+    def rows_of_benchmarks(self) -> Mapping[str, pd.DataFrame]:
+        """Benchmark → its rows, with the columns it has."""
+        return aggregate.by_benchmark(self.summary)
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column of the summary, (points,); NaN where it is not there."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -94,23 +93,14 @@ def _group(name: str) -> str:
     return parts[0] if parts else name if name.startswith(GIVEN) else ""
 
 
-_parted: dict[int, tuple[weakref.ref[pd.DataFrame], dict[str, pd.DataFrame]]] = {}
-
-
 def by_benchmark(frame: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
-    """Return the rows of each benchmark, with the columns it has; worked out once for each table, which stays as it is.
+    """Return the rows of each benchmark, with the columns it has.
 
     Parameters
     ----------
     frame : records or a summary.
     """
-    key = id(frame)
-    known = _parted.get(key)
-    if known and known[0]() is frame:
-        return known[1]
-    parts = {str(name): narrowed(rows) for name, rows in frame.groupby("benchmark", sort=True)} if len(frame) else {}
-    _parted[key] = weakref.ref(frame, lambda _: _parted.pop(key, None)), parts
-    return parts
+    return {str(name): narrowed(rows) for name, rows in frame.groupby("benchmark", sort=True)} if len(frame) else {}
 
 
 def headline_metric(frame: pd.DataFrame) -> str:
