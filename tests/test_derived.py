@@ -18,6 +18,7 @@ import labkit
 from labkit import studies
 from labkit.errors import DataError, SpecError
 from labkit.read import columnar
+from labkit.store import derived
 from labkit.store.campaign import HOME, Campaign
 from labkit.store.derived import EXAMPLES, folder
 from labkit.studies import remember
@@ -50,6 +51,14 @@ def test_an_example_stays_as_it_is(root: Path) -> None:
     with campaign.reading():
         assert (campaign.derived / "lease.json").exists()
     assert sorted(campaign.path.rglob("*")) == before
+
+
+def test_an_example_is_one_where_a_link_leads_to_all_data(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root.parent / "data").symlink_to(EXAMPLES.parents[1])
+    monkeypatch.setattr(derived, "EXAMPLES", root.parent / "data" / "campaigns" / "examples")
+    for path in (derived.EXAMPLES / "two-cores", EXAMPLES / "two-cores"):
+        assert derived.bundled(path)
+        assert folder(path, root) == root / "derived" / "two-cores"
 
 
 def test_what_cannot_be_written_to_stays_as_it_is(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ WRITTEN = (
 
 def bundled(path: Path) -> bool:
     """Return whether a campaign is one of labkit's examples."""
-    return safe_read.resolved(path).is_relative_to(EXAMPLES)
+    return safe_read.resolved(path).is_relative_to(safe_read.resolved(EXAMPLES))
 
 
 def folder(path: Path, root: Path) -> Path:
