@@ -88,6 +88,12 @@ class Case:
                 return name
         return ""
 
+    @cached_property
+    def launches(self) -> tuple[Samples, ...]:
+        """Of its first point; none where they are not known."""
+        known, rows = self.view.launches, self.view.rows_of(self.fingerprint).tolist()
+        return tuple(known.samples(rows).values()) if known is not None else ()
+
     @property
     def networked(self) -> bool:
         """Whether the messages of the point may cross a network: it has messages, and they left the host."""

@@ -39,11 +39,10 @@ def _waited(case: Case) -> list[Evidence]:
 
     The kernel counts that (pressure stall information), also for programs that come and go too fast to be seen.
     """
-    cores, view = case.samples.host.get("cpus_usable"), case.view
-    if case.about.kind != "verdict" or view.launches is None or not isinstance(cores, int) or case.spec.ranks > cores:
+    cores = case.samples.host.get("cpus_usable")
+    if case.about.kind != "verdict" or not isinstance(cores, int) or case.spec.ranks > cores:
         return []
-    launches = view.launches.samples(view.rows_of(case.fingerprint).tolist()).values()
-    shares = [share for one in launches if (share := pressure(one)) is not None]
+    shares = [share for one in case.launches if (share := pressure(one)) is not None]
     share = float(np.median(shares)) if shares else 0.0
     if share < _WAITED:
         return []

@@ -18,11 +18,10 @@ _WAITED = 0.5  # part of the time in which some process waits for a processor, a
 
 def test(case: Case) -> Finding | None:
     """A rank had a processor for a part of the time only, and no process waited for one."""
-    if not benchmarks.get(case.spec.benchmark).mpi or case.view.launches is None:
+    if not benchmarks.get(case.spec.benchmark).mpi:
         return None
-    launches = case.view.launches.samples(case.view.rows_of(case.fingerprint).tolist()).values()
-    shares = [IDLEST_SHARE.of(one.meta) for one in launches if IDLEST_SHARE.given(one.meta)]
-    waits = [waited for one in launches if (waited := pressure(one)) is not None]
+    shares = [IDLEST_SHARE.of(one.meta) for one in case.launches if IDLEST_SHARE.given(one.meta)]
+    waits = [waited for one in case.launches if (waited := pressure(one)) is not None]
     share = float(np.median(shares)) if shares and waits else 1.0
     if not 0 < share < _STOPPED:
         return None

@@ -102,11 +102,15 @@ class View:
         """Return for each point one launch, the first in the order of the records; its metadata stand for the point."""
         if self.launches is None:
             return {}
-        names = self.records["fingerprint"]
-        rows = np.flatnonzero(names.isin(fingerprints))[::-1].tolist()
-        first = dict(zip(names.iloc[rows], rows, strict=True))
-        samples = self.launches.samples([*first.values()])
-        return {name: samples[row] for name, row in first.items() if row in samples}
+        wanted = [name for name in dict.fromkeys(fingerprints) if len(self.rows_of(name))]
+        rows = {name: int(self.rows_of(name)[0]) for name in wanted if name not in self._first}
+        samples = self.launches.samples([*rows.values()])
+        self._first.update({name: samples[row] for name, row in rows.items() if row in samples})
+        return {name: self._first[name] for name in wanted if name in self._first}
+
+    @cached_property
+    def _first(self) -> dict[str, Samples]:
+        return {}  # several rules and the causes ask for those of the same points
 
     @cached_property
     def slow_pairs(self) -> tuple[list[str], list[Part], NDArray[np.bool_]] | None:
