@@ -165,8 +165,10 @@ def worded(
     firsts = np.unique(codes, return_index=True)[1].tolist() if codes.any() else [0][: len(rows)]
     facts = [[None] * len(firsts) if c is None else [c.array[place] for place in firsts] for c in columns]
     words = [_text(name, *values) for values in zip(*facts, strict=True)]
+    if len(words) < 2:
+        return codes, words
     merged, levels = pd.factorize(np.array(words, object))
-    return merged[codes] if len(rows) else codes, levels.tolist()
+    return merged[codes], levels.tolist()
 
 
 def _sources(rows: pd.DataFrame) -> NDArray[np.intp]:
