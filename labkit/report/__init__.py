@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from labkit.errors import LaunchError, ReportError, SpecError
-from labkit.figures.static import browser_identity
 from labkit.io import extras, safe_read, scratch
 from labkit.report.sources import Source, described, read
 from labkit.store import derived
 from labkit.store.campaign import Campaign
-from labkit.suites import rereading
 
 Engine = Literal["auto", "quarto", "plain"]
 
@@ -165,7 +163,10 @@ def _made(
         docx = quarto.document(book)
         place.publish(made, folder.parent, folder.name)
     built = Built(html, pdf, engine, warnings + more, docx)
-    return built.moved(made, folder), book.drawn or not browser_identity()  # the browser may draw the rest next time
+    from labkit.figures import static  # 0.1 s with what it imports, which reading a campaign does without
+
+    drawn = book.drawn or not static.browser_identity()  # the browser may draw the rest next time
+    return built.moved(made, folder), drawn
 
 
 def _home(campaigns: Sequence[Path], into: Path | None) -> Path:
@@ -187,6 +188,8 @@ def _fingerprint(campaigns: Sequence[Path], options: dict[str, str]) -> str:
 
 def _executed(campaign: Campaign, execute: bool | None, progress: Callable[[str], None]) -> list[str]:
     """Say what a campaign holds, execute labkit's own notebooks on it, and return warnings."""
+    from labkit.suites import rereading  # as in `_made`
+
     try:
         entries = rereading.missing(campaign, all_of_them=bool(execute)) if execute is not False else []
     except SpecError as error:

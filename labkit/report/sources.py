@@ -21,8 +21,7 @@ from labkit.read.columnar import Launches
 from labkit.read.columnar import read_campaigns as read_launches
 from labkit.store import events, samples
 from labkit.store.campaign import Campaign
-from labkit.suites.notebooks import NAME
-from labkit.suites.rereading import AGAIN, FOLDER
+from labkit.store.notebooks import AGAIN, FOLDER, NAME
 
 if TYPE_CHECKING:
     import pandas as pd

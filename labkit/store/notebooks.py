@@ -5,8 +5,12 @@ The points of a campaign are those of all its notebooks. So each notebook shows 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")  # of a notebook, which a campaign names
+FOLDER, AGAIN = "notebooks", "notebooks-again"  # of executed ones, and of those that labkit executed anew
 
 
 def parameters(facts: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

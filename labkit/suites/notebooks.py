@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import resource
 import secrets
 import threading
@@ -23,6 +22,7 @@ from labkit.figures import static
 from labkit.io import atomic, beneath, extras, project, safe_read
 from labkit.run import measuring
 from labkit.store.campaign import Campaign
+from labkit.store.notebooks import NAME
 from labkit.suites import sections
 from labkit.suites.definition import Entry
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from labkit.suites.kernels import Kept
 
 PLOTLY = "application/vnd.plotly.v1+json"
-NAME = re.compile(r"[0-9A-Za-z_][^/\\\x00-\x1f\x7f]{0,199}")
 DESCRIPTORS = 256  # files that a run may open
 ALLOWED = "at most 200 characters without / and \\, and a letter or digit first"
 

@@ -17,14 +17,14 @@ from labkit.io import project, safe_read
 from labkit.point.spec import validated
 from labkit.store import notebooks
 from labkit.store.campaign import Campaign
+from labkit.store.notebooks import AGAIN, FOLDER, NAME
 from labkit.suites import copies
 from labkit.suites.definition import Entry
-from labkit.suites.notebooks import NAME, execute
+from labkit.suites.notebooks import execute
 
 _EFFORT = (*studies.EFFORT, "measure", "campaign")  # parameters that do not change what is measured
 SIDE_BY_SIDE = 2  # notebooks; a kernel takes about 200 MB
 MEASURED = "94-measured"  # shows every benchmark of a campaign
-FOLDER, AGAIN = "notebooks", "notebooks-again"
 
 
 def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
