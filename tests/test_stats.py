@@ -284,6 +284,17 @@ def test_statistics_of_lists_of_any_lengths_are_those_of_each() -> None:
     assert Lists(lists.values > 5, lists.starts).any().tolist() == [bool((one > 5).any()) for one in each]
 
 
+@pytest.mark.parametrize(("values", "groups"), [(0, 0), (0, 3), (5, 9), (1000, 70), (1000, 2000)])
+def test_medians_of_groups_of_any_sizes_are_those_of_each(values: int, groups: int) -> None:
+    chance = np.random.default_rng(1)
+    every, group = chance.normal(size=values), chance.integers(0, max(groups, 1), values)
+    every[chance.random(values) < 0.1] = np.nan
+    known = [every[(group == one) & ~np.isnan(every)] for one in range(groups)]
+    expected = [np.median(one) if len(one) else np.nan for one in known]
+    for order in (np.arange(values), np.argsort(group, kind="stable")):
+        assert np.array_equal(stats.medians(every[order], group[order], groups), expected, equal_nan=True)
+
+
 def test_summaries_of_launches_of_any_lengths_are_those_of_each() -> None:
     chance = np.random.default_rng(2)
     each = [chance.exponential(1, length) for length in (1, 2, 5, 6, 19, 20, 99, 100, 100, 10_000)]

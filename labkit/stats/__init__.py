@@ -452,10 +452,12 @@ def medians(values: NDArray[np.float64], groups: NDArray[np.intp], count: int) -
     """Return the median of the values of each group that are not NaN, (groups,); NaN where there are none."""
     known = ~np.isnan(values)
     values, groups = values[known], groups[known]
-    values = values[np.lexsort((values, groups))]
+    if (groups[1:] < groups[:-1]).any():
+        values = values[np.argsort(groups, kind="stable")]
     sizes = np.bincount(groups, minlength=count)
-    starts, having = np.cumsum(sizes) - sizes, sizes > 0
-    out = np.full(count, math.nan)
-    low, high = (starts + (sizes - 1) // 2)[having], (starts + sizes // 2)[having]
-    out[having] = (values[low] + values[high]) / 2
+    starts, out = np.cumsum(sizes) - sizes, np.full(count, math.nan)
+    for size in np.unique(sizes[sizes > 0]).tolist():  # a sort of all takes four times as long
+        alike = np.flatnonzero(sizes == size)
+        ordered = np.sort(values[starts[alike][:, None] + np.arange(size)], axis=1)
+        out[alike] = (ordered[:, (size - 1) // 2] + ordered[:, size // 2]) / 2
     return out
