@@ -200,7 +200,8 @@ def test_the_first_page_says_how_near_the_numbers_come_to_their_bounds() -> None
     assert "{#tbl-answer}" in page
     assert page.count("**good**") == sum(one.verdict == "good" for one in found.topics[:12])
     assert "To do next:" in page
-    assert f"`{found.steps[0].command}`" in page
+    first = found.steps[0]
+    assert (f"`{first.command}`" if first.runnable else first.command) in page
 
 
 def campaign(path: Path, measured: list[Any]) -> Content:

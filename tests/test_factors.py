@@ -35,7 +35,7 @@ def test_no_two_key_numbers_have_the_same_label(folder: Path) -> None:
 def test_no_two_rows_of_the_table_of_key_numbers_begin_alike() -> None:
     text = key_table(Content([read(EXAMPLES[0])], {}))
     rows = [line.split("|")[1:6] for line in text.splitlines() if line.startswith("|")]
-    assert len(rows) > 20
+    assert len(rows) >= 20
     assert len({tuple(row) for row in rows}) == len(rows)
 
 

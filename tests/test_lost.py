@@ -111,7 +111,7 @@ def test_a_campaign_that_becomes_read_only_stops_the_run(tmp_path: Path) -> None
     code = (
         "import subprocess, sys, time, pathlib\n"
         f"into = pathlib.Path({str(tmp_path)!r}) / 'fs' / 'c'\n"
-        f"run = subprocess.Popen([sys.executable, '-m', 'labkit.apps.cli', *{WORDS!r}, '--into', str(into)])\n"
+        f"run = subprocess.Popen([sys.executable, '-m', 'labkit', *{WORDS!r}, '--into', str(into)])\n"
         "while len(list(into.glob('samples/*/[0-9a-f]*.parquet'))) < 2 and run.poll() is None: time.sleep(0.01)\n"
         "while subprocess.run(['mount', '-o', 'remount,ro', into.parent], stderr=subprocess.DEVNULL).returncode:\n"
         "    time.sleep(0.01)\n"

@@ -7,7 +7,7 @@ import re
 
 from labkit.errors import SpecError
 
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)")
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z]*)")
 _PREFIX = {"": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 

@@ -78,7 +78,7 @@ def parse_size(text: str | int) -> int:
     >>> parse_size("4Mi"), parse_size("1.5K"), parse_size("1MB")
     (4194304, 1536, 1000000)
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(text))
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(text))
     factor = _SIZE.get(match[2].upper()) if match else None
     if not match or factor is None:
         raise SpecError(f"size={ranges.shown(text)} is not a size. Write bytes or a unit, as in 4096, 4Ki, 1MiB, 1MB.")
@@ -111,8 +111,8 @@ def parse_sizes(text: str | int | list[int] | tuple[int, ...]) -> tuple[int, ...
             sizes.append(parse_size(part))
             continue
         low, high, *step = part.split(":")
-        factor = int(step[0].lstrip("*x")[:30]) if step and re.fullmatch(r"[*x]\d+", step[0]) else 2
-        if (step and not re.fullmatch(r"[*x]\d+", step[0])) or len(step) > 1 or factor < 2:
+        factor = int(step[0].lstrip("*x")[:30]) if step and re.fullmatch(r"[*x][0-9]+", step[0]) else 2
+        if (step and not re.fullmatch(r"[*x][0-9]+", step[0])) or len(step) > 1 or factor < 2:
             raise SpecError(f"sizes={part!r}: the step must be a factor of 2 or more, as in 1:1Mi:*4.")
         size, last = parse_size(low), parse_size(high)
         if size > last:
@@ -166,7 +166,7 @@ def parse_duration(text: str | float, *, word: str = "duration=") -> float:
     >>> parse_duration("250ms"), parse_duration(2)
     (0.25, 2.0)
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e-?\d+)?)\s*([a-zµ]*)\s*", str(text))
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)\s*([a-zµ]*)\s*", str(text))
     value = float(match[1]) * _TIME.get(match[2], math.nan) if match else math.nan
     if not math.isfinite(value):
         raise SpecError(
@@ -188,7 +188,7 @@ def parse_rate(text: str) -> float:
     >>> parse_rate("200mbit")
     200000000.0
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]bit)", text.strip().lower())
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kmg]bit)", text.strip().lower())
     if not match:
         raise SpecError(f"{ranges.shown(text)} is not a rate. Write it like 200mbit.")
     return float(match[1]) * _BIT[match[2]]

@@ -257,7 +257,7 @@ def _run_options(verb: argparse.ArgumentParser) -> None:
     )
     verb.add_argument(
         "--repeats",
-        type=int,
+        type=fields.whole,
         metavar="N",
         default=1,
         help="multiply the number of launches by N (default: 1)",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from labkit.apps import show
 from labkit.apps.cli.console import ERROR, OK, Bar, ReadBar, output, say, warn
+from labkit.apps.cli.fields import whole
 from labkit.errors import SpecError
 from labkit.io import atomic, extras, safe_read
 from labkit.point import ranges
@@ -202,7 +203,7 @@ def import_options(verb: argparse.ArgumentParser) -> None:
         metavar="CAMPAIGN",
         help="campaign folder for the results (default: a new one, named after the date and time)",
     )
-    verb.add_argument("--ranks", type=int, metavar="N", help="number of ranks, if the file does not name it")
+    verb.add_argument("--ranks", type=whole, metavar="N", help="number of ranks, if the file does not name it")
     verb.add_argument(
         "--testbed",
         default="",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit.apps.cli.console import ERROR, FAILED, INTERVAL, OK, formats, say, warn
+from labkit.apps.cli.fields import number, whole
 from labkit.errors import DataError, SpecError
 from labkit.io.collector import uncollected
 from labkit.point import ranges
@@ -55,7 +56,7 @@ def explain_options(verb: argparse.ArgumentParser) -> None:
         default="",
         help="rate of the link in each direction: 25gbit, or '100 Gb/sec (4X EDR)' as ibstat and /sys print it",
     )
-    verb.add_argument("--mtu", type=int, metavar="B", default=0, help="MTU of the interface, or of the RDMA port")
+    verb.add_argument("--mtu", type=whole, metavar="B", default=0, help="MTU of the interface, or of the RDMA port")
     verb.add_argument("--pcie", metavar="GENxLANES", default="", help="slot of the adapter: 3x16")
     verb.add_argument("--delay", metavar="TIME", default="", help="one way of cables and switches: 300ns")
     verb.add_argument("--all", action="store_true", help="print every finding, not only the answer to each topic")
@@ -130,7 +131,7 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
     )
     verb.add_argument(
         "--false-alarms",
-        type=float,
+        type=number,
         default=0.01,
         metavar="P",
         help="chance that the gate fails although nothing has changed (default: %(default)s)",

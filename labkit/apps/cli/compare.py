@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from labkit.apps.cli.console import OK, formats
+from labkit.apps.cli.fields import number
 from labkit.errors import LabkitError, SpecError
 from labkit.io import atomic
 from labkit.point import ranges
@@ -53,7 +54,7 @@ def options(verb: argparse.ArgumentParser) -> None:
     )
     verb.add_argument(
         "--relevant",
-        type=float,
+        type=number,
         metavar="PART",
         default=0.02,
         help="smallest difference that matters, as a part of the value (default: %(default)s, which is 2 percent)",

@@ -7,7 +7,7 @@ import dataclasses
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,10 +55,26 @@ def given(options: argparse.Namespace, flags: Mapping[str, Flag]) -> dict[str, A
     return {name: value for name in flags if (value := getattr(options, name)) is not None}
 
 
-def _kind(hint: Any) -> type[int] | type[float] | type[str]:
-    """Return the type that converts a word into a value; text where the class converts it itself."""
+def _kind(hint: Any) -> Callable[[str], int] | Callable[[str], float] | type[str]:
+    """Return what converts a word into a value; text where the class converts it itself."""
     parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    return next((kind for kind in (int, float) if kind in parts), str)
+    return next((kind for of, kind in ((int, whole), (float, number)) if of in parts), str)
+
+
+def whole(text: str) -> int:
+    """Read a whole number; Python also takes the digits of other scripts, and a keyboard rarely means them."""
+    return int(_plain(text))
+
+
+def number(text: str) -> float:
+    """Read a number, likewise."""
+    return float(_plain(text))
+
+
+def _plain(text: str) -> str:
+    if not text.isascii():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number in the digits 0 to 9")
+    return text
 
 
 def as_typed(text: str, flags: Mapping[str, str]) -> str:

@@ -6,22 +6,23 @@ import argparse
 from pathlib import Path
 
 from labkit.apps.cli.console import OK, Bar, say
+from labkit.apps.cli.fields import whole
 
 
 def submit_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit submit`."""
     add = verb.add_argument
     add("suite", help="name of a suite, or a TOML file")
-    add("--nodes", type=int, default=2, metavar="N", help="number of nodes (default: %(default)s)")
-    add("--ppn", type=int, default=1, metavar="N", help="ranks per node (default: %(default)s)")
-    add("--time", type=int, default=30, metavar="MIN", help="time limit of the job in minutes (default: %(default)s)")
+    add("--nodes", type=whole, default=2, metavar="N", help="number of nodes (default: %(default)s)")
+    add("--ppn", type=whole, default=1, metavar="N", help="ranks per node (default: %(default)s)")
+    add("--time", type=whole, default=30, metavar="MIN", help="time limit of the job in minutes (default: %(default)s)")
     add("--partition", default="", metavar="P", help="partition or queue (default: the site's)")
     add("--account", default="", metavar="A", help="account or bank (default: the site's)")
     add("--constraint", default="", metavar="F", help="node features to require (default: the site's)")
     add("--side-by-side", action="store_true", help="measure independent points at the same time, on disjoint nodes")
     add(
         "--array",
-        type=int,
+        type=whole,
         default=1,
         metavar="N",
         help="run N jobs one after the other, each in a new allocation; each adds launches",

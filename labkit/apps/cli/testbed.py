@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 
 from labkit.apps.cli.console import OK, say
+from labkit.apps.cli.fields import number
 from labkit.errors import LaunchError, SpecError
 from labkit.point import ranges
 
@@ -28,7 +29,7 @@ def options(verb: argparse.ArgumentParser) -> None:
     )
     verb.add_argument(
         "--lifetime",
-        type=float,
+        type=number,
         default=3600.0,
         metavar="S",
         help="stop the testbed after S seconds (default: %(default)g)",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from labkit.apps.cli import fields, measure
 from labkit.apps.cli.console import INTERVAL, OK, Bar, formats
-from labkit.apps.cli.fields import Flag
+from labkit.apps.cli.fields import Flag, number, whole
 from labkit.errors import SpecError
 from labkit.point import ranges
 from labkit.point.spec import Effort, Spec, sweep
@@ -51,41 +51,41 @@ def options(verb: argparse.ArgumentParser) -> None:
         "--time-cap",
         dest="time_cap",
         metavar="S",
-        type=float,
+        type=number,
         default=_CAP,
         help="time each point for at most S seconds per launch (default: %(default)s)",
     )
     add(
         "--budget",
         metavar="MINUTES",
-        type=float,
+        type=number,
         help="stop the race early enough to confirm within so many minutes (default: no limit)",
     )
     add(
         "--rounds",
         metavar="N",
-        type=int,
+        type=whole,
         default=ROUNDS,
         help="race for at most N rounds, each a launch of every setting that still races (default: %(default)s)",
     )
     add(
         "--error",
         metavar="P",
-        type=float,
+        type=number,
         default=ERROR,
         help="chance that the race of a point stops its best setting (default: %(default)s)",
     )
     add(
         "--confirm",
         metavar="N",
-        type=int,
+        type=whole,
         default=8,
         help="confirm each winner by N launches of it and of the default in turns (default: %(default)s)",
     )
     add(
         "--relevant",
         metavar="PART",
-        type=float,
+        type=number,
         default=0.02,
         help="smallest difference that matters, as a part of the value (default: %(default)s, which is 2 percent)",
     )
