@@ -529,20 +529,22 @@ def test_segments_that_overtake_others_are_no_lost_packets_as_long_as_all_bytes_
 
 
 def test_a_rank_without_a_processor_is_stopped_unless_others_compete_for_processors() -> None:
-    def idle(share: float, waited_s: float) -> list[Samples]:
+    def idle(share: float, waited_s: float, *codes: str) -> list[Samples]:
         loads = {"load_start": (0.0, 0.0), "load_end": (1.0, waited_s)}
         load = {
             name: {"monotonic_s": at, "pressure": {"cpu": {"some_total_us": waited * 1e6}}}
             for name, (at, waited) in loads.items()
         }
-        return launches(MPI, WIDE, idlest_rank=1, idlest_share=share, **load)
+        return launches(MPI, WIDE, idlest_rank=1, idlest_share=share, **load, **marks(*codes))
 
-    found = judged("stopped-rank", idle(0.1, 0.05))
+    found = judged("stopped-rank", idle(0.1, 0.05, "shared-memory"))
     assert likely(found)
     assert found is not None
     assert "rank 1 had a processor for 10 % of the time" in sentence(found)
-    assert excluded(judged("stopped-rank", idle(0.4, 0.9)))
-    assert judged("stopped-rank", idle(0.98, 0.05)) is None
+    assert excluded(judged("stopped-rank", idle(0.4, 0.9, "shared-memory")))
+    assert judged("stopped-rank", idle(0.98, 0.05, "shared-memory")) is None
+    assert judged("stopped-rank", idle(0.1, 0.05, "shared-memory", "oversubscription")) is None
+    assert judged("stopped-rank", idle(0.1, 0.05)) is None, "over TCP a rank may sleep until a message comes"
     assert judged("stopped-rank", launches(MPI, WIDE)) is None
 
 
@@ -603,6 +605,13 @@ def test_what_a_minority_of_launches_shows_does_not_explain_their_median() -> No
     assert judged("busy-machine", marked) is None
     more = [replace(one, meta={**one.meta, **marks("busy-machine")}) if one.launch < 4 else one for one in some]
     assert supported(judged("busy-machine", more))
+
+
+def test_messages_are_not_too_small_where_loss_or_others_explain_what_grows() -> None:
+    half, whole = EMULATED.replace(size=EMULATED.size // 2), EMULATED
+    counters = {"vc0.sent_segments": 900, "vc0.retransmitted_segments": 40}
+    assert likely(judged("small-messages", launches(whole, EVEN), launches(half, [300.0] * 6)))
+    assert excluded(judged("small-messages", launches(whole, EVEN, evidence=counters), launches(half, [300.0] * 6)))
 
 
 def test_a_socket_buffer_that_holds_no_two_messages_limits_what_is_under_way() -> None:

@@ -300,9 +300,10 @@ def test_a_brought_value_off_by_the_ratio_of_two_units_has_a_wrong_unit(factor: 
     own, brought = judged(factor * good), judged(factor * good, origin="imported")
     assert [one.code for one in brought.causes if one.likely] == ["units"]
     assert "its ratio to 117.7 MB/s (link) is that of" in sentence(brought.causes[0])
-    assert "units" not in {one.code for one in own.causes}, "labkit's own numbers have no wrong unit"
-    if factor > 1:
-        assert own.causes == (), "no slow path explains what is faster than the link"
+    named = [one.code for one in own.causes if one.likely]
+    assert named == (["units"] if factor > 1 else []), (
+        "labkit may misread a tool, but a slow path is likelier than that"
+    )
 
 
 @pytest.mark.parametrize(("launches", "how"), [(1, "one launch"), (2, "ranges"), (6, "tested")])

@@ -107,6 +107,11 @@ class Case:
         return METRICS[self.metric].better == "higher"
 
     @property
+    def beyond(self) -> bool:
+        """Whether the value is better than its path allows."""
+        return self.about.form == DEFECT
+
+    @property
     def spec(self) -> Spec:
         """Of its first point."""
         return self.samples.spec

@@ -21,6 +21,7 @@ from labkit.store.samples.facts import TIMING
 
 CHANCE = 1e-3  # of a false statement on one launch
 FEWEST = 200  # iterations of a launch that shows a slow start or a drift
+FEWEST_OF_STEP = 50  # iterations of a launch that shows a long slow start
 BLOCKS = 10  # of iterations, for a drift
 NOISE = "micro.noise"  # has a rule of its own
 _FIRST = 0.05  # of the iterations that a warm-up concerns
@@ -98,20 +99,30 @@ def of(launches: Launches) -> Iterations:
 
         if batch.timed and benchmarks.runnable(benchmark) and TIMING.of(batch.kind.meta) != "total":
             modes.update(keyed(iter(two_modes(times.seconds).items()), times.rows))
-        which = np.flatnonzero(batch.counts >= FEWEST)
+        which = np.flatnonzero(batch.counts >= FEWEST_OF_STEP)
         if len(which) and benchmark != NOISE:
             seconds = times.seconds.chosen(which)
             slow = dict(warm_up(seconds))
             starts.update(keyed(iter(slow.items()), times.rows[which]))
-            drifts.update(keyed((one for one in _drift(seconds) if one[0] not in slow), times.rows[which]))
+            if len(long := np.flatnonzero(seconds.counts >= FEWEST)):
+                drift = ((int(long[place]), one) for place, one in _drift(seconds.chosen(long)))
+                drifts.update(keyed((one for one in drift if one[0] not in slow), times.rows[which]))
     return Iterations(raw, extremes, modes, starts, drifts)
 
 
 def warm_up(seconds: Lists) -> Iterator[tuple[int, Start]]:
     """Yield the launches whose first iterations are slower than the rest, by a binomial test, or by a step.
 
-    Of a launch that shows both, the step comes last.
+    Of a launch that shows both, the step comes last. Launches have `FEWEST_OF_STEP` iterations at least.
     """
+    long = np.flatnonzero(seconds.counts >= FEWEST)
+    if len(long):
+        yield from ((int(long[place]), one) for place, one in _first(seconds.chosen(long)))
+    yield from _steps(seconds)
+
+
+def _first(seconds: Lists) -> Iterator[tuple[int, Start]]:
+    """Yield the launches whose first iterations are slower than the rest, by a binomial test."""
     counts = np.maximum(20, (seconds.counts * _FIRST).astype(np.intp))
     ordered = seconds.cut(np.column_stack([counts, _blocks(seconds.counts - counts)])).sorted()
     start = ordered.medians().reshape(len(seconds), -1)[:, 0]
@@ -124,7 +135,6 @@ def warm_up(seconds: Lists) -> Iterator[tuple[int, Start]]:
         above = int((first > late).sum())
         if above >= _least_above(count) and late > 0 and early / late >= _SLOWER:
             yield place, Start(count, len(rest), above, early / late)
-    yield from _steps(seconds)
 
 
 def _steps(seconds: Lists) -> Iterator[tuple[int, Start]]:

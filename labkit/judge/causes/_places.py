@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from labkit import benchmarks
-from labkit.judge.finding import Evidence, Several, Value, Values
+from labkit.judge import evidence
+from labkit.judge.finding import SHARE, Evidence, Several, Value, Values
 from labkit.models import bounds
 from labkit.point.adapters import Adapter, bytes_of, interfaces, ports
 from labkit.store.samples import Samples
@@ -81,12 +82,26 @@ def other_hosts(samples: Samples) -> list[Evidence]:
         host, interface, *_ = *name.split("."), "", ""
         if interface == "eth0":
             moved[host] = max(moved.get(host, 0.0), count)
+    own = own or {*samples.spec.hosts}
     if not own:  # of a tool, with one end on each of two hosts; whichever two these are, others moved bytes too
         own = {*sorted(moved, key=lambda host: moved[host])[-2:]}
     others = {host: count for host, count in moved.items() if host not in own}
     most = max(others.values(), default=0.0)
-    if most < _MUCH * max(moved.values(), default=0.0) or most < _LEAST:
+    if most < _MUCH * max((moved.get(host, 0.0) for host in own), default=0.0) or most < _LEAST:
         return []
     names = sorted(host for host, count in others.items() if count >= _MUCH * most)
     values: Values = {"hosts": Several.of(names, "host"), "size": Value(value=most / 1e6, unit="MB")}
     return [Evidence(code="others", values=values)]
+
+
+AGAIN = {"of hosts": "the hosts sent {count} segments of TCP again, {share} of all"}
+MANY = 0.01  # part of the segments: a queue that overflows loses fewer
+
+
+def again_of_hosts(samples: Samples) -> list[Evidence]:
+    """Return that the hosts of an emulated network sent segments of TCP again, if they are many; a clue of `AGAIN`."""
+    sent, again = (evidence.total(samples, f"{name}_segments") or 0 for name in ("sent", "retransmitted"))
+    if not sent or again < MANY * sent:
+        return []
+    values: Values = {"count": f"{again:,}", "share": Value(value=again / sent, unit=SHARE)}
+    return [Evidence(code="of hosts", values=values)]

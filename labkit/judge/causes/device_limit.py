@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import narrow
-from labkit.judge.causes._sizes import plateau
-from labkit.judge.finding import Finding
+from labkit.judge.causes._sizes import curve
+from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
 
 
 def test(case: Case) -> Finding | None:
     """Requests of several sizes reach the same rate, which is far below what the device gave otherwise."""
     if case.about.code != "storage-of-device" or case.about.form:
         return None
-    flat = plateau(case)
-    return CAUSE.found(case, [*flat, *narrow(case)] if flat else [], predicted=case.measured)
+    sizes, values = curve(case)
+    if len(sizes) < 2 or not (values > 0).all() or sizes[-1] < 2 * sizes[0] or values.max() > _EVEN * values.min():
+        return None
+    spread = Value(value=float(values.max() / values.min() - 1), unit=SHARE)
+    clue = Evidence(code="even", values={"sizes": Count(len(sizes), "size"), "spread": spread})
+    return CAUSE.found(case, [clue, *narrow(case)], predicted=case.measured)
 
 
+_EVEN = 1.25  # times by which rates differ that do not grow with the size
 CAUSE = Cause(
     code="device-limit",
     name="a limit on the rate of the device",
@@ -23,7 +28,7 @@ CAUSE = Cause(
     excluded="the rate grows with the size of the requests",
     decides="the same point outside the control group or container: io.max, blkio.throttle, or the quota of a cloud",
     clues={
-        "flat": "{sizes} reach the same within {spread}",
+        "even": "{sizes} reach the same within {spread}",
         "narrow": "its launches differ by {spread} only",
     },
     remedy="Look for io.max or blkio.throttle of the control group, and for the quota of the disk.",

@@ -9,6 +9,7 @@ from labkit.errors import SpecError
 from labkit.judge import evidence
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._launches import ends_s
+from labkit.judge.causes._places import AGAIN, MANY, again_of_hosts
 from labkit.judge.causes._predicted import of_bandwidth
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Values
 from labkit.point.units import format_number, parse_duration
@@ -19,7 +20,7 @@ _AGAIN_S = 0.2  # after which Linux sends a lost segment of TCP again, at the so
 _USUAL_S = 0.02  # a median of so much at most was not delayed by that
 _SEGMENT = 1448  # B of payload in a packet of 1500 B
 REORDERED = "reordered_segments"  # counter of a host
-_MANY = 0.01  # part of the segments: a queue that overflows loses fewer
+_MISSING = 0.02  # part of the bytes
 _ENOUGH = 100_000  # B: counters are read a moment before and after, when other packets pass
 
 
@@ -38,7 +39,7 @@ def test(case: Case) -> Finding | None:
     if share:
         clues.append(Evidence(code="stated", values={"share": Value(value=share, unit=SHARE)}))
     missing, reordered = _missing(samples), evidence.total(samples, REORDERED) or 0
-    again = _again_of_hosts(samples) or _again_of_tool(case)
+    again = again_of_hosts(samples) or _again_of_tool(case)
     if again and not missing and reordered and not clues:  # what overtook was sent again, but nothing was lost
         return CAUSE.found(case, again, [Evidence(code="reordered", values={"count": Count(reordered, "time")})])
     clues += [*again, *missing, *_waited(case)]
@@ -60,19 +61,10 @@ def _again_of_tool(case: Case) -> list[Evidence]:
     counts = [one.value for one in samples.reported if one.name == "retransmits" and one.t is None]
     segments = WRITTEN_B.of(samples.meta) / (SEGMENT_B.of(samples.meta) or _SEGMENT)
     share = sum(counts) / segments if segments > 0 else 0.0
-    if share < _MANY:
+    if share < MANY:
         return []
     values: Values = {"count": f"{sum(counts):,.0f}", "share": Value(value=min(share, 1.0), unit=SHARE)}
     return [Evidence(code="of tool", values=values)]
-
-
-def _again_of_hosts(samples: Samples) -> list[Evidence]:
-    """Return that the hosts of an emulated network sent segments of TCP again, if they are many."""
-    sent, again = (evidence.total(samples, f"{name}_segments") or 0 for name in ("sent", "retransmitted"))
-    if not sent or again < _MANY * sent:
-        return []
-    values: Values = {"count": f"{again:,}", "share": Value(value=again / sent, unit=SHARE)}
-    return [Evidence(code="of hosts", values=values)]
 
 
 def _missing(samples: Samples) -> list[Evidence]:
@@ -83,7 +75,7 @@ def _missing(samples: Samples) -> list[Evidence]:
         for end in ("tx_bytes", "rx_bytes")
     )
     share = 1 - received / sent if sent > _ENOUGH else 0.0
-    return [Evidence(code="missing", values={"share": Value(value=share, unit=SHARE)})] if share >= _MANY else []
+    return [Evidence(code="missing", values={"share": Value(value=share, unit=SHARE)})] if share >= _MISSING else []
 
 
 def _waited(case: Case) -> list[Evidence]:
@@ -126,7 +118,7 @@ CAUSE = Cause(
         "stated": "the testbed loses {share} of the packets",
         "waited": "the longest iteration took {longest}, half of them {median} or less: TCP waits 200 ms and more "
         "before it sends again",
-        "of hosts": "the hosts sent {count} segments of TCP again, {share} of all",
+        **AGAIN,
         "reordered": "the hosts received as many bytes as they sent, and noticed {count} that segments overtook others",
         "of tool": "the tool counted {count} segments sent again, {share} of all",
         "missing": "the hosts received {share} fewer bytes than they sent",

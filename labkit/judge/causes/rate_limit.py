@@ -119,6 +119,6 @@ CAUSE = Cause(
     },
     remedy="Compare the rate with ethtool, ibstat and tc qdisc on both hosts and on the switch.",
     test=test,
-    weak=("flat", "narrow"),
+    weak=("narrow",),
     points=points,
 )

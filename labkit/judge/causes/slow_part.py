@@ -9,6 +9,7 @@ import numpy as np
 from labkit import benchmarks
 from labkit.judge import all_pairs
 from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._other_settings import CLUES, others
 from labkit.judge.causes._predicted import MISSED, missed
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Values, Wanted
 from labkit.models import bounds
@@ -30,6 +31,9 @@ def test(case: Case) -> Finding | None:
     measured, alike = _of_pairs(case, hosts)
     against = [*(missed(case, predicted) if predicted else []), *([] if stated else alike)]
     pairs, without = _of_points(case, hosts)
+    if not pairs and not stated:
+        other = others(case, ("host", "hosts").__contains__)
+        pairs, without = [*other.evidence], other.without
     clues = [*stated, *measured, *([] if stated or measured else pairs)]
     return CAUSE.found(case, clues, against, predicted=predicted, without=without if pairs else None)
 
@@ -123,6 +127,7 @@ CAUSE = Cause(
     excluded="mpi.all_pairs found these hosts as fast as the others, or the slow link explains another value",
     decides="mpi.all_pairs over all hosts, twice",
     clues={
+        **CLUES,
         "always": "all {count} with {host} are slower than all others, of which the slowest has {value}",
         "stated": "{name} has {share} of the rate of the others",
         "part": "mpi.all_pairs found {name} slower by {excess}",

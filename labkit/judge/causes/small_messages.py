@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, agreeing
+from labkit.judge.causes._places import AGAIN, OTHERS, again_of_hosts, other_hosts
 from labkit.judge.causes._sizes import plateau, rising, without_fixed_cost
 from labkit.judge.finding import Finding, Value, Wanted
 from labkit.point.units import MiB
@@ -19,6 +20,8 @@ def test(case: Case) -> Finding | None:
         return None
     clues = rising(case)
     against = [*plateau(case), *(agreeing(case) if clues else [])]
+    if clues:  # what was lost, overtaken or pushed aside delays small messages most
+        against += [*again_of_hosts(case.samples), *other_hosts(case.samples)]
     limit, free = case.about.values.get("limit"), without_fixed_cost(case)
     if not clues or not isinstance(limit, Value) or not free > 0:
         return CAUSE.found(case, clues, against)
@@ -35,12 +38,15 @@ CAUSE = Cause(
     code="small-messages",
     name="messages are too small",
     seen="the bandwidth still grows with the size at the largest sizes",
-    excluded="the bandwidth stays the same from some size on, or another benchmark on the path has the same",
+    excluded="the bandwidth stays the same from some size on, or another benchmark on the path has the same; or hosts "
+    "sent many segments again, or other hosts moved bytes",
     decides="larger messages",
     clues={
         "rising": "the bandwidth still grows by {growth} to the largest size",
         "flat": "{sizes} reach the same within {spread}",
         "agrees": EVEN["agrees"],
+        **AGAIN,
+        **OTHERS,
     },
     remedy="Measure larger messages.",
     test=test,

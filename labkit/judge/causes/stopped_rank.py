@@ -8,8 +8,9 @@ import numpy as np
 
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.causes._launches import pressure
+from labkit.judge.causes._launches import marked, pressure
 from labkit.judge.finding import SHARE, Evidence, Finding, Value, Values
+from labkit.models import bounds
 from labkit.store.samples.facts import IDLEST_RANK, IDLEST_SHARE
 
 _STOPPED = 0.7  # part of the time for which a rank that polls has a processor at least
@@ -18,7 +19,8 @@ _WAITED = 0.5  # part of the time in which some process waits for a processor, a
 
 def test(case: Case) -> Finding | None:
     """A rank had a processor for a part of the time only, and no process waited for one."""
-    if not benchmarks.get(case.spec.benchmark).mpi:
+    polling = benchmarks.get(case.spec.benchmark).mpi and bounds.inside(case.samples) == "shared-memory"
+    if not polling or marked(case, "oversubscription"):
         return None
     shares = [IDLEST_SHARE.of(one.meta) for one in case.launches if IDLEST_SHARE.given(one.meta)]
     waits = [waited for one in case.launches if (waited := pressure(one)) is not None]
@@ -38,7 +40,8 @@ def test(case: Case) -> Finding | None:
 CAUSE = Cause(
     code="stopped-rank",
     name="a rank that is stopped",
-    seen="a rank, which waits by polling, had a processor for a part of the time only, although none was lacking",
+    seen="a rank, which waits for shared memory by polling, had a processor for a part of the time only, although none "
+    "was lacking",
     excluded="processes waited for a processor most of the time: then ranks or other programs compete for it",
     decides="the state of the ranks (ps -o pid,stat: T), and nr_throttled in cpu.stat of their control group",
     clues={

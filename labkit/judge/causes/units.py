@@ -34,7 +34,8 @@ def test(case: Case) -> Finding | None:
         other = one.values.get("measured")
         if not isinstance(other, Value) or one.values.get("path") != path or other.unit != mine.unit:
             continue
-        if one.subject.benchmark == case.about.subject.benchmark or not {mine.origin, other.origin} & {*BROUGHT}:
+        own = mine.origin in BROUGHT or other.origin in BROUGHT or (mine.origin == "reported" and case.beyond)
+        if one.subject.benchmark == case.about.subject.benchmark or not own:
             continue
         if not (mine.value > 0 and other.value > 0 and mine.of == other.of):
             continue
@@ -43,7 +44,8 @@ def test(case: Case) -> Finding | None:
             values: Values = {"other": one.subject.benchmark, "value": other, "units": units[0]}
             return _found(case, Evidence(code="ratio", values=values), other.value * units[1], beside)
     limit = case.about.values.get("limit")
-    if mine.origin not in BROUGHT or case.about.code != "bandwidth-of-path" or bounds.inside(case.samples):
+    known = mine.origin in BROUGHT or (mine.origin == "reported" and case.beyond)  # a tool's, which labkit may misread
+    if not known or case.about.code != "bandwidth-of-path" or bounds.inside(case.samples):
         return None
     if not isinstance(limit, Value) or not (mine.value > 0 and limit.value > 0):
         return None

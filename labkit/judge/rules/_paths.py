@@ -259,9 +259,14 @@ REASONS = {  # → why, as the end of a sentence
 }
 
 
-def no_reference(rule: Rule, one: Chosen, view: View) -> Finding:
-    """Return that nothing says how good a point is, with why, and with the one measurement that would."""
-    reason, wanted = missing(one, view)
+def no_reference(rule: Rule, one: Chosen, view: View, lacking: str = "") -> Finding:
+    """Return that nothing says how good a point is, with why, and with the one measurement that would.
+
+    Parameters
+    ----------
+    lacking : benchmark that would, of what the machine costs, if that is known.
+    """
+    reason, wanted = ("machine", lacking) if lacking else missing(one, view)
     here = reason == "machine" and not one.subject.imported  # labkit cannot measure the machine of somebody else
     return rule.found(
         one.subject,

@@ -118,7 +118,9 @@ class View:
         rows = np.flatnonzero(self.records["benchmark"] == all_pairs.BENCHMARK)[:1].tolist()
         for one in self.launches.samples(rows).values() if self.launches is not None else ():
             if one.n and len(one.time_ns) == one.spec.ranks and RANK_HOSTS.of(one.meta):
-                return all_pairs.hosts_of(one), *all_pairs.judged_once(one)
+                parts, slow = all_pairs.judged_once(one)
+                seldom = np.isnan(all_pairs.matrix(one, low=True)).sum() > one.spec.ranks  # beside the diagonal
+                return None if seldom and not parts and not slow.any() else (all_pairs.hosts_of(one), parts, slow)
         return None
 
     @cached_property
