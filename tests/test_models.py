@@ -294,6 +294,30 @@ def test_the_interval_decides(launches: tuple[float, ...], expected: str) -> Non
     assert ("is wrong" in sentence(one)) == (expected == "defect")
 
 
+@pytest.mark.parametrize(("value_us", "woken", "form", "level"), [
+    (40.0, (), "beside", "doubtful"), (20.0, None, "beside", "good"), (40.0, None, "no reference", "unknown"),
+    (900.0, None, "beside", "bad"),
+])  # fmt: skip
+def test_programs_that_sleep_have_no_reference_where_nobody_measured_how_long_a_wake_up_takes(
+    value_us: float, woken: tuple[()] | None, form: str, level: str
+) -> None:
+    """A message takes 5 µs on each of two ends; what else a round trip takes may be wake-ups."""
+    five = Cost(metric="latency_us", value=5e-6, low=5e-6, high=5e-6, launches=6)
+    waking = Cost(metric="wake_up_us", value=1e-6, low=1e-6, high=1e-6, launches=6)
+    known = Costs(messages={8: five}, wake_ups={} if woken is None else {"one": waking, "two": waking})
+    trips = [
+        samples(
+            Spec(benchmark="sockets.tcp_rr", size=8, testbed="virtual-cluster:2,rate=200mbit"), launch=launch, host=HOST,
+            reported=values("round_trip_us", p50=value_us),
+            meta={"fingerprint": "t", "library": "x", "engine": "c", "testbed": {"rate_bps": 200e6, "nodes": 2}},
+        )
+        for launch in range(6)
+    ]  # fmt: skip
+    (one,) = findings(trips, None, {"node": known})
+    assert (one.form, one.level) == (form, level)
+    assert wanted(one) == (["micro.wake_up"] if form == "no reference" else [])
+
+
 @pytest.mark.parametrize("factor", [8.0, 1 / 8, 1e3])
 def test_a_brought_value_off_by_the_ratio_of_two_units_has_a_wrong_unit(factor: float) -> None:
     good = 0.97 * 1e3 / 8 * links.ethernet(1500).share
