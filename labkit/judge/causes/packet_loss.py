@@ -12,6 +12,7 @@ from labkit.judge.causes._launches import ends_s
 from labkit.judge.causes._places import AGAIN, MANY, again_of_hosts
 from labkit.judge.causes._predicted import of_bandwidth
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Values
+from labkit.point.adapters import bytes_of
 from labkit.point.units import format_number, parse_duration
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import EVIDENCE, SEGMENT_B, TESTBED, WRITTEN_B
@@ -69,7 +70,7 @@ def _again_of_tool(case: Case) -> list[Evidence]:
 
 def _missing(samples: Samples) -> list[Evidence]:
     """Return that hosts received fewer bytes than hosts sent, by the counters of an emulated network."""
-    counters = EVIDENCE.of(samples.meta)
+    counters = bytes_of(EVIDENCE.of(samples.meta))
     sent, received = (
         sum(count for name, count in counters.items() if name.endswith(f".eth0.{end}"))
         for end in ("tx_bytes", "rx_bytes")

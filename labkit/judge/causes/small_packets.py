@@ -8,7 +8,7 @@ from labkit.judge.causes._places import adapters
 from labkit.judge.causes._predicted import MISSED, missed
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
 from labkit.models import links
-from labkit.point.adapters import Adapter
+from labkit.point.adapters import Adapter, bytes_of
 from labkit.store.samples.facts import ACTIVE_MTU, EVIDENCE, SEGMENT_B
 
 _USUAL, _JUMBO, _LARGEST = 1500, 9000, 4096  # B: Ethernet's, what fast Ethernet should have, and RDMA's
@@ -78,7 +78,7 @@ def _of_segments(case: Case) -> Finding | None:
 
 def _mean_segment(case: Case) -> int:
     """Return the mean payload of the segments of the host that sent most; 0 where they need not be full."""
-    counters = EVIDENCE.of(case.samples.meta)
+    counters = bytes_of(EVIDENCE.of(case.samples.meta))
     sent = {name.partition(".")[0]: count for name, count in counters.items() if name.endswith(".sent_segments")}
     host = max(sent, key=lambda one: counters.get(f"{one}.eth0.tx_bytes", 0), default="")
     if case.spec.size < _BULK or sent.get(host, 0) < _ENOUGH:

@@ -51,7 +51,7 @@ def _sleeps(one: Chosen, bound: Bound, view: View) -> bool:
     return excess < bounds.crossings_of(name) * _WAKE_UP_S
 
 
-_WAKE_UP_S = 60e-6  # of a core that sleeps deeply, at most: what virtual machines need
+_WAKE_UP_S = 60e-6  # of a core that sleeps deeply, at most; a virtual one took 20 µs where this was measured
 
 
 def _found(one: Chosen, bound: Bound, view: View) -> Finding:
