@@ -286,8 +286,9 @@ def test_the_campaign_itself_is_not_touched(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "c")
     before = digest(folder)
     report.build([folder], engine="plain")
-    after = {name: value for name, value in digest(folder).items() if not name.startswith("report/")}
-    assert after == before
+    beside = ("report/", "records/")  # records are derived from samples, and may be deleted
+    after = {name: value for name, value in digest(folder).items() if not name.startswith(beside)}
+    assert after == {name: value for name, value in before.items() if not name.startswith(beside)}
 
 
 @pytest.mark.slow
