@@ -679,6 +679,7 @@ def test_warnings_and_failures_of_quarto_are_told(
     program.parent.mkdir()
     head = '#!/bin/sh\n[ "$1" = render ] || { echo 1.9.38; exit 0; }\necho "[WARNING] Duplicate note reference" >&2\n'
     head += """[ "$NO_COLOR" ] || red="$(printf '\\033[33m')"\necho "${red}WARN: Unable to resolve crossref" >&2\n"""
+    head += """printf '\\033[33mWARNING (plots.lua:3) A filter colours in any case\\033[39m\\n' >&2\n"""
     program.write_text(head + "mkdir html && echo page > html/index.html && echo pdf > html/report.pdf\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
@@ -686,13 +687,16 @@ def test_warnings_and_failures_of_quarto_are_told(
     assert made.engine == "quarto"
     assert made.pdf == folder / "report" / "report.pdf"
     assert made.pdf.read_text() == "pdf\n"
-    assert made.warnings[-2:] == [
+    assert made.warnings[-3:] == [
         "Quarto: [WARNING] Duplicate note reference",
         "Quarto: WARN: Unable to resolve crossref",
+        "Quarto: WARNING (plots.lua:3) A filter colours in any case",
     ]
-    program.write_text(head + "exit 3\n")
-    with pytest.raises(ReportError, match=r"(?s)quarto render failed in .* exit status 3:.*Duplicate note"):
+    stack = "\n".join(f"    at render (quarto.js:{number}:1)" for number in range(30))
+    program.write_text(f"{head}cat >&2 <<END\nERROR: Typst compilation failed\n\nStack trace:\n{stack}\nEND\nexit 3\n")
+    with pytest.raises(ReportError, match=r"(?s)quarto render failed in .* exit status 3:.*Duplicate note") as failed:
         report.build([folder], engine="quarto")
+    assert str(failed.value).endswith("ERROR: Typst compilation failed")
 
 
 def test_quarto_gives_the_same_numbers(campaign: Path, tmp_path: Path, built: report.Built) -> None:

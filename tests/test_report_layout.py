@@ -97,6 +97,9 @@ def test_every_figure_has_a_description_in_the_pdf_and_commands_can_be_copied(
     assert not re.search(r"labkit \w+ [^\n]*\s–[a-z]", text)  # two dashes stay two
 
 
+TIES = TEMPLATES / "filters/ties.lua"
+
+
 def made(folder: Path, *filters: str) -> Layout:
     """The layout of tables at many places of a page, with Lua filters."""
     table = f"| a | b |\n|---|---|\n{CELLS * 6}\n: caption\n"
@@ -108,6 +111,18 @@ def made(folder: Path, *filters: str) -> Layout:
     (folder / "a.typ").write_text(f"{(TEMPLATES / LOOK).read_text()}\n#let horizontalrule = []\n#show: report\n{body}")
     typst.compile(str(folder / "a.typ"), output=str(folder / "a.pdf"), root=str(folder))
     return layout(folder / "a.pdf")
+
+
+def test_signs_that_typst_joins_are_printed_as_they_are(tmp_path: Path) -> None:
+    words = "x --launches and --- ... x-? 6..8 a.b-c"
+    command = [pypandoc.get_pandoc_path(), "--from=markdown-smart", "--to=typst", f"--lua-filter={TIES}"]
+    body = subprocess.run(command, input=f"{words}\n\n`{words}`", capture_output=True, text=True, check=True).stdout
+    first = body.splitlines()[0]
+    assert not re.search(r"--|-\?|\.\.\.", first), "what pandoc before 3.9 leaves to typst"
+    (tmp_path / "a.typ").write_text(f"{(TEMPLATES / LOOK).read_text()}\n#show: report\n{body}")
+    typst.compile(str(tmp_path / "a.typ"), output=str(tmp_path / "a.pdf"), root=str(tmp_path))
+    text = pypdf.PdfReader(str(tmp_path / "a.pdf")).pages[0].extract_text()
+    assert text.count(words) == 2, text
 
 
 @pytest.mark.slow

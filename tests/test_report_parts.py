@@ -24,6 +24,7 @@ from labkit.figures import parts, savings, small_print, stacked
 from labkit.figures.data import values
 from labkit.figures.path import Part, Stack
 from labkit.figures.plotly import go
+from labkit.judge import causes, rules
 from labkit.models.breakdown import Time
 from labkit.point.notes import Note, note
 from labkit.report import (
@@ -265,7 +266,7 @@ def test_two_dimensional_typed_array() -> None:
 @given(st.text(alphabet=st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=30))
 def test_escaped_text_has_nothing_left_to_interpret(text: str) -> None:
     made = markdown.escape(text)
-    rest = made.replace("\\\\", "")
+    rest = markdown.mask(made).replace("\\\\", "")
     for character in "`*_{}[]<>#|~^$@":
         assert rest.count(character) == rest.count("\\" + character)
 
@@ -273,6 +274,28 @@ def test_escaped_text_has_nothing_left_to_interpret(text: str) -> None:
 @pytest.mark.parametrize("text", ["a_b *c* @d $e$ <f> |g| [h](i) ~j~ ^k^ `l` #m {n} \\o", "{{< var a >}}"])
 def test_escaped_text_reads_as_it_is(text: str) -> None:
     assert pandoc_text(markdown.escape(text)) == text
+
+
+def _with_commands() -> list[str]:
+    """Remedies and words of rules and causes that name an option."""
+    kinds = [*rules.every().values(), *causes.every().values()]
+    texts = [str(text) for one in kinds for text in (getattr(one, "remedy", ""), getattr(one, "decides", ""))]
+    return [text for text in texts if "--" in text]
+
+
+def test_commands_in_prose_are_code() -> None:
+    texts = _with_commands()
+    assert len(texts) >= 8
+    for text in texts:
+        assert "--" not in markdown.mask(markdown.escape(text)).replace("\\", ""), text
+    for text, shown in (
+        ("labkit gate --contract FILE --plan prints it.", "`labkit gate --contract FILE --plan` prints it."),
+        ("Let labkit tune look, or set --bind core.", "Let `labkit tune` look, or set `--bind` core."),
+        ("Longer: --time-cap, or -i 1000 (--where a=b).", "Longer: `--time-cap`, or `-i 1000` (`--where a=b`)."),
+        ("labkit measures -5 to 6; x -y -- z", r"labkit measures -5 to 6; x -y \-\- z"),
+        ("a | --launches=6|7", r"a \| `--launches=6`\|7"),
+    ):
+        assert markdown.escape(text) == shown
 
 
 @pytest.mark.parametrize("text", ["plain", "a `b` c", "``", "x``y`"])

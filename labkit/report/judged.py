@@ -17,7 +17,9 @@ from labkit.report.sources import Source
 from labkit.report.variables import title
 
 _WIDTH = 64  # characters
-_SPACE = re.compile(r"(?<=\d) (?!to\b|at\b|of\b|against\b)|(?<=[≥≤]) | (?=≥|\\\[)")  # between a number and its unit
+_SPACE = re.compile(
+    r"(`[^`]*`)|(?<=\d) (?!to\b|at\b|of\b|against\b)|(?<=[≥≤]) | (?=≥|\\\[)"
+)  # between a number and its unit, not in code
 _LEAST = LEVELS[-1]  # findings of this level share a sentence
 Found = Sequence[tuple[Source, Sequence[Finding]]]  # campaigns with their findings
 
@@ -49,7 +51,7 @@ def told(one: Finding, detail: Detail = "whole") -> str:
     """
     if reason := sentences.no_claim(one):
         return f"No claim, because {reason}."
-    return _SPACE.sub("\u00a0", escape(f"{place(one)}: {sentences.told(one, detail)}"))
+    return _SPACE.sub(lambda match: match[1] or "\u00a0", escape(f"{place(one)}: {sentences.told(one, detail)}"))
 
 
 def place(one: Finding) -> str:

@@ -12,6 +12,15 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~^$@])")
 APART = "{{\u200b<"  # how a shortcode is written where it is text: no engine takes it for one
 NEEDING = re.compile(r'<span data-needs="([\w -]*)">(.*?)</span>', re.S)  # as `needing` writes it
 _SMART = re.compile(r"""["']|--+|\.{3,}""")  # otherwise curly, a dash, an ellipsis
+_VALUE = (
+    r"(?:[A-Z][A-Z_]+\b|B\b|[^\s`|()]*[\d=][^\s`|()]*|\w+(?:,\w+)+)"  # of an option; another word is of the sentence
+)
+_OPTION = rf"(?:--[a-z][\w-]*(?:[ =]{_VALUE})?|-[a-zA-Z] \d[^\s`|()]*)"
+_LABKIT = r"labkit [a-z]+(?: [^\s`|-][^\s`|]*){0,2}"
+_COMMAND = re.compile(
+    rf"(?<![^\s(])(?:(?:{_LABKIT} (?=-))?{_OPTION}(?: {_OPTION})*|labkit (?:doctor|explain|gate|lint|run|tune)\b)"
+    r"(?<![.,;:])"
+)
 
 
 def line(text: object) -> str:
@@ -25,7 +34,7 @@ def literal(text: str) -> str:
 
 
 def escape(text: object) -> str:
-    r"""Return a value as literal text on one line.
+    r"""Return a value as literal text on one line, with commands and options in it as code.
 
     Examples
     --------
@@ -33,8 +42,19 @@ def escape(text: object) -> str:
     a\_b \| \@c
     >>> print(escape('"-n" -- ...'))
     \"-n\" \-\- \.\.\.
+    >>> print(escape("Run it again with --launches 6, or labkit explain a_b --link RATE."))
+    Run it again with `--launches 6`, or `labkit explain a_b --link RATE`.
     """
-    return _SMART.sub(lambda match: "".join(f"\\{c}" for c in match[0]), literal(line(text)))
+    words, end, parts = line(text), 0, list[str]()
+    for command in _COMMAND.finditer(words):
+        parts += [_literally(words[end : command.start()]), code(command[0])]
+        end = command.end()
+    return "".join([*parts, _literally(words[end:])])
+
+
+def _literally(text: str) -> str:
+    """Escape every character that means something to Markdown, and those that it makes prettier."""
+    return _SMART.sub(lambda match: "".join(f"\\{c}" for c in match[0]), literal(text))
 
 
 def heading(text: str) -> str:

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from labkit.errors import ReportError
+from labkit.io import sanitize
 from labkit.report import plain
 from labkit.report.book import Book
 from labkit.report.flatten import flatten
@@ -60,6 +61,11 @@ def usable() -> str:
     return obstacle(version())
 
 
+def _last(output: str) -> str:
+    """Return the end of what Quarto printed before it failed, without the stack of its functions."""
+    return "\n".join(output.partition("Stack trace:")[0].strip().splitlines()[-20:])
+
+
 def document(book: Book) -> Path | None:
     """Return the Word document of a rendered book; None where its settings ask for none."""
     made = book.folder / "html" / "report.docx"
@@ -81,14 +87,13 @@ def render(book: Book) -> tuple[Path, Path, list[str]]:
     """
     deck = (book.folder / DECK).is_file()
     command = ["quarto", "render", "--no-execute", *(["--to", "revealjs"] if deck else [])]
-    plain_text = os.environ | {"NO_COLOR": "1"}  # Quarto colours its warnings even where nobody sees them
+    plain_text = os.environ | {"NO_COLOR": "1"}  # Quarto colours its messages even where nobody sees them
     done = subprocess.run(command, cwd=book.folder, env=plain_text, capture_output=True, text=True, check=False)
-    output = done.stdout + done.stderr
+    output = sanitize.plain(done.stdout + done.stderr)  # its Lua filters colour in any case
     html = book.folder / "html" / (f"{Path(DECK).stem}.html" if deck else "index.html")
     made = plain.paper(book, flatten(book), TEMPLATES) if deck else book.folder / "html" / "report.pdf"
     if done.returncode or not html.exists() or not made.exists():
-        tail = "\n".join(output.strip().splitlines()[-20:])
-        raise ReportError(f"quarto render failed in {book.folder} with exit status {done.returncode}:\n{tail}")
+        raise ReportError(f"quarto render failed in {book.folder} with exit status {done.returncode}:\n{_last(output)}")
     for page in html.parent.glob("*.html"):
         page.write_text(guarded(page.read_text()))
     pdf = made if deck else Path(shutil.copy(made, book.folder / "report.pdf"))

@@ -1,6 +1,7 @@
 -- In the PDF, a page break cuts no row of a table and leaves no single row behind: a last column without width has cells
 -- over the first two rows and over the last two, which may not be broken. Rows that may be long stay as they are.
 -- Paragraphs of a part of the class "fine" stand in two columns of small print.
+-- Signs that typst would join stay as they are: "--launches" begins with no dash. Only pandoc 3.9 and later escapes some of them.
 local LINE = 100                    -- characters of a table's text that fit on a line of the page
 local MOST = 25                     -- lines of a row that is kept together
 
@@ -60,5 +61,20 @@ function Div(d)
     parts:extend { pandoc.RawBlock("typst", "["), block, pandoc.RawBlock("typst", "],") }
   end
   parts:insert(pandoc.RawBlock("typst", ")"))
+  return parts
+end
+
+function Str(s)
+  if not FORMAT:match("typst") then return nil end
+  local parts, from = pandoc.Inlines {}, 1
+  for at, sign in s.text:gmatch("()([-.])") do
+    local run = s.text:match(sign == "-" and "^%-[-?]+" or "^%.%.%.+", at)
+    if run and at >= from then
+      parts:extend { pandoc.Str(s.text:sub(from, at - 1)), pandoc.RawInline("typst", (run:gsub("%p", "\\%0"))) }
+      from = at + #run
+    end
+  end
+  if from == 1 then return nil end
+  parts:insert(pandoc.Str(s.text:sub(from)))
   return parts
 end
