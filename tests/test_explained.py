@@ -483,6 +483,24 @@ def test_a_queue_depth_that_moves_more_explains_a_slow_device() -> None:
     assert "depth=16 gives 2,000 MB/s" in sentence(one)
 
 
+def test_a_queue_past_the_page_cache_explains_reads_through_it_one_at_a_time() -> None:
+    one = cause("few-outstanding", "storage.read", DIRECT, accessed(500.0, "none", cache="drop", depth=1))
+    assert one is not None
+    assert "cache=direct, depth=16 gives 2,000 MB/s" in sentence(one)
+
+
+@pytest.mark.parametrize(("value", "code"), [(3400.0, "copy-instruction"), (1500.0, None), (300.0, None)])
+def test_one_byte_in_each_cycle_makes_copies_byte_by_byte_possible(value: float, code: str | None) -> None:
+    """At 2.6 GHz; processors run up to 1.8 times as fast."""
+    slow = [
+        replace(one, host={**one.host, "architecture": "x86_64", "frequency_nominal_MHz": 2600.0})
+        for one in point("mpi.put_bandwidth", 65536, value, "bandwidth_MBps", ranks=2)
+    ]
+    one = cause("copy-instruction", "mpi.put_bandwidth", COPY, slow)
+    assert (one.code if one else None) == code
+    assert one is None or (one.supported and not one.likely)
+
+
 def test_requests_of_all_sizes_with_one_rate_are_limited_and_more_of_them_would_not_help() -> None:
     deep = accessed(1000.0, "none", cache="direct", depth=16)
     even = [accessed(10.0, "none", size=size, cache="direct", depth=4) for size in (65536, 1 << 20)]
@@ -678,6 +696,7 @@ DECIDED = [
     Deciding("library-build", [far("mpi.allreduce", 8, 30.0, TIME, ranks=4)], 3.0, 31.0, **ALLREDUCE,
              meta={"library": "MPICH 4.2"}),
     Deciding("few-outstanding", [far(options={"window": 8})], 1900.0, 499.0),
+    Deciding("copy-instruction", [far(meta={**TOGETHER, "badges": ["shared memory"]})], 1900.0, 499.0),
     Deciding("unbound-ranks", [far(meta=FREE, scatter=WIDE)], 1900.0, 300.0, meta={"rank_affinity": [[0], [1]]}),
     Deciding("smt", [far(meta={**TOGETHER, "rank_affinity": [[0], [2]]})], 1900.0, 499.0),
     Deciding("numa-distance", [far(bind="core", meta={**TOGETHER, "rank_affinity": [[0], [2]]})], 1900.0, 499.0),

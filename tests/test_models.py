@@ -678,6 +678,7 @@ MACHINE = [
 ]
 
 
+UNWOKEN = [one for one in MACHINE if one.spec.benchmark != "micro.wake_up"]
 PASSED = [  # 1 GB/s of 64 KiB; 8 B in 5 µs
     *micro("loopback", "latency_us", 65.536, 65.536, size=1 << 16),
     *micro("loopback", "latency_us", 5.0, 5.0, size=8),
@@ -758,7 +759,7 @@ def test_a_message_through_shared_memory_needs_a_line_of_cache(value_us: float, 
 
 
 def test_a_round_trip_over_loopback_needs_a_wake_up() -> None:
-    """The cheaper of one core and two, there and back; it leaves out TCP, so that it judges nothing."""
+    """The cheaper of one core and two, there and back; without the work of TCP it judges nothing."""
     bound = bound_inside("sockets.tcp_rr", LOOPBACK, size=8)
     assert (bound.name, bound.missing) == ("wake-up", "micro.loopback")
     assert bound.value == pytest.approx(4e-6, rel=0.03)
@@ -767,23 +768,35 @@ def test_a_round_trip_over_loopback_needs_a_wake_up() -> None:
     assert judged_inside("sockets.tcp_rr", 2.0, LOOPBACK, size=8).form == "defect"
 
 
-@pytest.mark.parametrize(("value_us", "expected"), [(34.0, "good"), (40.0, "doubtful"), (71.0, "bad"), (9.0, "good")])
+@pytest.mark.parametrize(("value_us", "expected"), [(69.0, "good"), (75.0, "doubtful"), (141.0, "bad"), (9.0, "good")])
 def test_a_round_trip_over_loopback_is_judged_by_two_messages_of_a_thread_and_two_wake_ups(
     value_us: float, expected: str
 ) -> None:
+    """Two messages of 5 µs, and two wake-ups of 9 µs on another core, which the scheduler may choose."""
     one = judged_inside("sockets.tcp_rr", value_us, LOOPBACK, [*MACHINE, *PASSED], size=8)
     assert (verdict_of(one), one.values["what"]) == (expected, WOKEN)
-    assert number(one, "limit") == pytest.approx(14.0)
+    assert number(one, "limit") == pytest.approx(28.0)
 
 
-@pytest.mark.parametrize(("value_us", "sure"), [(50.0, True), (75.0, False)])
-def test_wake_ups_between_cores_explain_what_they_take(value_us: float, sure: bool) -> None:
-    """Two messages of 5 µs and two wake-ups of 9 µs between cores take 28 µs; more than twice that is something else."""
-    one = judged_inside("sockets.tcp_rr", value_us, LOOPBACK, [*MACHINE, *PASSED], size=8)
-    (cause,) = [each for each in one.causes if each.code == "wake-up"]
-    assert cause.supported is sure
-    assert number(cause, "predicted") == pytest.approx(28.0)
-    assert "2 wake-ups of 9 µs each on another core" in sentence(cause)
+@pytest.mark.parametrize(("value", "expected"), [(360.0, "good"), (340.0, "doubtful"), (170.0, "bad")])
+def test_a_stream_over_loopback_is_judged_by_messages_of_a_thread_each_of_which_may_wake_the_reader(
+    value: float, expected: str
+) -> None:
+    """64 KiB in 65.5 µs, and 9 µs for a wake-up, are 880 MB/s; of these, 40 % are good, and less than 20 % are bad."""
+    one = judged_inside("sockets.tcp_stream", value, LOOPBACK, [*MACHINE, *PASSED], size=1 << 16)
+    assert (verdict_of(one), one.values["what"]) == (expected, WOKEN)
+    assert number(one, "limit") == pytest.approx(65536 / 74.536)
+
+
+@pytest.mark.parametrize(("value", "form"), [(1_000.0, "no reference"), (3_000.0, ""), (500.0, "")])
+def test_a_stream_has_no_reference_where_wake_ups_that_nobody_measured_may_be_what_is_missing(
+    value: float, form: str
+) -> None:
+    """A message may take up to 60 µs more than the 10 µs of a thread that sends to itself."""
+    passed = micro("loopback", "latency_us", 10.0, 10.0, size=1 << 16)
+    one = judged_inside("sockets.tcp_stream", value, LOOPBACK, [*UNWOKEN, *passed], size=1 << 16)
+    assert one.form == form
+    assert wanted(one) == (["micro.wake_up"] if form else [])
 
 
 def test_a_floor_holds_one_copy_of_the_bytes() -> None:
@@ -835,7 +848,7 @@ def test_over_loopback_a_copy_bounds_but_judges_nothing() -> None:
     ("value", "expected"), [(450.0, "good"), (300.0, "doubtful"), (150.0, "bad"), (20_000.0, "defect")]
 )
 def test_a_stream_over_loopback_is_judged_by_one_thread(value: float, expected: str) -> None:
-    one = judged_inside("sockets.tcp_stream", value, LOOPBACK, [*MACHINE, *PASSED], size=1 << 16)
+    one = judged_inside("sockets.tcp_stream", value, LOOPBACK, [*UNWOKEN, *PASSED], size=1 << 16)
     assert verdict_of(one) == expected
     if expected != "defect":
         assert (one.values["what"], number(one, "limit")) == (THREAD, pytest.approx(1_000.0))

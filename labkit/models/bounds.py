@@ -280,7 +280,7 @@ def _ends(samples: Samples, crossings: int, costs: Costs) -> tuple[float, str] |
     if near := costs.message(samples.spec.size or 0):
         size, cost = near
         each, how = cost.value, f"hosts that pass {format_size(size)} to themselves in {cost}"
-        if known.ends.sockets and (wake_up := costs.wake_up):  # their programs sleep until a message comes
+        if known.ends.sockets and (wake_up := costs.slowest_wake_up):  # their programs sleep until a message comes
             each, how = each + wake_up.value, f"{how}, and wake a thread in {wake_up}"
         return crossings * each, how
     return None

@@ -88,10 +88,9 @@ class Costs:
         return min(self.wake_ups.values(), key=lambda cost: cost.value)
 
     @property
-    def wake_up_apart(self) -> Cost | None:
-        """The slowest wake-up from one core to another."""
-        between = [cost for cores, cost in self.wake_ups.items() if not _on_one(cores)]
-        return max(between, key=lambda cost: cost.value, default=None)
+    def slowest_wake_up(self) -> Cost | None:
+        """The slowest wake-up: usually that on another core, which nothing can avoid if the scheduler chooses it."""
+        return max(self.wake_ups.values(), key=lambda cost: cost.value, default=None)
 
 
 def _on_one(cores: str) -> bool:

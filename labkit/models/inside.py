@@ -15,7 +15,7 @@ from labkit.store.samples.facts import badges
 _INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
 TWICE = "two copies, one after the other"
 THREAD = "a thread that sends to itself over loopback"
-WOKEN = f"{THREAD}, and the cheaper wake-up, of one core or two"
+WOKEN = f"{THREAD}, and a wake-up"
 LINK = (1 / 0.9, 1 / 0.7)  # times what links need: up to the first it is good, beyond the second it is bad
 MACHINE = (2.5, 5.0)  # the same of what hosts need at least, on which every library and kernel puts its own work
 LIBRARY_S = 0.25e-6  # a library's own work for a message: of MPICH and UCX, Zambre et al. 2019, sections 5 and 6
@@ -24,7 +24,7 @@ _COUNTS = 0.01  # part of a floor from which its formula names the copy
 _TELLS = 0.05  # part of what a message needs from which its name tells of the copy
 _UNITS = {  # name of a floor → what its cost is of
     "line of cache": "line of cache from core to core",
-    "wake-up": "wake-up of a thread, the cheaper of one core and two",
+    "wake-up": "wake-up of a thread",
     "system calls": "system call: one sends, one receives",
 }
 
@@ -132,7 +132,8 @@ def copied(samples: Samples, directions: int, costs: Costs, place: str = "") -> 
         high=high,
     )
     if (place or inside(samples)) == "loopback":
-        return (_of_thread(bound, cores, size, costs),)
+        wake_up = costs.slowest_wake_up if benchmarks.get(samples.spec.benchmark).ends.sockets else None
+        return (_of_thread(bound, cores, size, costs, wake_up),)
     crossing = costs.crossing(size)
     if crossing is None:
         return (replace(bound, missing="micro.core_to_core_copy"),)
@@ -144,17 +145,21 @@ def copied(samples: Samples, directions: int, costs: Costs, place: str = "") -> 
     return (replace(bound, formula=formula, usual=usual, usual_name=TWICE, good=good, bad=bad),)
 
 
-def _of_thread(bound: Bound, cores: int, size: int, costs: Costs) -> Bound:
-    """Judge a rate over the loopback interface by that of one thread which sends and receives."""
+def _of_thread(bound: Bound, cores: int, size: int, costs: Costs, wake_up: Cost | None) -> Bound:
+    """Judge a rate over the loopback interface by that of one thread which sends and receives.
+
+    A program that sleeps until bytes come may have to be woken for each message.
+    """
     near = costs.passing(size)
     if near is None:
         return replace(bound, missing="micro.loopback")
     of_size, cost = near
-    usual = cores * of_size / cost.value
+    usual, name = cores * of_size / (cost.value + (wake_up.value if wake_up else 0.0)), WOKEN if wake_up else THREAD
     formula = f"{bound.formula}; {f'{cores} × ' if cores > 1 else ''}{THREAD}: {format_size(of_size)} in {cost}"
-    formula += f", {format_number(usual / 1e6)} MB/s, by which it is judged"
+    formula += f", and {wake_up} for a {_UNITS['wake-up']}" if wake_up else ""
+    formula += f": {format_number(usual / 1e6)} MB/s, by which it is judged"
     good, bad = usual / MACHINE[0], usual / MACHINE[1]
-    return replace(bound, formula=formula, usual=usual, usual_name=THREAD, good=good, bad=bad)
+    return replace(bound, formula=formula, usual=usual, usual_name=name, good=good, bad=bad)
 
 
 def handed_over(samples: Samples, crossings: int, costs: Costs, place: str = "") -> tuple[Bound, ...]:
@@ -166,7 +171,7 @@ def handed_over(samples: Samples, crossings: int, costs: Costs, place: str = "")
     """
     size, place = samples.spec.size or 0, place or inside(samples)
     if place == "loopback" and (near := costs.message(size)):
-        return (_of_itself(samples, crossings, *near, costs.wake_up),)
+        return (_of_itself(samples, crossings, *near, costs.slowest_wake_up),)
     calls, times, name = costs.line, 1, "line of cache"
     if place == "loopback":
         wakes = benchmarks.get(samples.spec.benchmark).ends.sockets  # an MPI library polls, and does not sleep

@@ -30,8 +30,8 @@ def test(case: Case) -> Finding | None:
             float(one) < float(own) for one, own in known
         )
 
-    # several requests at once may need another engine, or another tool
-    free = (*_COLUMNS, "option_engine", "engine")
+    # several requests at once may need another engine, or another tool, and the page cache takes one at a time
+    free = (*_COLUMNS, "option_engine", "engine", "option_cache", "option_sync")
     other = others(case, lambda column: column in free or of_tool(case, column), larger)
     clues = other.evidence or ([] if other.against else _set(case))
     flat = plateau(case) if clues and not case.spec.count("socket_buffer", 0) else []  # more bytes are under way there

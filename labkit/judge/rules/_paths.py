@@ -151,6 +151,22 @@ def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level
     return "doubtful", wide if centre < bad or centre >= good else ""
 
 
+def sleeps(one: Chosen, view: View, found: Finding, excess: float) -> bool:
+    """Whether wake-ups, whose cost nobody measured here, may be all that is too much.
+
+    Parameters
+    ----------
+    found : the verdict without them.
+    excess : s that a message takes too much.
+    """
+    if found.level not in ("bad", "doubtful") or not benchmarks.get(one.samples.spec.benchmark).ends.sockets:
+        return False
+    return of_host(one.samples, view.costs).slowest_wake_up is None and excess < _WAKE_UP_S
+
+
+_WAKE_UP_S = 60e-6  # of a core that sleeps deeply, at most; a virtual one took 20 µs where this was measured
+
+
 def more(view: View, level: Level, one: Chosen) -> tuple[Wanted, ...]:
     """Return the point with more launches, where its interval is too wide for a verdict."""
     wanted = view.more(one.measured.fingerprint) if level == "unknown" and not one.subject.imported else None

@@ -35,7 +35,10 @@ def _judged(one: Chosen, view: View) -> Finding:
         return _beside(one, best, view)
     if bound is None or not bound.judges:
         return _paths.no_reference(RULE, one, view)
-    found = _found(one, bound, view)
+    found, size = _found(one, bound, view), one.samples.spec.size or 0
+    excess = size * (factor / one.measured.value - 1 / bound.reference) if one.measured.value else math.inf
+    if bounds.inside(one.samples) and _paths.sleeps(one, view, found, excess):
+        return _paths.no_reference(RULE, one, view, "micro.wake_up")
     return replace(found, form="functional", level="unknown", measure=()) if one.functional else found
 
 

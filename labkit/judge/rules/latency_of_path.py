@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from labkit import benchmarks
 from labkit.judge.finding import TIMES, Count, Finding, Value
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
@@ -13,7 +12,7 @@ from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
 from labkit.judge.view import View
 from labkit.models import bounds
 from labkit.models.bounds import Bound
-from labkit.models.inside import LIBRARY_S, LINK, MACHINE, of_host
+from labkit.models.inside import LIBRARY_S, LINK, MACHINE
 from labkit.point.columns import METRICS
 from labkit.point.units import format_number
 
@@ -37,21 +36,10 @@ def _judged(one: Chosen, view: View) -> Finding:
     if bound is None or not bound.judges:
         return _paths.no_reference(RULE, one, view)
     found = _found(one, bound, view)
-    if found.level in ("bad", "doubtful") and _sleeps(one, bound, view):
+    excess = measured.value / factor - bound.reference
+    if _paths.sleeps(one, view, found, excess / bounds.crossings_of(one.samples.spec.benchmark)):
         return _paths.no_reference(RULE, one, view, "micro.wake_up")
     return replace(found, form="functional", level="unknown", measure=()) if one.functional else found
-
-
-def _sleeps(one: Chosen, bound: Bound, view: View) -> bool:
-    """Whether wake-ups, whose cost nobody measured here, may be all that is too much."""
-    name = one.samples.spec.benchmark
-    if not benchmarks.get(name).ends.sockets or of_host(one.samples, view.costs).wake_up is not None:
-        return False
-    excess = one.measured.value / METRICS[one.metric].factor - bound.reference
-    return excess < bounds.crossings_of(name) * _WAKE_UP_S
-
-
-_WAKE_UP_S = 60e-6  # of a core that sleeps deeply, at most; a virtual one took 20 µs where this was measured
 
 
 def _found(one: Chosen, bound: Bound, view: View) -> Finding:

@@ -1,0 +1,60 @@
+"""The processor copies byte by byte: its own instruction for copies is slow for some addresses.
+
+From 2 KiB on, memcpy of glibc uses ``rep movsb`` where the processor says that it is fast. On some (AMD Zen 3 and 4) it
+moves about one byte in each cycle if the addresses do not suit it.
+"""
+
+from __future__ import annotations
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._other_settings import CLUES, others
+from labkit.judge.finding import Evidence, Finding, Value, Wanted
+from labkit.models import bounds
+from labkit.point.units import KiB
+
+_VARIABLE = "GLIBC_TUNABLES"
+_OTHERWISE = "glibc.cpu.x86_rep_movsb_threshold=1073741824"  # no message is as large
+_LEAST = 2 * KiB  # of a copy by this instruction
+_A_CYCLE = (0.8, 1.8)  # bytes in each cycle of the nominal frequency; processors run faster at times
+
+
+def test(case: Case) -> Finding | None:
+    """Copies without that instruction are faster, or these move about one byte in each cycle."""
+    if bounds.inside(case.samples) != "shared-memory" or not case.metric or not case.rate:
+        return None
+    other = others(case, f"env_{_VARIABLE}".__eq__)
+    clues = other.evidence or (() if other.against else _a_cycle(case))
+    return CAUSE.found(case, clues, other.against, without=other.without, command=other.command)
+
+
+def _a_cycle(case: Case) -> tuple[Evidence, ...]:
+    """Return that a pair of ranks moves about one byte in each cycle of a processor that may have the instruction."""
+    frequency = case.samples.host.get("frequency_nominal_MHz")
+    x86 = case.samples.host.get("architecture") == "x86_64"
+    if not x86 or not isinstance(frequency, int | float) or not frequency > 0:
+        return ()
+    if case.spec.ranks != 2 or (case.spec.size or 0) < _LEAST:
+        return ()
+    least, most = (each * frequency for each in _A_CYCLE)  # MB/s
+    clock = Value(value=frequency, unit="MHz", origin="host")
+    return (Evidence(code="cycle", values={"clock": clock}),) if least <= case.measured.value <= most else ()
+
+
+def points(case: Case) -> list[Wanted]:
+    """Return the point with copies that do not use the instruction."""
+    return [Wanted(case.spec.replace(environment=dict(case.spec.environment) | {_VARIABLE: _OTHERWISE}))]
+
+
+CAUSE = Cause(
+    code="copy-instruction",
+    name="copies byte by byte",
+    seen="messages in shared memory are faster without the processor's instruction for copies (rep movsb), or move about "
+    "one byte in each cycle",
+    excluded="without this instruction they are no faster",
+    decides=f"the same point with {_VARIABLE}={_OTHERWISE}",
+    clues={**CLUES, "cycle": "it is about one byte in each cycle of {clock}"},
+    remedy=f"Set {_VARIABLE}={_OTHERWISE}, or use a glibc that avoids rep movsb on this processor.",
+    test=test,
+    weak=("cycle",),
+    points=points,
+)
