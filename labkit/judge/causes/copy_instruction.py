@@ -48,8 +48,8 @@ def points(case: Case) -> list[Wanted]:
 CAUSE = Cause(
     code="copy-instruction",
     name="copies byte by byte",
-    seen="messages in shared memory are faster without the processor's instruction for copies (rep movsb), or move about "
-    "one byte in each cycle",
+    seen="messages in shared memory are faster without the processor's instruction for copies (rep movsb), or move "
+    "about one byte in each cycle",
     excluded="without this instruction they are no faster",
     decides=f"the same point with {_VARIABLE}={_OTHERWISE}",
     clues={**CLUES, "cycle": "it is about one byte in each cycle of {clock}"},
