@@ -1,4 +1,4 @@
-"""Read what papers say: the surveyed interconnects, testbeds and benchmarks, and the experiments that labkit repeats.
+"""Read what papers say: the tables of the survey, and the experiments that labkit repeats.
 
 The facts are data (``data/reference``). What labkit has of them is computed from its own registries.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,60 +24,17 @@ _Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interconnect:
-    """A row of the survey's table of interconnects.
-
-    Parameters
-    ----------
-    name, manufacturer, topology : in words.
-    public : whether others than its maker sell it.
-    bandwidth_Gbps, latency_us : as printed: one direction of a link, and end to end.
-    rdma : whether it has remote direct memory access.
-    year : of its first release.
-    """
-
-    name: str
-    manufacturer: str
-    public: bool
-    bandwidth_Gbps: str  # noqa: N815 - a unit
-    latency_us: str
-    topology: str
-    rdma: bool
-    year: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Testbed:
-    """A row of the survey's table of testbeds.
-
-    Parameters
-    ----------
-    name, interconnect, processor, software : as printed.
-    nodes : number.
-    memory_GB : of a node, GB.
-    """
-
-    __test__ = False  # no test for pytest
-
-    name: str
-    nodes: int
-    interconnect: str
-    processor: str
-    memory_GB: int  # noqa: N815 - a unit
-    software: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Surveyed:
-    """A benchmark of the survey, and how labkit may have it.
+    """A row of a table of the survey, and how labkit may have the benchmark in it.
 
     Parameters
     ----------
-    table : number of its table, or of the one in the same section.
-    name, about : of it.
+    name : of it.
+    section : of the survey that describes it.
+    cells : of all columns of its table.
     kind : what labkit has: the ``program`` itself, code of its own for the same ``definition``, checked against the
-        original, a ``stand-in`` that measures the same in another way, the ``import`` of its logs only, or ``none``.
-    where : section that names it, if its table does not.
+        original, a ``stand-in`` that measures the same in another way, the ``import`` of its logs only, or ``none``;
+        empty if it is no benchmark.
     tests : names that `labkit.benchmarks.Benchmark.equivalents` may have.
     labkit : patterns of names of labkit's benchmarks.
     tools : files of `labkit.tools` that run it or its stand-in.
@@ -87,11 +44,10 @@ class Surveyed:
     lacks : what the original has and labkit does not, in words that do not occur in labkit's benchmarks.
     """
 
-    table: int
     name: str
-    about: str
-    kind: Literal["program", "definition", "stand-in", "import", "none"]
-    where: str = ""
+    section: str
+    cells: tuple[str, ...]
+    kind: Literal["program", "definition", "stand-in", "import", "none", ""] = ""
     tests: tuple[str, ...] = ()
     labkit: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -129,6 +85,29 @@ class Surveyed:
         if self.tests and self.tests[0].startswith(("osu_", "IMB-")):
             return bool(self.counterparts)
         return bool(self.format) and find_spec(f"{formats.__name__}.{self.format}") is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table of the survey, or the benchmarks that the text of a section names without one.
+
+    Parameters
+    ----------
+    section : that it stands in.
+    columns : heads.
+    rows : in the order of the paper.
+    number, title : of the table; 0 and the section's title if the text names the benchmarks.
+    turned : whether a row of the data is printed as a column.
+    align : ``l``, ``r`` or ``c`` for each column; all ``l`` if empty.
+    """
+
+    section: str
+    columns: tuple[str, ...]
+    rows: tuple[Surveyed, ...]
+    number: int = 0
+    title: str
+    turned: bool = False
+    align: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,32 +181,47 @@ def _equal(test: str) -> list[str]:
 
 
 @cache
-def interconnects() -> tuple[Interconnect, ...]:
-    """Return the survey's interconnects."""
-    return _rows(FOLDER / "interconnects.toml", "interconnect", Interconnect)
-
-
-@cache
-def testbeds() -> tuple[Testbed, ...]:
-    """Return the survey's testbeds."""
-    return _rows(FOLDER / "interconnects.toml", "testbed", Testbed)
-
-
-@cache
-def surveyed() -> Mapping[int, tuple[str, tuple[Surveyed, ...]]]:
-    """Return the survey's tables of benchmarks: number → title and rows.
+def tables() -> tuple[Table, ...]:
+    """Return the survey's tables, in the order of its sections.
 
     Raises
     ------
     DataError
         If the file is not as it must be.
     """
-    file = FOLDER / "benchmarks.toml"
-    rows = _rows(file, "benchmark", Surveyed)
-    titles = {int(one["number"]): str(one["title"]) for one in _table(file)["table"]}
-    if unknown := {one.table for one in rows} - set(titles):
-        raise DataError(f"{file} has benchmarks of table {min(unknown)}, but no such [[table]]. Add it.")
-    return {number: (title, tuple(r for r in rows if r.table == number)) for number, title in titles.items()}
+    file, found = FOLDER / "survey.toml", []
+    for one in _table(file)["table"]:
+        head = {"title": sections().get(one["section"], ""), **one}
+        found.append(_one(Table, head | {"rows": [_row(row, one, file) for row in head.pop("row")]}, file))
+    return tuple(found)
+
+
+@cache
+def sections() -> Mapping[str, str]:
+    """Return the sections of the survey that describe benchmarks, with their titles."""
+    return dict(_table(FOLDER / "survey.toml")["sections"])
+
+
+def table(number: int) -> Table:
+    """Return a table of the survey."""
+    return next(one for one in tables() if one.number == number)
+
+
+def surveyed() -> list[Surveyed]:
+    """Return the surveyed benchmarks, in the order of the survey's tables."""
+    return [row for one in tables() for row in one.rows if row.kind]
+
+
+def _row(row: Mapping[str, Any], head: Mapping[str, Any], file: Path) -> Surveyed:
+    """Return a row of a table, with a cell for each column."""
+    made = _one(Surveyed, {"section": head["section"], **row}, file)
+    cells = made.cells if len(made.cells) == len(head["columns"]) else (made.name, *made.cells)
+    if len(cells) != len(head["columns"]):
+        raise DataError(
+            f"{file}: {made.name} has {len(made.cells)} cells, but its table has {len(head['columns'])} columns. "
+            "Give a cell for each column; the first one may be left out if it is the name."
+        )
+    return replace(made, cells=cells)
 
 
 @cache
@@ -246,10 +240,6 @@ def _paper(file: Path) -> Literature:
     table = _table(file)
     experiments = [_one(Experiment, row, file) for row in table.pop("experiment", [])]
     return _one(Literature, table | {"experiments": experiments}, file)
-
-
-def _rows(file: Path, name: str, kind: type[_Row]) -> tuple[_Row, ...]:
-    return tuple(_one(kind, row, file) for row in _table(file)[name])
 
 
 def _one(kind: type[_Row], row: Mapping[str, Any], file: Path) -> _Row:

@@ -11,6 +11,7 @@ from labkit.point.units import format_number, format_range, format_size
 from labkit.read.records import sound, value_of
 from labkit.read.reference.comparing import with_arguments
 from labkit.report import literature, markdown
+from labkit.report.blocks import surveyed
 from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import by_path, hard, interval, metric_of
 from labkit.report.content import Content
@@ -50,22 +51,7 @@ _CONDITIONS = {  # code of a badge → what it says of the path
 
 def overview(content: Content) -> str:
     """Return the survey's table of interconnects."""
-    rows = [
-        [
-            escape(one.name),
-            escape(one.manufacturer),
-            "yes" if one.public else "no",
-            escape(one.bandwidth_Gbps),
-            escape(one.latency_us),
-            escape(one.topology),
-            "yes" if one.rdma else "no",
-            str(one.year),
-        ]
-        for one in literature.interconnects()
-    ]
-    head = ["interconnect", "maker", "sold freely", "one direction (Gb/s)", "latency (µs)", "topology", "RDMA", "year"]
-    caption = "Interconnects as the survey gives them [@li2022]. {#tbl-interconnects}"
-    return markdown.table(head, rows, align="llcrrlcr", caption=caption)
+    return surveyed.printed(literature.table(1), {})
 
 
 def measured(content: Content) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from labkit.point.notes import joined
+from labkit.point.notes import joined, listed
 from labkit.point.units import plural
 from labkit.report import literature, markdown
 from labkit.report.content import Content
-from labkit.report.literature import Surveyed
+from labkit.report.literature import Surveyed, Table
 from labkit.report.markdown import code, escape
 
 _NAMED = 3  # benchmarks that a cell names
@@ -23,18 +23,64 @@ KINDS = {
 
 
 def surveyed(content: Content) -> str:
-    """Return a section with a table for each table of the survey."""
+    """Return the survey's tables of benchmarks, each with what labkit has; below them, how, and what was measured."""
     ran = _ran(content)
-    return "\n\n".join(
-        f"## {escape(title)} {{#sec-surveyed-{number}}}\n\n{_table(number, title, rows, ran)}"
-        for number, (title, rows) in literature.surveyed().items()
-        if rows
-    )
+    parts: list[str] = []
+    group: list[Table] = []  # below one heading
+    every = [table for table in literature.tables() if table.rows[0].kind]
+    for table, following in zip(every, [*every[1:], None], strict=True):
+        if not group:
+            parts.append(f"## {escape(table.title)} {{#sec-surveyed-{key_of(table)}}}")
+        group.append(table)
+        parts.append(printed(table, {"labkit": [KINDS[row.kind] for row in table.rows]}))
+        if following is None or following.number or following.section != table.section:
+            parts.append(_here(group, ran))
+            group = []
+    return "\n\n".join(parts)
+
+
+def key_of(table: Table) -> str:
+    """Return the end of the labels of a table."""
+    return str(table.number) if table.number else f"section-{table.section.replace('.', '-')}"
+
+
+def printed(table: Table, further: Mapping[str, Sequence[str]]) -> str:
+    """Return a table of the survey with further columns.
+
+    Parameters
+    ----------
+    table : as the survey prints it.
+    further : cells for each row, by column.
+    """
+    head = [*table.columns, *further]
+    rows = [[*row.cells, *cells] for row, *cells in zip(table.rows, *further.values(), strict=True)]
+    lines = [[escape(cell) for cell in line] for line in (head, *rows)]
+    if table.turned:
+        lines = [list(line) for line in zip(*lines, strict=True)]
+    where = f"section {table.section} of the survey"
+    what = f"Table {table.number} in {where}" if table.number else f"Named in {where}"
+    caption = f"{what}: {escape(table.title)} [@li2022]. {{#tbl-surveyed-{key_of(table)}}}"
+    return markdown.table(lines[0], lines[1:], align="" if table.turned else table.align, caption=caption)
+
+
+def scope(content: Content) -> str:
+    """Return how many benchmarks each section of the survey describes, and what labkit has of them."""
+    ran, rows = _ran(content), literature.surveyed()
+    lines = []
+    for section, title in literature.sections().items():
+        some = [row for row in rows if row.section == section or row.section.startswith(f"{section}.")]
+        kinds: Counter[str] = Counter(row.kind for row in some)
+        measured = sum(bool(_measured(row, ran)) for row in some)
+        counts = [len(some), *(kinds[kind] for kind in KINDS), measured]
+        lines.append([f"{section} {escape(title)}", *(str(count) for count in counts)])
+    head = ["section of the survey", "described", *KINDS.values(), "measured in this report"]
+    caption = "What the survey's Figure 1 shows, in numbers: benchmarks by section, and what labkit has. {#tbl-scope}"
+    return markdown.table(head, lines, align="l" + "r" * (len(head) - 1), caption=caption)
 
 
 def counts(content: Content) -> str:
     """Return sentences on what labkit has of the surveyed benchmarks, and how many of them were measured."""
-    rows = [row for _, group in literature.surveyed().values() for row in group]
+    rows = literature.surveyed()
     ran = _ran(content)
     kinds = Counter(row.kind for row in rows)
     return (
@@ -69,19 +115,17 @@ def _measured(row: Surveyed, ran: Mapping[str, set[str]]) -> list[str]:
     return [name for name in own if ran[name] & set(row.tools)] if row.kind == "program" else own
 
 
-def _table(number: int, title: str, rows: Sequence[Surveyed], ran: Mapping[str, set[str]]) -> str:
+def _here(group: Sequence[Table], ran: Mapping[str, set[str]]) -> str:
+    """Return as what labkit has the benchmarks of some tables, and which of them this report measured."""
+    rows = [row for table in group for row in table.rows]
     cells = []
     for row in rows:
         here, every = _measured(row, ran), row.benchmarks
         shown = "no" if not here else f"{len(here)} of {len(every)}" if len(every) > 1 else "yes"
-        name = escape(row.name) + (f" ({escape(row.where)})" if row.where else "")
-        cells.append([name, escape(row.about), KINDS[row.kind], detail(row), shown])
-    caption = f"Table {number} of the survey: {escape(title[:1].lower() + title[1:])}. {{#tbl-surveyed-{number}}}"
-    if title.startswith(("OSU", "NAS", "Intel", "TF-", "IO", "EC-", "PerfZero", "DeathStar")):
-        caption = f"Table {number} of the survey: {escape(title)}. {{#tbl-surveyed-{number}}}"
-    return markdown.table(
-        ["benchmark", "measures", "labkit has", "as", "measured in this report"], cells, caption=caption
-    )
+        cells.append([escape(row.name), detail(row), shown])
+    where = listed([f"@tbl-surveyed-{key_of(table)}" for table in group])
+    caption = f"What labkit has of the benchmarks in {where}. {{#tbl-labkit-{key_of(group[0])}}}"
+    return markdown.table(["benchmark", "labkit", "measured in this report"], cells, caption=caption)
 
 
 def detail(row: Surveyed) -> str:
@@ -103,4 +147,4 @@ def detail(row: Surveyed) -> str:
     return joined(parts)
 
 
-BLOCKS = {"surveyed": surveyed, "surveyed-counts": counts}
+BLOCKS = {"surveyed": surveyed, "surveyed-counts": counts, "surveyed-scope": scope}

@@ -19,11 +19,10 @@ def testbeds(content: Content) -> str:
     rows = [row for member in all_members(content) for row in _ours(member)]
     if not rows:
         return ""
-    for one in literature.testbeds():
-        cells = [one.name, str(one.nodes), one.interconnect, one.processor, str(one.memory_GB), one.software]
-        rows.append([*map(escape, cells), "survey [@li2022]"])
+    survey = literature.table(13)
+    rows += [[*map(escape, one.cells), "survey [@li2022]"] for one in survey.rows]
     return markdown.table(
-        ["testbed", "nodes", "interconnect", "processor", "memory (GB)", "communication software", "measured by"],
+        [*survey.columns, "measured by"],
         rows,
         align="lrllrll",
         caption="Testbeds of this report and of the survey. {#tbl-testbeds}",
