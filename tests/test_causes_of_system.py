@@ -369,6 +369,35 @@ def test_a_longer_path_delays_both_directions_of_every_benchmark() -> None:
     assert excluded(judged("path-delay", one, fast, rule="latency-of-path", limit=10))
 
 
+def over_delay(more: Mapping[int, float]) -> list[list[Samples]]:
+    """Latencies of sizes over a delay of 1 ms, with some µs more; the largest size first."""
+    return [
+        [replace(one, meta={**one.meta, "testbed": {"rate_bps": 1e9, "delay": "1ms"}}) for one in point]
+        for point in reversed(delayed({size: 990 + excess for size, excess in more.items()}))
+    ]
+
+
+def test_messages_that_wait_for_the_receiver_take_a_round_trip_more() -> None:
+    over: dict[str, Any] = {"rule": "latency-of-path", "limit": 1010, "path": "the emulated link"}
+    found = judged("eager-limit", *over_delay({8: 10, 64: 12, 512: 14, 1024: 2060, 4096: 2100}), **over)
+    assert found is not None
+    assert found.supported
+    assert "from 1 KiB on a message takes 2,0" in sentence(found)
+    without = found.values["without"]
+    assert isinstance(without, Value)
+    assert without.value == pytest.approx(1070, rel=0.05)
+    assert judged("eager-limit", *over_delay({8: 10, 64: 12, 512: 14, 1024: 900, 4096: 1000}), **over) is None
+    assert judged("eager-limit", *over_delay({8: 2000, 64: 2012, 512: 2014, 1024: 2060, 4096: 2100}), **over) is None
+
+
+def test_a_longer_path_is_seen_from_any_size() -> None:
+    """The judged size need not be the smallest."""
+    points = delayed({1024: 1004, 8: 1000, 64: 1001, 512: 1003})
+    assert supported(judged("path-delay", *points, rule="latency-of-path", limit=10))
+    growing = delayed({1024: 900, 8: 200, 64: 300, 512: 500})
+    assert excluded(judged("path-delay", *growing, rule="latency-of-path", limit=10))
+
+
 def test_a_slow_link_of_the_testbed_explains_its_own_rate() -> None:
     slow = {**FACTS, "slow_bps": {"vc1": 20e6}}
     meta: dict[str, Any] = {"rank_hosts": ["vc0", "vc1"], "testbed": slow}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -445,13 +446,39 @@ def test_the_best_size_of_each_setting_is_judged() -> None:
     assert (one.subject.points, one.subject.setting, number(one)) == ((f"{1 << 20}",), "1 MiB", 113.0)
 
 
-def test_the_smallest_size_of_a_latency_is_judged() -> None:
-    points = [
-        point("mpi.latency", value, size=size, meta={"fingerprint": f"{size}", "testbed": CLUSTER | {"delay": "4ms"}})
-        for size, value in ((4096, 4_050.0), (8, 4_100.0))
+def over_delay(times: Mapping[int, float], delay: str = "4ms") -> list[Samples]:
+    """Latencies of sizes, µs, over links of 200 Mbit/s with a delay."""
+    return [
+        point("mpi.latency", value, size=size, meta={"fingerprint": f"{size}", "testbed": CLUSTER | {"delay": delay}})
+        for size, value in times.items()
     ]
-    (one,) = findings(points)
+
+
+def test_the_smallest_size_of_a_latency_is_judged() -> None:
+    (one,) = findings(over_delay({4096: 4_250.0, 8: 4_100.0}))
     assert (one.subject.setting, number(one)) == ("8 B", 4_100.0)
+
+
+def test_over_a_long_path_a_larger_size_that_waits_is_judged() -> None:
+    """From 512 B on the library waits for the receiver; 1 MiB is a matter of bandwidth."""
+    waiting = {8: 4_100.0, 512: 12_300.0, 4096: 12_500.0, 1 << 20: 90_000.0}
+    (one,) = findings(over_delay(waiting))
+    assert (one.subject.setting, one.level, number(one)) == ("4 KiB", "bad", 12_500.0)
+    assert one.cost == pytest.approx(12_500 / 4_100, rel=0.05)
+    (slow,) = findings(over_delay(waiting | {8: 9_000.0}))
+    assert slow.subject.setting == "8 B", "what the smallest size lacks comes first"
+
+
+def test_over_a_short_path_larger_sizes_are_not_judged() -> None:
+    """Hosts and adapters need more for larger messages, by an amount that is not known."""
+    machine = {"node": Costs(messages={8: Cost(metric="latency_us", value=1e-5, low=1e-5, high=1e-5, launches=6)})}
+    fields: dict[str, Any] = {"host": HOST, "meta": {"testbed": CLUSTER | {"delay": "2us"}}}
+    points = [
+        point("mpi.latency", value, size=size, **fields | {"meta": fields["meta"] | {"fingerprint": f"{size}"}})
+        for size, value in ((8, 20.0), (32, 90.0))
+    ]
+    (one,) = findings(points, None, machine)
+    assert (one.subject.setting, one.level) == ("8 B", "good")
 
 
 def test_bandwidth_on_shaped_links_never_exceeds_the_bound_and_reaches_it() -> None:

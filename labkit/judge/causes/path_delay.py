@@ -62,10 +62,11 @@ def _over_sizes(case: Case, excess: float) -> tuple[list[Evidence], list[Evidenc
     near: NDArray[np.bool_] = sizes <= _SMALL
     if wire is not None and np.isfinite(wire.rate):
         seconds, near = seconds - sizes / wire.efficiency.share * 8 / wire.rate, sizes <= 64 * _SMALL
-    if near.sum() < _FEWEST:
+    own = sizes == case.row["message_size_B"]
+    if near.sum() < _FEWEST or not own.any():
         return [], []
-    # the floor of the smallest size holds for the others too, once their bytes on the link are subtracted
-    more = excess + (seconds[near] - seconds[near][0])
+    # the floor of the judged size holds for the others too, once their bytes on the link are subtracted
+    more = excess + (seconds[near] - seconds[own][0])
     count = Count(int(near.sum()), "size")
     if more.min() > 0 and more.max() / more.min() - 1 <= _CONSTANT:
         return [Evidence(code="constant", values={"sizes": count, "excess": _time(float(np.median(more)))})], []

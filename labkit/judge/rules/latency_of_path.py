@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from labkit.judge.finding import TIMES, Count, Finding, Value
 from labkit.judge.rule import Rule
@@ -11,16 +13,50 @@ from labkit.judge.rules import _paths
 from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
 from labkit.judge.view import View
 from labkit.models import bounds
-from labkit.models.bounds import Bound
+from labkit.models.bounds import Bound, Stated
 from labkit.models.inside import LIBRARY_S, LINK, MACHINE
 from labkit.point.columns import METRICS
 from labkit.point.units import format_number
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield a verdict for each setting of the benchmarks whose latency crosses a path."""
-    for one in _paths.chosen(view, bounds.crossings_of, ("round_trip_us", "latency_us"), bounds.of_latency):
-        yield _judged(one, view)
+    """Yield a verdict for each setting of the benchmarks whose latency crosses a path: on its smallest size.
+
+    Over a long path the largest size stands for a setting whose smallest one is good, if that is not good.
+    """
+    some = [*_paths.chosen(view, bounds.crossings_of, ("round_trip_us", "latency_us"), bounds.of_latency)]
+    found = [_judged(one, view) for one in some]
+    rows = {place: _largest(some[place], view) for place, one in enumerate(found) if one.level == "good"}
+    samples = view.first_launches([str(row["fingerprint"]) for row in rows.values() if row is not None])
+    for place, one in enumerate(found):
+        row = rows.get(place)
+        launch = samples.get(str(row["fingerprint"])) if row is not None else None
+        if row is not None and launch is not None:
+            known = bounds.of_latency(launch, view.stated, view.costs)
+            kept = {name: row.get(name, math.nan) for name in some[place].row}
+            other = _judged(replace(some[place], row=kept, samples=launch, known=known), view)
+            one = other if other.level in ("bad", "doubtful") else one
+        yield one
+
+
+def _largest(one: Chosen, view: View) -> Mapping[str, Any] | None:
+    """Return the largest size of a setting whose bytes take no longer than the delay of the path; None for others.
+
+    Larger ones are a matter of bandwidth. Where the delay is not most of the time, hosts and adapters need more for
+    larger messages, by an amount that is not known.
+    """
+    wire, bound = bounds.path(one.samples, view.stated or Stated()), one.bound
+    crossings = bounds.crossings_of(one.samples.spec.benchmark)
+    if wire is None or bound is None or crossings * wire.delay < _LONG * bound.reference:
+        return None
+    table = view.parts[one.samples.spec.benchmark]
+    places = table.sizes(table.places[str(one.row["fingerprint"])], one.metric)
+    sizes = table.columns["message_size_B"][places]
+    places = places[sizes / wire.efficiency.share * 8 / wire.rate <= wire.delay]
+    return table.row(places[-1]) if len(places) > 1 else None
+
+
+_LONG = 0.5  # part of what a latency is compared with, from which the delays of a path are most of it
 
 
 def _judged(one: Chosen, view: View) -> Finding:
@@ -84,12 +120,14 @@ RULE = Rule(
     kind="verdict",
     level="unknown",
     about="path",
-    must=f"a latency is at most {format_number(MACHINE[0])} times what its hosts need, plus "
+    must=f"the latency of the smallest size is at most {format_number(MACHINE[0])} times what its hosts need, plus "
     f"{format_number(LINK[0], digits=3)} times the delays of the path and the time of its bytes on the link; beyond "
-    f"{format_number(MACHINE[1])} and {format_number(LINK[1], digits=3)} times it is bad. Ranks on one host are judged "
-    f"by shared memory: a line of cache, {format_number(LIBRARY_S * 1e6)} µs for the library, and two copies",
+    f"{format_number(MACHINE[1])} and {format_number(LINK[1], digits=3)} times it is bad. Where delays are most of it, "
+    "this holds for the largest size too whose bytes take no longer than the delay. Ranks on one host are judged by "
+    f"shared memory: a line of cache, {format_number(LIBRARY_S * 1e6)} µs for the library, and two copies",
     why="a message cannot be faster than a line of cache that changes cores, a message through the kernel, or light in "
-    "the cables; a library adds its own work, as MPICH and UCX do (Zambre et al. 2019)",
+    "the cables; a library adds its own work, as MPICH and UCX do (Zambre et al. 2019), and need not wait "
+    "for the receiver on a long path",
     says={
         "": "{quantity}{measured:interval} is {times:3} its floor of {limit} ({what}){unsure}",
         "beside": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}){unsure}",
