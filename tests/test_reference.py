@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
@@ -86,6 +87,28 @@ def test_every_paper_is_in_the_bibliography_and_every_number_has_its_section_or_
         assert not one.page, "the texts of the papers print no page numbers"
 
 
+def test_every_published_number_has_a_benchmark_of_labkit_or_says_why_there_is_none() -> None:
+    every = [one.number for one in reference.entries()]
+    assert not [one.name for one in every if bool(one.benchmarks) == bool(one.unmeasured)]
+    linked = Counter(bool(one.benchmarks) for paper in map(reference.load, FILES) for one in paper.numbers.values())
+    assert linked == {True: 37, False: 192}
+    assert {one.unmeasured for one in every} == {"", *reference.UNMEASURED}
+
+
+def test_a_code_says_what_its_numbers_are() -> None:
+    for one in (entry.number for entry in reference.entries()):
+        if one.ratio or one.saving:
+            assert one.unmeasured == "derived" or one.benchmarks, one.name
+        if one.unmeasured == "derived":
+            assert not one.library or one.parts or one.observed, one.name
+        if "pause" in one.text:
+            assert one.unmeasured == "instrument", one.name
+        if one.where in ("Table 1", "Table 13") and one.network:
+            assert one.unmeasured == {"Table 1": "stated", "Table 13": "setting"}[one.where], one.name
+        if one.unmeasured == "definition":
+            assert one.note, f"{one.name} does not say how the definitions differ"
+
+
 def test_numbers_have_a_statistic_only_if_their_paper_states_one() -> None:
     older = reference.load("cluster-interconnects-2003").numbers.values()
     assert any(one.metric for one in older)
@@ -137,6 +160,8 @@ def test_a_part_that_is_passed_twice_counts_twice(paper: reference.Paper) -> Non
         ("value = 1.0", 'value = 1.0\ninstead = "b"'),
         ("value = 1.0", 'value = 1.0\nratio = ["a"]'),
         ("value = 1.0", 'value = 1.0\nmetric = "latency_us"'),
+        ("value = 1.0", 'value = 1.0\nunmeasured = "unknown"'),
+        ("value = 1.0", 'value = 1.0\nbenchmarks = ["mpi.latency"]\nmetric = "latency_us"\nunmeasured = "stated"'),
         ("value = 1.0", 'value = 1.0\nbenchmarks = ["mpi.latncy"]\nmetric = "latency_us"'),
         ("value = 1.0", 'value = 1.0\nbenchmarks = ["mpi.latency"]\nmetric = "bandwidth_MBps"'),
         ("value = 1.0", 'value = 1.0\nunit = "B"\nbenchmarks = ["mpi.latency"]\nmetric = "latency_us"'),
@@ -247,7 +272,7 @@ def test_what_is_marked_as_printed_is_alike_in_all_files() -> None:
     numbers = reference.load("hot-interconnects-survey-2022").numbers
     printed = {one.library.removesuffix(", as printed") for one in numbers.values() if "as printed" in one.library}
     assert printed
-    assert printed <= {one.software for one in literature.testbeds()}
+    assert printed <= {row.cells[5] for row in literature.table(13).rows}
 
 
 def test_numbers_are_stated_with_the_digits_that_the_paper_prints() -> None:
@@ -265,13 +290,13 @@ def test_the_table_of_interconnects_prints_what_the_numbers_of_table_1_say() -> 
         one for one in reference.load("hot-interconnects-survey-2022").numbers.values() if one.where == "Table 1"
     ]
     signs = {"": "", "about": "~", "below": "<"}
-    for text, field in (("bandwidth", "bandwidth_Gbps"), ("latency", "latency_us")):
+    for text, column in (("bandwidth", 3), ("latency", 4)):
         stated = [
             f"{signs[one.relation]}{one.value:g}" + (f"-{one.to:g}" if one.to else "")
             for one in numbers
             if one.text.startswith(text)
         ]
-        printed = [getattr(one, field).replace("\u2013", "-") for one in literature.interconnects()]
+        printed = [row.cells[column].replace("\u2013", "-") for row in literature.table(1).rows]
         assert [cell for cell in printed if cell != "N/A"] == stated
 
 

@@ -233,7 +233,7 @@ def test_the_counts_of_each_section_are_those_of_its_tables() -> None:
     assert all(row[0] == sum(row[1:-1]) for row in counts)
 
 
-def test_the_numbers_of_tables_1_and_13_are_those_of_the_reference() -> None:
+def test_the_table_of_testbeds_prints_what_the_numbers_of_table_13_say() -> None:
     numbers = reference.load("hot-interconnects-survey-2022")
     for row in literature.table(13).rows:
         name = row.name.lower()
@@ -244,9 +244,6 @@ def test_the_numbers_of_tables_1_and_13_are_those_of_the_reference() -> None:
             str(int(numbers[f"{name}_memory"].value)),
             row.cells[5],
         )
-    links = [one for one in numbers.numbers.values() if one.where == "Table 1" and one.name.endswith("_link")]
-    stated = [f"{one.value:g}" + (f"-{one.to:g}" if one.to else "") for one in links]
-    assert stated == [row.cells[3] for row in literature.table(1).rows]
 
 
 def test_the_survey_names_what_labkit_has() -> None:

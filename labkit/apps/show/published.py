@@ -14,12 +14,12 @@ from labkit.io import csv_export
 from labkit.point.columns import METRICS
 from labkit.read import reference
 from labkit.read.records import by_benchmark
-from labkit.read.reference import Entry, Paper, comparing
+from labkit.read.reference import UNMEASURED, Entry, Paper, comparing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_HEAD = ("value", "what", "conditions", "where", "name")
+_HEAD = ("value", "what", "conditions", "where", "measured by", "name")
 _WIDTH = 120  # of notes
 
 
@@ -62,6 +62,7 @@ def row(entry: Entry) -> dict[str, Any]:
         "paper_conditions": paper.conditions,
         "benchmarks": list(number.benchmarks),
         "metric": number.metric,
+        "unmeasured": number.unmeasured,
         "statistic": number.statistic,
         "options": dict(number.options),
         "used_instead": number.instead,
@@ -128,10 +129,12 @@ def _of_paper(entries: Sequence[Entry]) -> str:
     """Return the numbers of one paper as a table below its name, with notes and conditions after it."""
     paper = entries[0].paper
     rows = [
-        (one.number.stated, one.number.text, one.number.circumstances or "-", _place(one), one.number.name)
+        (one.number.stated, one.number.text, one.number.circumstances or "-", _place(one), _by(one), one.number.name)
         for one in entries
     ]
-    below = [*_notes(entries), f"Conditions: {paper.conditions}"]
+    codes = dict.fromkeys(one.number.unmeasured for one in entries if one.number.unmeasured)
+    reasons = [f"Not measured by labkit, {code}: {UNMEASURED[code]}." for code in codes]
+    below = [*_notes(entries), *reasons, f"Conditions: {paper.conditions}"]
     wrapped = (textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in below)
     return "\n".join([_title(paper), "", text_table(_HEAD, rows), "", *wrapped])
 
@@ -139,6 +142,11 @@ def _of_paper(entries: Sequence[Entry]) -> str:
 def _title(paper: Paper) -> str:
     doi = f", doi {paper.doi}" if paper.doi else ""
     return f"{paper.short}: {paper.title}. {paper.published}{doi}"
+
+
+def _by(entry: Entry) -> str:
+    """Return the benchmarks that measure a number, or the code of why there is none."""
+    return " ".join(entry.number.benchmarks) or entry.number.unmeasured or "-"
 
 
 def _place(entry: Entry) -> str:

@@ -18,7 +18,7 @@ from labkit.errors import DataError, SpecError, unknown_name
 from labkit.io import project, safe_read
 from labkit.point.spec import validated
 from labkit.read.reference._units import UNITS, Written, written
-from labkit.read.reference.number import ANY, LARGE, SMALL, Claim, Number
+from labkit.read.reference.number import ANY, LARGE, SMALL, UNMEASURED, Claim, Number
 
 __all__ = [
     "ANY",
@@ -27,6 +27,7 @@ __all__ = [
     "LARGE",
     "SMALL",
     "UNITS",
+    "UNMEASURED",
     "Claim",
     "Entry",
     "Number",
@@ -117,7 +118,8 @@ class Entry:
         number, paper = self.number, self.paper
         texts = (self.file, paper.title, paper.authors, paper.published, paper.short, number.name, number.text)
         more = (paper.key, number.where, number.kind, number.circumstances, number.size, number.unit, number.note)
-        return "\n".join((*texts, *more, *number.benchmarks, number.metric)).casefold()
+        measured = (*number.benchmarks, number.metric, number.unmeasured)
+        return "\n".join((*texts, *more, *measured)).casefold()
 
 
 def _files() -> dict[str, Path]:

@@ -15,6 +15,14 @@ from labkit.read.reference._units import RELATIONS, UNITS
 
 ANY = "*"  # value of an option that does not matter
 SMALL, LARGE = "small", "large"  # message sizes that a paper leaves open
+UNMEASURED = {  # why no benchmark of labkit measures a number
+    "setting": "a property of the system or a setting, no result",
+    "stated": "taken from makers, lists or other papers, or assumed",
+    "derived": "computed from other numbers of the paper",
+    "comparison": "a difference, a ratio or a turning point of several measurements",
+    "instrument": "takes a profiler in the library, a PCIe analyzer or counters of switches",
+    "definition": "labkit measures it by another definition",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +47,7 @@ class Number:
     processes, nodes : how many; 0 if the paper does not say.
     conditions : further ones, beside those of the paper.
     benchmarks, metric : of labkit, where its definition is the same. They make the number appear in figures.
+    unmeasured : why there is no such benchmark, as in `UNMEASURED`.
     statistic : of the metric, as in `labkit.point.columns.STATISTICS`, that the number is; empty if the paper names
         none.
     options : of the benchmark, that make its arguments those of the paper; the others have their default. ``*`` is any.
@@ -69,6 +78,7 @@ class Number:
     conditions: str = ""
     benchmarks: tuple[str, ...] = ()
     metric: str = ""
+    unmeasured: Literal["", "setting", "stated", "derived", "comparison", "instrument", "definition"] = ""
     statistic: str = ""
     options: Mapping[str, str | bool | int | float] = dataclasses.field(default_factory=dict)
     parts: tuple[str, ...] = ()
@@ -98,6 +108,10 @@ class Number:
     def _check_meaning(self) -> None:
         if bool(self.benchmarks) != bool(self.metric):
             raise SpecError(f"{self.name}: benchmarks and metric go together. Set both, or none.")
+        if self.benchmarks and self.unmeasured:
+            raise SpecError(
+                f"{self.name}: unmeasured={self.unmeasured!r}, but it has benchmarks. Leave one of them out."
+            )
         if self.statistic and self.statistic not in STATISTICS:
             raise unknown_name("statistic", self.statistic, list(STATISTICS))
         options = {field.name for name in self.benchmarks for field in dataclasses.fields(benchmarks.get(name).options)}
@@ -232,5 +246,6 @@ class Claim:
             where=self.where,
             page=self.page,
             conditions=f"{self.cheaper:g} % cheaper, modelled",
+            unmeasured="derived",
             note=self.note,
         )

@@ -10,7 +10,7 @@ from labkit import benchmarks, studies
 from labkit.errors import LabkitError
 from labkit.point.notes import joined, listed
 from labkit.point.units import parse_size, plural
-from labkit.read.reference import Number
+from labkit.read.reference import UNMEASURED, Number
 from labkit.read.reference.comparing import with_arguments
 from labkit.report import against, literature, markdown
 from labkit.report.blocks.surveyed import names
@@ -74,8 +74,11 @@ def _rows(one: Experiment, paper: Literature, content: Content) -> Iterator[list
     """Yield the rows of an experiment: one for the numbers that are compared with the same points, one for the rest."""
     members = all_members(content)
     pairs = [(_published(numbers), against.cell(numbers[0], members)) for numbers in against.groups(one, paper)]
-    if further := paper.numbers_of(one, further=True):
-        pairs.append((_published(further), "no benchmark of labkit measures this"))
+    why: dict[str, list[Number]] = {}
+    for number in paper.numbers_of(one, further=True):
+        why.setdefault(number.unmeasured, []).append(number)
+    for reason, some in why.items():
+        pairs.append((_published(some), "not measured by labkit" + (f": {UNMEASURED[reason]}" if reason else "")))
     if not one.values:
         pairs.insert(0, ("", joined([_measured(one, member, members) for member in members])))
     chapter = _chapter(one, content)
