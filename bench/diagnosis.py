@@ -40,9 +40,11 @@ from labkit.errors import LabkitError
 from labkit.host import machine
 from labkit.io import folders
 from labkit.io.markdown import table
-from labkit.judge.answer import Answer, Topic, answer
+from labkit.judge.answer import Answer, answer
 from labkit.judge.finding import Finding, likeliest
+from labkit.judge.view import View
 from labkit.models import costs
+from labkit.point.spec import Spec
 from labkit.point.units import parse_duration
 from labkit.report import sources
 from labkit.store.campaign import Campaign
@@ -254,17 +256,30 @@ def asked(place: Path, kind: Kind) -> Answer:
     return answer(replace(view, stated=kind.stated, machine=costs.read(campaign), here=deciding.here(campaign)))
 
 
-def decided(place: Path, kind: Kind, budget: float) -> Answer:
-    """Return what it answers after measuring what is undecided, into a copy of the campaign."""
+def decided(place: Path, kind: Kind, budget: float) -> tuple[Answer, tuple[Finding, ...]]:
+    """Return what it answers after measuring what is undecided, into a copy of the campaign.
+
+    Also returned is what it says of the settings that the case has: of those that were measured to decide something,
+    nothing was injected. A setting that is good now, because a cause was removed, had this cause.
+    """
     with tempfile.TemporaryDirectory() as folder:
         copied = Path(shutil.copytree(place, Path(folder) / place.name))
-        return deciding.decide(Campaign.existing(copied), lambda: asked(copied, kind), budget)
+        after = deciding.decide(Campaign.existing(copied), lambda: asked(copied, kind), budget)
+        had, view = sources.read(place).view, sources.read(copied).view
+        own = {_setting(had, name) for name in had.summary["fingerprint"]}
+        accusing = [one for one in after.accusing if _setting(view, one.subject.points[0]) in own]
+    return after, (*accusing, *(replace(one.was, causes=(one.cause,)) for one in after.settled))
 
 
-def scored(case: dict[str, Any], kind: Kind, said: Answer) -> Scored:
-    """Compare an answer with the truth."""
+def _setting(view: View, fingerprint: str) -> Spec | None:
+    """Return what a point has in common with those of other sizes."""
+    spec = view.spec(fingerprint)
+    return spec and spec.replace(size=8)
+
+
+def scored(case: dict[str, Any], kind: Kind, said: Answer, accusing: Sequence[Finding]) -> Scored:
+    """Compare an answer, and what of it says that something is not good, with the truth."""
     expected = tuple((str(place), tuple(codes)) for place, codes in case["labels"])
-    accusing = [one for topic in said.topics for one in _accusing(topic)]
     pairs = {(one.subject.benchmark, cause.code) for one in accusing if (cause := likeliest(one)) is not None}
     every = {(one.subject.benchmark, each.code) for one in accusing for each in one.causes if each.supported}
     missed = [(place, codes) for place, codes in expected if not any((place, code) in pairs for code in codes)]
@@ -273,7 +288,7 @@ def scored(case: dict[str, Any], kind: Kind, said: Answer) -> Scored:
         case["kind"],
         case["number"],
         case["group"],
-        "" if kind.rule else verdict(said, [place for place, _ in expected]),
+        "" if kind.rule else verdict(said, accusing, [place for place, _ in expected]),
         expected,
         frozenset(pairs),
         frozenset(one.subject.benchmark for one in accusing),
@@ -283,17 +298,12 @@ def scored(case: dict[str, Any], kind: Kind, said: Answer) -> Scored:
     )
 
 
-def _accusing(topic: Topic) -> list[Finding]:
-    """Return the findings of a topic that say that something is not good, as its answer shows them."""
-    return [one for one in (topic.lead, *topic.worse) if one.level in ("bad", "doubtful")]
-
-
-def verdict(said: Answer, places: Sequence[str]) -> str:
+def verdict(said: Answer, accusing: Sequence[Finding], places: Sequence[str]) -> str:
     """Return whether the verdict is right: that every place is not good, or, without places, that all topics are good."""
     if not places:
         verdicts = {topic.verdict for topic in said.topics}
         return "wrong" if verdicts & {"bad", "doubtful"} else "right" if "good" in verdicts else "none"
-    accused = {one.subject.benchmark for topic in said.topics for one in _accusing(topic)}
+    accused = {one.subject.benchmark for one in accusing}
     known = {one.subject.benchmark for topic in said.topics for one in topic.findings if one.level != "unknown"}
     if set(places) <= accused:
         return "right"
@@ -389,7 +399,8 @@ def score(folder: Path, halves: Sequence[str], budget: float, *, every: bool = F
         print(f"no cases of the half {' or '.join(halves)} in {folder}; make them: python bench/diagnosis.py inject")
         return
     kinds, began = situations.every(), time.monotonic()
-    some = [scored(case, kinds[case["kind"]], asked(place, kinds[case["kind"]])) for place, case in cases]
+    answers = ((case, asked(place, kinds[case["kind"]])) for place, case in cases)
+    some = [scored(case, kinds[case["kind"]], said, said.accusing) for case, said in answers]
     took = time.monotonic() - began
     shown = f"{len(some)} cases, half {' and '.join(halves)}, labkit {__version__}, judged in {took:.0f} s\n\n{printed(some)}"
     if not only:
@@ -410,7 +421,7 @@ def score(folder: Path, halves: Sequence[str], budget: float, *, every: bool = F
         print(f"\n{len(lasting)} of these cases can be decided here: before, then after measuring {budget:g} s each\n")
         print(printed([one for one in some if (one.kind, one.number) in names]))
         after = [
-            scored(case, kinds[case["kind"]], decided(place, kinds[case["kind"]], budget)) for place, case in lasting
+            scored(case, kinds[case["kind"]], *decided(place, kinds[case["kind"]], budget)) for place, case in lasting
         ]
         print(printed(after))
 

@@ -332,6 +332,28 @@ def test_a_campaign_of_another_machine_is_not_measured(tmp_path: Path) -> None:
         deciding.decide(Campaign(tmp_path), lambda: asked(FAST), 1.0)
 
 
+@pytest.mark.parametrize(("value", "settled"), [(24.0, True), (13.0, False)])
+def test_what_is_good_since_its_cause_was_removed_is_said_to_be_decided(value: float, settled: bool) -> None:
+    """The bandwidth still grows with the size; larger messages fill the link of 200 Mbit/s, or they do not."""
+    facts = {"testbed": {"rate_bps": 200e6, "nodes": 2}, "rank_hosts": ["vc0", "vc1"]}
+    spec = {"testbed": "virtual-cluster:2,rate=200mbit", "transport": "tcp"}
+
+    def sent(size: int, rate: float) -> list[Samples]:
+        return point("mpi.bandwidth", "bandwidth_MBps", *[rate] * 6, meta=facts, size=size, **spec)
+
+    few = [*sent(1024, 3.0), *sent(4096, 9.0)]
+    before = asked(few)
+    (bad,) = before.accusing
+    (cause,) = [one for one in bad.causes if one.code == "small-messages"]
+    wanted = cause.measure[-1].spec
+    larger = sent(wanted.size, value)
+    after = asked(few, larger).since(before, {wanted: str(larger[0].meta["fingerprint"])})
+    assert [(one.was, one.cause) for one in after.settled] == [(bad, cause)] * settled
+    text = " ".join(answered.table(after).split())
+    assert (f"decided {bad.subject} was bad: {sentence(cause)}. Now mpi.bandwidth" in text) is settled
+    assert len(json.loads(answered.as_json(after))["settled"]) == settled
+
+
 @pytest.mark.mpi
 @pytest.mark.slow
 def test_decide_measures_what_the_answer_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

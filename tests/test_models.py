@@ -642,7 +642,7 @@ def test_the_command_answers_each_topic_in_a_screen(capsys: pytest.CaptureFixtur
 @pytest.mark.slow
 def test_the_command_has_forms_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(explained(capsys, "two-cores", "--benchmark", "verbs.*", "--format", "json"))
-    assert {"campaign", "topics", "findings", "steps", "rules", "warnings"} == set(document)
+    assert {"campaign", "topics", "findings", "steps", "settled", "rules", "warnings"} == set(document)
     assert {one["verdict"] for one in document["topics"]} <= {*answer.VERDICTS}
     verdicts = [one for one in document["findings"] if one["kind"] == "verdict"]
     assert {"functional", "no reference"} == {one["form"] for one in verdicts}, "an emulated device is no hardware"

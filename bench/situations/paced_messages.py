@@ -55,7 +55,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
 
 KIND = Kind(
     words="messages with pauses, in which the processors sleep",
-    labels=(Label(_TOLD, ("cadence", "wake-up")),),
+    labels=(Label(_TOLD, ("cadence",)),),
     source="measured",
     cases=_cases,
     make=_make,

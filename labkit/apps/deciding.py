@@ -37,21 +37,25 @@ def decide(
     DataError
         If the campaign was measured on another machine.
     """
-    answer, end = asked(), time.monotonic() + budget
+    first, end = asked(), time.monotonic() + budget
+    answer = first
     if answer.undecided:
         _refuse(campaign)
     tried: set[Wanted] = set()
+    names: dict[Spec, str] = {}
     for _ in range(ROUNDS):
         left = [one for one in answer.undecided if one not in tried]
         if not left or (tried and time.monotonic() >= end):
             break
         some = left[: _room(left, end - time.monotonic())]
         tried.update(some)
-        if (wanted := _possible(some, say)) and _measured(campaign, wanted, end, say):
+        wanted = _possible(some, say)
+        names |= {one.spec: name for one, name in wanted.items()}
+        if wanted and _measured(campaign, [*wanted], end, say):
             answer = asked()
     if not tried:
         say("nothing that could be measured here would decide more")
-    return answer
+    return answer.since(first, names)
 
 
 def here(campaign: Campaign) -> bool:
@@ -80,13 +84,13 @@ def _room(wanted: Sequence[Wanted], budget: float) -> int:
     return max(1, int(budget / (max(one.launches for one in wanted) * (_CAP + _EACH))))
 
 
-def _possible(wanted: Sequence[Wanted], say: Callable[[str], None]) -> list[Wanted]:
-    """Return the points that can be measured here; say why others cannot."""
-    found = []
+def _possible(wanted: Sequence[Wanted], say: Callable[[str], None]) -> dict[Wanted, str]:
+    """Return the points that can be measured here, with their fingerprints; say why others cannot."""
+    found = {}
     for one in wanted:
         try:
-            measuring.expand([one.spec], Effort(), [0])
-            found.append(one)
+            (point,) = measuring.expand([one.spec], Effort(), [0])
+            found[one] = point.fingerprint
         except LabkitError as error:  # such as a library that is not installed: its question stays open
             say(f"{one.spec} cannot be measured here: {error}")
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -23,6 +23,7 @@ from labkit.models.bounds import Stated
 from labkit.models.costs import Costs
 from labkit.point.columns import METRICS
 from labkit.point.notes import listed
+from labkit.point.spec import Spec
 from labkit.point.units import plural
 from labkit.read.columnar import Launches
 
@@ -135,6 +136,22 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Settled:
+    """A number that was not good, and whose setting is good since its cause was removed.
+
+    Parameters
+    ----------
+    was : verdict before.
+    cause : that it had.
+    now : verdict on a point that was measured to decide the cause.
+    """
+
+    was: Finding
+    cause: Finding
+    now: Finding
+
+
+@dataclass(frozen=True)
 class Answer:
     """What labkit says about a campaign.
 
@@ -143,11 +160,13 @@ class Answer:
     campaign : its name.
     findings : all of them, in the order in which they are shown.
     argument : the campaign as a word of a command.
+    settled : what was not good before something was measured to decide it.
     """
 
     campaign: str
     findings: tuple[Finding, ...]
     argument: str = ""
+    settled: tuple[Settled, ...] = ()
 
     @cached_property
     def topics(self) -> tuple[Topic, ...]:
@@ -189,6 +208,31 @@ class Answer:
         asked += [one for topic in topics for one in topic.findings if one.level != "good" and one is not topic.lead]
         likely = [cause for one in (*asked, *self.others) for cause in one.causes if cause.supported]
         return tuple(dict.fromkeys(point for one in (*asked, *likely) for point in one.measure))
+
+    @property
+    def accusing(self) -> tuple[Finding, ...]:
+        """Verdicts that say that something is not good, of the leading and of the worse settings of all topics."""
+        shown = (one for topic in self.topics for one in (topic.lead, *topic.worse))
+        return tuple(one for one in shown if one.level in ("bad", "doubtful"))
+
+    def since(self, before: Answer, names: Mapping[Spec, str]) -> Answer:
+        """Return this answer with what is settled in it that was not good in an earlier one.
+
+        Parameters
+        ----------
+        names : fingerprints of the points that were measured since.
+        """
+        good = {name: one for topic in self.topics for one in topic.findings if one.level == "good"
+                for name in one.subject.points}  # fmt: skip
+        still = {name for one in self.accusing for name in one.subject.points}
+        settled = []
+        for was in before.accusing:
+            pairs = ((cause, good.get(names.get(wanted.spec, ""))) for cause in was.causes if cause.supported
+                     for wanted in cause.measure)  # fmt: skip
+            found = next(((cause, now) for cause, now in pairs if now is not None), None)
+            if found is not None and still.isdisjoint(was.subject.points):
+                settled.append(Settled(was, *found))
+        return replace(self, settled=tuple(settled))
 
     @property
     def counts(self) -> str:

@@ -31,12 +31,12 @@ def table(answer: Answer, everything: bool = False) -> str:
     ----------
     everything : whether to print all findings; else at most `LINES` lines.
     """
-    head = _head(answer)
+    head, settled = _head(answer), [*_settled(answer)]
     next_steps = [*_steps(answer)]
     if everything:
-        return "\n".join([head, *_all(answer), *next_steps])
+        return "\n".join([head, *settled, *_all(answer), *next_steps])
     blocks = [[*_topic(one)] for one in answer.topics]
-    room = LINES - 2 - len(next_steps) - len(rest := [*_rest(answer)])
+    room = LINES - 2 - len(settled) - len(next_steps) - len(rest := [*_rest(answer)])
     shown: list[str] = []
     for number, block in enumerate(blocks):
         left = len(blocks) - number - 1
@@ -46,11 +46,20 @@ def table(answer: Answer, everything: bool = False) -> str:
             shown.append(f"… and {plural(left + 1, 'more topic')}; --all prints them")
             break
         shown += block
-    return "\n".join([head, *shown, *rest, *next_steps])
+    return "\n".join([head, *settled, *shown, *rest, *next_steps])
 
 
 def _head(answer: Answer) -> str:
     return f"{answer.campaign}: {answer.counts or 'nothing that has a verdict'}"
+
+
+def _settled(answer: Answer) -> Iterator[str]:
+    """Yield the lines on what was measured and is good now."""
+    for one in answer.settled:
+        text = (
+            f"{one.was.subject} was {one.was.level}: {sentence(one.cause)}. Now {one.now.subject}: {sentence(one.now)}"
+        )
+        yield from _wrapped(f"{'decided':12} ", text)
 
 
 def _said(topic: Topic) -> str:
@@ -142,7 +151,7 @@ def _wrapped(start: str, text: str) -> list[str]:
 
 
 def as_json(answer: Answer, everything: bool = False) -> str:
-    """Return ``{"campaign", "topics", "findings", "steps", "rules", "warnings"}``; each finding with its sentence."""
+    """Return topics, findings (each with its sentence), steps, what is settled, rules and warnings as a document."""
     known = rules.every()
     used = dict.fromkeys(one.code for one in answer.findings)
     document = {
@@ -159,6 +168,7 @@ def as_json(answer: Answer, everything: bool = False) -> str:
         ],
         "findings": [as_dict(one) for one in answer.findings],
         "steps": [{"command": one.command, "for": [str(each.subject) for each in one.why]} for one in answer.steps],
+        "settled": [{name: as_dict(each) for name, each in vars(one).items()} for one in answer.settled],
         "rules": {code: {"must": known[code].must, "why": known[code].why} for code in used},
         "warnings": [sentence(one) for one in answer.findings if one.form == "defect"],
     }
