@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
 
 import pandas as pd
+import pypandoc
 import pytest
 
 from labkit import benchmarks, report
@@ -23,14 +24,13 @@ from labkit.errors import DataError, ReportError
 from labkit.io import project
 from labkit.point.columns import METRICS
 from labkit.read import reference
-from labkit.report import blocks, literature, styles, summary, templates
+from labkit.report import blocks, literature, stage, styles, summary, templates
 from labkit.report.blocks import surveyed
 from labkit.report.blocks import testbeds as blocks_testbeds
 from labkit.report.content import Content
 from labkit.report.markdown import needing
-from labkit.report.stage import BLOCKS
 from labkit.store import samples
-from tests.test_report import make_campaign, pages, point
+from tests.test_report import make_campaign, pages, point, text_of
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_every_shipped_style_loads_and_finds_its_chapters() -> None:
 
 
 def test_blocks_have_one_home_and_templates_ask_for_known_ones() -> None:
-    known = {**BLOCKS, **blocks.find()}
-    assert not set(BLOCKS) & set(blocks.find())
+    known = {**stage.BLOCKS, **blocks.find()}
+    assert not set(stage.BLOCKS) & set(blocks.find())
     asked = {
         name
         for path in styles.TEMPLATES.rglob("*.qmd")
@@ -337,6 +337,41 @@ def test_experiments_say_how_to_repeat_them() -> None:
             assert all(paper.paper[name] for name in (*one.values, *one.further))
 
 
+def bibliography() -> dict[str, dict[str, Any]]:
+    """The shipped bibliography as pandoc reads it, by key."""
+    file = styles.TEMPLATES / "references.bib"
+    read = pypandoc.convert_text(file.read_text(), "csljson", "biblatex")
+    return {one["id"]: one for one in json.loads(read)}
+
+
+def test_each_entry_of_the_bibliography_has_authors_venue_year_and_where_it_is() -> None:
+    entries = bibliography()
+    assert len(entries) == (styles.TEMPLATES / "references.bib").read_text().count("\n}\n")
+    for key, one in entries.items():
+        assert one["title"], key
+        assert one["author"], key
+        assert not [author for author in one["author"] if author.get("family") == "others"], key
+        assert one.get("container-title") or one.get("publisher"), f"{key} has no venue"
+        assert one["issued"]["date-parts"][0][0], key
+        assert key == "ibisco2025" or "DOI" in one or "URL" in one, key  # the copy that was read bears no identifier
+        assert re.fullmatch(r"10\.\d{4,}/\S+", one.get("DOI", "10.1000/x")), key
+        assert re.match(r"https?://", one.get("URL", "https://")), key
+        assert "et al" not in str(one["author"]), key
+    for key in ("osu", "imb", "ior"):  # programs change: a version, and when it was read
+        assert entries[key]["version"]
+        assert entries[key]["accessed"]
+
+
+def test_reference_data_and_bibliography_have_the_same_identifiers() -> None:
+    entries = bibliography()
+    for name in reference.names():
+        paper = reference.load(name)
+        assert entries[paper.key].get("DOI", "") == paper.doi, name
+        assert str(entries[paper.key]["issued"]["date-parts"][0][0]) in paper.short, name
+        families = [author["family"] for author in entries[paper.key]["author"]]
+        assert [author.rsplit(" ", 1)[1] for author in paper.authors.split(", ")] == families, name
+
+
 def test_commands_of_experiments_are_commands_of_labkit() -> None:
     lines = [line for p in literature.papers() for one in p.experiments for line in one.command.splitlines()]
     ours = [shlex.split(line)[1:] for line in lines if line.startswith("labkit ")]
@@ -517,12 +552,10 @@ def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
 def test_all_files_that_a_style_lacks_are_named_at_once(own: Path) -> None:
     (own / "mine.bib").write_text("")
     (own / "styles" / "house.yml").write_text(
-        "labkit: {like: report, logo: figures/logo.svg}\nbibliography: [references.bib, mine.bib, other.bib]\n"
+        "labkit: {like: report, logo: figures/logo.svg}\nbibliography: [references.bib, mine.bib, other.bib]\ncsl: a.csl\n"
         'book: {chapters: [index.qmd, site.qmd, "*.ipynb"]}\n'
     )
-    wanted = (
-        f"The style house names figures/logo.svg, other.bib, site.qmd, but no such files are in {own}, and not among"
-    )
+    wanted = f"The style house names figures/logo.svg, a.csl, other.bib, site.qmd, but no such files are in {own}, and not among"
     with pytest.raises(ReportError) as caught:
         styles.required("house", ["c"], None)
     assert str(caught.value).startswith(wanted)
@@ -551,19 +584,43 @@ def test_a_lab_report_has_predictions_figures_and_answers(tmp_path: Path) -> Non
         handout.build(tmp_path)
 
 
+CSL = """<style xmlns="http://purl.org/net/xbiblio/csl" version="1.0" class="in-text" default-locale="en-US">
+<info><title>Numbers</title><id>numbers</id>{}<updated>2026-01-01T00:00:00+00:00</updated></info>
+<citation><layout prefix="[" suffix="]" delimiter=", "><text variable="citation-number"/></layout></citation>
+<bibliography><layout><text variable="citation-number" prefix="[" suffix="] "/><text variable="title"/></layout>
+</bibliography></style>
+"""
+
+
+def test_a_style_of_citations_that_only_points_to_another_is_refused(own: Path, tmp_path: Path) -> None:
+    """pandoc would fetch the other one."""
+    link = '<link href="http://www.zotero.org/styles/ieee" rel="independent-parent"/>'
+    (own / "mine.csl").write_text(CSL.format(link))
+    (own / "styles" / "house.yml").write_text("labkit: {like: report}\ncsl: mine.csl\n")
+    style = styles.load("house")
+    with pytest.raises(
+        ReportError, match=r"csl: mine\.csl only points to another style, http://www\.zotero\.org/styles/ieee"
+    ):
+        stage._files(style.config, style, tmp_path)
+
+
 @pytest.mark.slow
 def test_own_chapters_authors_and_bibliography(tmp_path: Path, own: Path) -> None:
     (own / "site.qmd").write_text("# Our site {#sec-site}\n\nSee @sec-methods and [@mine2026].\n")
     (own / "mine.bib").write_text("@misc{mine2026, title = {Our cluster}, author = {Own, Ann}, year = {2026}}\n")
+    (own / "csl").mkdir()
+    (own / "csl" / "mine.csl").write_text(CSL.format(""))
     (own / "styles" / "house.yml").write_text(
-        "bibliography: [references.bib, mine.bib]\nbook:\n  title: Ours\n  author: [Ann Own, Bo Next]\n"
+        "bibliography: [references.bib, mine.bib]\ncsl: csl/mine.csl\nbook:\n  title: Ours\n  author: [Ann Own, Bo Next]\n"
         "  chapters: [index.qmd, site.qmd, '*.ipynb', methods.qmd, references.qmd]\n"
         "labkit: {about: ours}\n"
     )
     built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="house")
     made = pages(built)
     assert "Our site" in made["site.html"].text
-    assert "Own, Ann. 2026" in made["references.html"].text
+    assert re.search(r"\[\d+\] Our cluster", made["references.html"].text)
+    assert re.search(r"See Chapter \d+ and \[\d+\]", made["site.html"].text)
+    assert re.search(r"\[\d+\] Our cluster", text_of(built))
     assert "Ann Own, Bo Next" in made["index.html"].text
     assert "Ours" in made["index.html"].text
 

@@ -59,6 +59,7 @@ def _pandoc(text: str, book: Book, templates: Path, target: str, facts: Mapping[
     listed = {key: value if isinstance(value, list) else [value] for key, value in known.items()}
     meta = [f"--metadata={key}:{value}" for key, values in listed.items() for value in values]
     meta += [f"--bibliography={name}" for name in book.bibliographies]
+    meta += [f"--csl={book.config['csl']}"] if book.config.get("csl") else []
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
     safe, widths, ties = (f"--lua-filter={templates / 'filters' / n}.lua" for n in ("safe", "widths", "ties"))
     filters = (safe, widths, number, ties, "--citeproc", form)

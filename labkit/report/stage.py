@@ -19,7 +19,8 @@ import nbformat
 import plotly
 import yaml
 
-from labkit.io import project
+from labkit.errors import ReportError
+from labkit.io import project, safe_read
 from labkit.report import (
     abstract,
     answered,
@@ -181,10 +182,23 @@ def _texts(config: Mapping[str, Any], style: styles.Style, content: Content, els
 
 
 def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None:
-    """Copy the bibliographies, and the pictures of the style and of the user."""
-    named = config.get("bibliography") or []
-    for name in named if isinstance(named, list) else [named]:
-        shutil.copy(style.file(str(name)), folder)
+    """Copy the bibliographies with their CSL style, and the pictures of the style and of the user.
+
+    Raises
+    ------
+    ReportError
+        If a file is not there, or the CSL style is a dependent one: pandoc would look for its parent in the web.
+    """
+    named, csl = config.get("bibliography") or [], config.get("csl")
+    for name in [*(named if isinstance(named, list) else [named]), *([csl] if csl else [])]:
+        (folder / str(name)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(style.file(str(name)), folder / str(name))
+    if csl and 'rel="independent-parent"' in (text := safe_read.text(folder / csl)):
+        parent = re.search(r'<link\b[^>]*href="([^"]+)"[^>]*rel="independent-parent"', text)
+        raise ReportError(
+            f"csl: {csl} only points to another style{f', {parent[1]}' if parent else ''}. Put that file into the "
+            "project's report/ and name it."
+        )
     for origin in reversed(style.folders):
         if origin != TEMPLATES and (origin / "figures").is_dir():
             shutil.copytree(origin / "figures", folder / "figures", dirs_exist_ok=True)

@@ -100,12 +100,13 @@ class Style:
             return False
 
     def named(self) -> list[str]:
-        """Return the files that its settings name: logo, bibliographies, chapters that are no notebooks."""
+        """Return the files that its settings name: logo, bibliographies, CSL style, chapters that are no notebooks."""
         book, found = self.config.get("book"), self.config.get("bibliography") or []
         book = book if isinstance(book, Mapping) else {}
         lists = [found if isinstance(found, list) else [found], book.get("chapters"), book.get("appendices")]
         names = [name for one in lists if isinstance(one, list) for name in one if isinstance(name, str)]
-        return [*filter(None, [self.settings.logo]), *(name for name in names if not is_pattern(name))]
+        csl = self.config.get("csl")
+        return [*filter(None, [self.settings.logo, str(csl or "")]), *(name for name in names if not is_pattern(name))]
 
 
 def find() -> dict[str, Path]:
