@@ -193,3 +193,11 @@ def test_units_of_both_sides_are_equal_in_every_cell() -> None:
             }
             text = against.cell(number, [member(row, benchmark=name)]).replace("\u00a0", " ")
             assert re.search(rf"\*\* {re.escape(number.unit)}\b|\*\* {re.escape(number.unit)}(,|$)", text), text
+
+
+def test_a_number_that_no_benchmark_measures_says_why_in_the_report() -> None:
+    """In the words of its code, and never as a measurement that is missing."""
+    for paper, one in EXPERIMENTS:
+        cells = [row[2] for row in repeated._rows(one, paper, Content([], {}))]
+        for number in paper.numbers_of(one, further=True):
+            assert f"not compared: {reference.UNMEASURED[number.unmeasured]}" in cells, number.name

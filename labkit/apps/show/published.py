@@ -133,7 +133,7 @@ def _of_paper(entries: Sequence[Entry]) -> str:
         for one in entries
     ]
     codes = dict.fromkeys(one.number.unmeasured for one in entries if one.number.unmeasured)
-    reasons = [f"Not measured by labkit, {code}: {UNMEASURED[code]}." for code in codes]
+    reasons = [f"{code}: {UNMEASURED[code]}." for code in codes]
     below = [*_notes(entries), *reasons, f"Conditions: {paper.conditions}"]
     wrapped = (textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in below)
     return "\n".join([_title(paper), "", text_table(_HEAD, rows), "", *wrapped])

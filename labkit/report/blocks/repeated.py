@@ -78,7 +78,7 @@ def _rows(one: Experiment, paper: Literature, content: Content) -> Iterator[list
     for number in paper.numbers_of(one, further=True):
         why.setdefault(number.unmeasured, []).append(number)
     for reason, some in why.items():
-        pairs.append((_published(some), "not measured by labkit" + (f": {UNMEASURED[reason]}" if reason else "")))
+        pairs.append((_published(some), "not compared" + (f": {UNMEASURED[reason]}" if reason else "")))
     if not one.values:
         pairs.insert(0, ("", joined([_measured(one, member, members) for member in members])))
     chapter = _chapter(one, content)
