@@ -201,3 +201,10 @@ def test_a_number_that_no_benchmark_measures_says_why_in_the_report() -> None:
         cells = [row[2] for row in repeated._rows(one, paper, Content([], {}))]
         for number in paper.numbers_of(one, further=True):
             assert f"not compared: {reference.UNMEASURED[number.unmeasured]}" in cells, number.name
+
+
+def test_the_command_for_a_number_has_options_of_its_benchmark_only() -> None:
+    for number in (one.number for one in reference.entries() if one.number.benchmarks):
+        _, _, name, *words = against.command(number).split()
+        given = dict(words[n + 1].split("=") for n, word in enumerate(words) if word == "-o")
+        assert set(given) <= {one.name for one in dataclasses.fields(benchmarks.get(name).options)}, number.name

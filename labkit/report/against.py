@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from labkit import benchmarks
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined
 from labkit.point.units import format_size, parse_size, plural
@@ -64,9 +65,12 @@ def _missing(number: Number) -> str:
 
 def command(number: Number) -> str:
     """Return a command line that measures what a number may be compared with."""
+    name = number.benchmarks[0]
+    known = {field.name for field in dataclasses.fields(benchmarks.get(name).options)}  # others are of other benchmarks
     size = f" -m {number.size}" if number.sizes else ""
-    options = "".join(f" -o {name}={value}" for name, value in number.options.items() if value != ANY)
-    return f"labkit measure {number.benchmarks[0]}{size}{options} --launches 6"
+    given = {option: value for option, value in number.options.items() if value != ANY and option in known}
+    options = "".join(f" -o {option}={value}" for option, value in given.items())
+    return f"labkit measure {name}{size}{options} --launches 6"
 
 
 def _values(number: Number, rows: pd.DataFrame) -> Iterator[str]:
