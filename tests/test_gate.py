@@ -255,6 +255,22 @@ def together() -> list[tuple[str, Any]]:
     ]
 
 
+def test_a_table_shows_all_that_failed_and_the_first_that_passed(
+    together: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = records.table(campaign(100, factor=1.1, level=1.04, sizes=SIZES, spread=0.005))
+    result = gates.gate("today", slow, together)
+    failed = sum(one.form == "fail" for one, _ in result.compared)
+    passed = sum(one.form == "pass" for one, _ in result.compared)
+    assert failed
+    assert "more comparison" not in gated.text(result)
+    monkeypatch.setattr(gated, "PASSING", 3)
+    lines = gated.text(result).splitlines()
+    assert sum(one.startswith("fail ") for one in lines) == failed
+    assert sum(one.startswith("pass ") for one in lines) == 3
+    assert f"… and {passed - 3} more comparisons that pass; --format json has all" in lines
+
+
 def test_what_all_points_of_a_night_have_in_common_is_removed_from_each(together: list[tuple[str, Any]]) -> None:
     slow = records.table(campaign(100, factor=1.1, level=1.04, sizes=SIZES, spread=0.005))
     result = gates.gate("today", slow, together)

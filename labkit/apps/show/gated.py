@@ -49,6 +49,9 @@ def line(text: object) -> str:
     return " ".join(words.split())
 
 
+PASSING = 40  # comparisons that pass are rows of a table, at most
+
+
 def sparkline(values: Sequence[float], *ends: float) -> str:
     """Return a bar for each value, from the smallest to the largest of values and ends (Tufte, 2006).
 
@@ -109,11 +112,13 @@ def _unlike(result: Result) -> list[str]:
 
 
 def text(result: Result) -> str:
-    """Return the verdicts as a table, with what differs from the past below it."""
-    parts = [
-        text_table(_HEAD, [_cells(*one) for one in result.compared], right=(3, 4, 5, 6, 7, 8)),
-        line(sentences.gated(result)),
-    ]
+    """Return the verdicts as a table, with what differs from the past below it; of many that pass, the first ones."""
+    compared = [*result.compared]
+    passed = [one for one in compared if one[0].form == "pass"][PASSING:]
+    left = {id(one) for one in passed}
+    rows = [_cells(*one) for one in compared if id(one) not in left]
+    more = [f"… and {plural(len(passed), 'more comparison')} that pass; --format json has all"] * bool(passed)
+    parts = ["\n".join([text_table(_HEAD, rows, right=(3, 4, 5, 6, 7, 8)), *more]), line(sentences.gated(result))]
     if short := next((one for one in result.verdicts if one.form == "not enough history"), None):
         parts.append(line(f"not enough history: {sentences.sentence(short)}"))
     return "\n\n".join([parts[0], "\n".join([*parts[1:], *_common(result), *_bounds(result), *_unlike(result)])])

@@ -456,11 +456,12 @@ def _doubted(points: pd.DataFrame, span: Floats, chance: Floats) -> pd.Series:
     """
     enough = points["launches"].to_numpy() >= stats.LAUNCHES
     doubts = {AT_ONCE: enough & (span < stats.MOMENT), RESEMBLING: chance <= grouping.CHANCE}
-    known: dict[Any, tuple[Note, ...]] = {}
+    known: dict[tuple[int, ...], tuple[Note, ...]] = {}
     cells = []
     for cell, *holds in zip(points["warnings"].tolist(), *(one.tolist() for one in doubts.values()), strict=True):
-        more = tuple(itertools.compress(doubts, holds))
-        cells.append(known.setdefault((id(cell), more), (*cell, *more)) if more else cell)
+        if (key := (id(cell), *holds)) not in known:
+            known[key] = (*cell, *itertools.compress(doubts, holds))
+        cells.append(known[key])
     return pd.Series(cells, index=points.index, dtype="object")
 
 
