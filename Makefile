@@ -153,6 +153,6 @@ lock: ## update requirements.lock and the lock files in templates/setup
 	@$(SETUP)/lock.sh
 
 clean: ## remove build products and caches; keep environments and campaigns
-	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache _book .quarto
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache _book .quarto _quarto.yml.local
 	rm -f labkit/kernels/_kernels_*.so .venv*/.labkit
 	find . -name .venv\* -prune -o -name __pycache__ -type d -exec rm -rf {} +

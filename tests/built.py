@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "environment.yml", "requirements.lock")
 _BUILD = "import sys, setuptools.build_meta as b; out = sys.argv[1]; b.build_wheel(out); b.build_sdist(out)"
 _FOLDERS = ("labkit", "notebooks", "templates", "docs", "data/reference", "data/campaigns/examples")
-_FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "_quarto.yml", "README.md", "LICENSE", *BESIDE)
+_FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "_quarto.yml", "index.qmd", "README.md", "LICENSE", *BESIDE)
 
 
 def wheel(source: Path, out: Path, **variables: str) -> Path:

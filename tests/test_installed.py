@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import shutil
@@ -12,13 +13,19 @@ import tarfile
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
+from typing import Any
 
+import nbformat
+import pypandoc
 import pytest
+import yaml
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from labkit import suites
 from labkit.apps import cli
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.io import project
+from labkit.report import quarto
 from labkit.store import campaign
 
 from . import built
@@ -114,6 +121,116 @@ def test_init_says_why_a_folder_cannot_be_written(here: Path, folder: str, capsy
         project.init(folder)
 
 
+# ---- the book of the whole folder -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["project", "checkout"])
+def whole(request: pytest.FixtureRequest, here: Path) -> Path:
+    """A project, or the tracked files of the checkout that its book is made from."""
+    if request.param == "project":
+        return project.init("mine").folder
+    for name in ("_quarto.yml", "index.qmd"):
+        shutil.copy(ROOT / name, here)
+    for name in ("docs", "templates", "notebooks"):
+        shutil.copytree(ROOT / name, here / name, ignore=shutil.ignore_patterns("run-*", ".*"))
+    (here / "data/campaigns").mkdir(parents=True)
+    return here
+
+
+def added(folder: Path) -> tuple[str, list[dict[str, Any]]]:
+    """The part that labkit adds to the book before Quarto renders it: its title, and its notebooks."""
+    script = yaml.safe_load((folder / "_quarto.yml").read_text())["project"]["pre-render"]
+    command = [pypandoc.get_pandoc_path(), "--from=markdown", "--to=plain", f"--lua-filter={script}"]
+    subprocess.run(command, input="", cwd=folder, check=True, text=True)  # as `quarto run` does
+    (part,) = yaml.safe_load((folder / "_quarto.yml.local").read_text())["book"]["chapters"]
+    books = [nbformat.read(folder / name, as_version=4) for name in part["chapters"]]
+    for book in books:
+        nbformat.validate(book)
+    return part["part"], books
+
+
+def test_a_project_and_a_checkout_hold_all_that_their_book_names(whole: Path) -> None:
+    config = yaml.safe_load((whole / "_quarto.yml").read_text())
+    filters = [one if isinstance(one, str) else one["path"] for one in config["filters"]]
+    for name in (*config["book"]["chapters"], config["project"]["pre-render"], config["bibliography"], *filters):
+        assert (whole / name).is_file(), name
+    assert config["book"]["chapters"][0] == "index.qmd"
+    assert config["execute"] == {"enabled": False}
+
+
+def test_without_a_campaign_the_book_has_the_bare_notebooks(whole: Path) -> None:
+    title, books = added(whole)
+    assert title == "Notebooks, not executed"
+    assert len(books) == len(sorted((whole / "notebooks").glob("[0-9]*.ipynb"))) > 40
+    assert not [cell for book in books for cell in book.cells if cell.get("outputs")]
+    prose = "".join(cell.source for book in books for cell in book.cells if cell.cell_type == "markdown")
+    assert "@fig-" not in prose, "no figure is there"
+    assert "@sec-" in prose
+
+
+def executed(folder: Path, created: str, text: str) -> None:
+    """A campaign with an executed notebook, and one in its report with the picture of the figure."""
+    out = new_output("display_data", data={"text/plain": "words", "text/html": "<script>", "text/markdown": text})
+    cells = [
+        new_markdown_cell("# Latency {#sec-latency}\n\n@fig-a and @fig-b, @sec-gone. {{< include /etc/passwd >}}"),
+        new_code_cell('#| label: fig-a\n#| fig-cap: "C."\nshow()', outputs=[out]),
+        new_code_cell("#| label: fig-b\nshow()"),
+    ]
+    (folder / "notebooks").mkdir(parents=True)
+    (folder / "campaign.json").write_text(json.dumps({"created": created}))
+    nbformat.write(new_notebook(cells=cells), folder / "notebooks/10-latency.ipynb")
+    out.data["image/svg+xml"] = "<svg/>"
+    (folder / "report").mkdir()
+    nbformat.write(new_notebook(cells=cells), folder / "report/10-latency.ipynb")
+
+
+def test_the_book_has_the_latest_campaign_as_executed_and_nothing_that_acts(whole: Path) -> None:
+    campaigns = whole / "data/campaigns"
+    executed(campaigns / "new", "2026-11-20T10:00:00+00:00", "new @tbl-gone {{< env HOME >}}")
+    executed(campaigns / "old", "2026-11-19T10:00:00+00:00", "old")
+    (campaigns / "empty").mkdir()
+    (campaigns / "empty/campaign.json").write_text('{"created": "2026-11-21"}')
+    (campaigns / "broken").mkdir()
+    (campaigns / "broken/campaign.json").write_text("{")
+    title, (book,) = added(whole)
+    assert title == "Campaign new"
+    assert book.cells[0].source.startswith(
+        "# Latency {#sec-latency}\n\n@fig-a and a figure, another section. {{\u200b<"
+    )
+    assert book.cells[1].outputs[0].data == {
+        "text/plain": "words",
+        "text/markdown": "new a table {{\u200b< env HOME >}}",
+        "image/svg+xml": "<svg/>",
+    }
+    (campaigns / "new/report/10-latency.ipynb").unlink()
+    assert "image/svg+xml" not in added(whole)[1][0].cells[1].outputs[0].data
+
+
+@pytest.mark.slow
+def test_quarto_renders_the_book_of_the_folder(whole: Path) -> None:
+    if obstacle := quarto.usable():
+        pytest.skip(obstacle)
+    executed(whole / "data/campaigns/new", "2026-11-20T10:00:00+00:00", "measured")
+    done = subprocess.run(["quarto", "render"], cwd=whole, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert not [line for line in done.stderr.splitlines() if "WARN" in line]
+    pages = {path.stem: path.read_text() for path in (whole / "_book").rglob("*.html")}
+    assert sorted(pages) == ["10-latency", "guide", "index"]
+    assert "measured" in pages["10-latency"]
+    assert "root:" not in pages["10-latency"]
+    subprocess.run(["quarto", "inspect"], cwd=whole, capture_output=True, check=True)
+
+
+def test_settings_of_reports_in_the_place_of_the_book_are_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.init("mine").folder)
+    Path("report/book.yml").rename("_quarto.yml")
+    with pytest.raises(SpecError, match=r"_quarto\.yml holds settings of reports.*belong into .*report/book\.yml"):
+        project.config()
+    Path("_quarto.yml").rename("report/book.yml")
+    shutil.copy(ROOT / "_quarto.yml", ".")
+    assert project.config() == Path("report/book.yml").resolve()
+
+
 # ---- a project ---------------------------------------------------------------------------------------------------
 
 
@@ -128,7 +245,7 @@ def test_what_a_project_holds_comes_before_what_labkit_ships(here: Path, monkeyp
     assert project.suites()["own"] == here / "mine/suites/own.toml"
     assert project.notebooks()["10-latency"] == here / "mine/notebooks/10-latency.ipynb"
     assert project.notebooks()["11-message-rate"] == project.NOTEBOOKS / "11-message-rate.ipynb"
-    assert project.config() == here / "mine/_quarto.yml"
+    assert project.config() == here / "mine/report/book.yml"
     assert project.to_edit() == here / "mine/notebooks"
     (entry,) = suites.load("own", ["launches=1"]).entries
     assert (entry.notebook, entry.parameters["launches"]) == (here / "mine/notebooks/10-latency-mine.ipynb", 1)
@@ -243,7 +360,7 @@ def test_the_folders_of_the_repository_travel_in_a_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name.partition("labkit/_shipped/")[2] for name in archive.namelist() if "/_shipped/" in name}
     tracked = subprocess.run(
-        ["git", "ls-files", "notebooks", "templates", "docs", "data", "_quarto.yml"],
+        ["git", "ls-files", "notebooks", "templates", "docs", "data", "_quarto.yml", "index.qmd"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -41,7 +41,7 @@ def figure(*, count: int = 1) -> list[Any]:
 
 
 def test_quarto_runs_the_filters_of_the_plain_engine() -> None:
-    listed = yaml.safe_load((project.SHIPPED / "_quarto.yml").read_text())["filters"]
+    listed = yaml.safe_load((project.SHIPPED / "templates/report/book.yml").read_text())["filters"]
     ours = [Path(one if isinstance(one, str) else one["path"]).stem for one in listed]
     source = (project.SHIPPED / "labkit/report/plain.py").read_text()
     plain = re.search(r'for n in \(("safe".*?)\)\)', source)

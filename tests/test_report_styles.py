@@ -37,14 +37,14 @@ from tests.test_report import make_campaign, pages, point, text_of
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project of the user, with a folder for its own parts of reports."""
     monkeypatch.setenv(project.PROJECT, str(project.init(tmp_path / "project").folder))
-    folder = tmp_path / "project" / styles.USER_STYLES
+    folder = tmp_path / "project" / project.REPORT
     (folder / "styles").mkdir(parents=True)
     return folder
 
 
 def test_every_shipped_style_loads_and_finds_its_chapters() -> None:
     assert {"report", "letter", "survey"} <= set(styles.find())
-    shipped = styles.read(project.SHIPPED / "_quarto.yml")
+    shipped = styles.read(project.SHIPPED / "templates/report/book.yml")
     for name in styles.find():
         style = styles.load(name)
         assert style.settings.about, name

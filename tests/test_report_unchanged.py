@@ -17,7 +17,7 @@ import labkit
 from labkit import report
 from labkit.figures import static
 from labkit.io import file_state, folders, project, scratch
-from labkit.report import build_cache, painting, sources, styles
+from labkit.report import build_cache, painting, sources
 from labkit.report.stage import stage
 from labkit.store import derived, samples
 from tests.test_report import SVG, make_campaign, pages
@@ -56,8 +56,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project of the user with a chapter, and a copy of labkit's sources."""
     folder = project.init(tmp_path / "project").folder
     monkeypatch.setenv(project.PROJECT, str(folder))
-    (folder / styles.USER_STYLES).mkdir()
-    (folder / styles.USER_STYLES / "site.qmd").write_text("# Site {#sec-site}\n")
+    (folder / project.REPORT / "site.qmd").write_text("# Site {#sec-site}\n")
     package = tmp_path / "labkit"
     package.mkdir()
     (package / "__init__.py").write_text("__version__ = '1'\n")
@@ -101,7 +100,7 @@ def append(name: str) -> Callable[[Path, Path], None]:
         pytest.param(append("campaign/log.txt"), id="the log"),
         pytest.param(append("campaign/notebooks/10-latency.ipynb"), id="an executed notebook"),
         pytest.param(append("project/report/site.qmd"), id="a chapter of the user"),
-        pytest.param(append("project/_quarto.yml"), id="the settings"),
+        pytest.param(append("project/report/book.yml"), id="the settings"),
         pytest.param(append("project/notebooks/10-latency.ipynb"), id="a notebook of the project"),
         pytest.param(append("labkit/__init__.py"), id="the version of labkit"),
         pytest.param(lambda *_: None, id="the browser"),

@@ -2,7 +2,7 @@
 
 A wheel holds copies of these top-level folders below ``labkit/_shipped`` (see setup.py). A project is a folder that
 `init` laid out: it has ``notebooks``, ``suites`` and ``_quarto.yml``. What a project holds takes precedence over what
-labkit ships.
+labkit ships. ``quarto render`` there makes a book of the guide and the notebooks; reports have settings of their own.
 """
 
 from __future__ import annotations
@@ -18,20 +18,31 @@ from labkit.errors import SpecError
 from labkit.io import atomic, safe_read
 
 PROJECT = "LABKIT_PROJECT"
-CONFIG = "_quarto.yml"
+CONFIG = "_quarto.yml"  # of the book that `quarto render` makes of a project or a checkout
+REPORT = "report"  # folder of a project with its own settings, styles, chapters, pictures and bibliography of reports
+SETTINGS = "book.yml"  # of reports, in that folder and in labkit's templates/report
 _ABOVE = Path(__file__).resolve().parents[2]
 CHECKOUT = _ABOVE if (_ABOVE / "pyproject.toml").is_file() and (_ABOVE / "templates" / "suites").is_dir() else None
 SHIPPED = CHECKOUT or Path(__file__).resolve().parents[1] / "_shipped"
 NOTEBOOKS, SUITES = SHIPPED / "notebooks", SHIPPED / "templates" / "suites"
 CAMPAIGNS = SHIPPED / "data" / "campaigns"
 _LAID_OUT = ((NOTEBOOKS, "notebooks"), (SUITES, "suites"))
+_BOOK = (  # what CONFIG names
+    "index.qmd",
+    "docs/guide.md",
+    "templates/report/latest.lua",
+    "templates/report/guide.lua",
+    "templates/report/filters/safe.lua",
+    "templates/report/references.bib",
+)
 README = """# A labkit project
 
 | in it | is |
 |:--|:--|
 | `notebooks/` | notebooks that measure and explain; `labkit lab` opens them |
 | `suites/` | TOML files: which notebooks `labkit run NAME` executes, with which parameters |
-| `_quarto.yml` | title, order and look of the report |
+| `report/book.yml` | title, order and look of reports |
+| `_quarto.yml`, `index.qmd` | the book of guide and notebooks that `quarto render` makes here, if Quarto is installed |
 | `data/campaigns/` | the measurements, one folder for each campaign |
 
 Edit a notebook or a suite, or copy it: `10-latency-mine.ipynb` has the parameters of `10-latency.ipynb`.
@@ -126,9 +137,21 @@ def _named(name: str, shipped: Path, pattern: str) -> dict[str, Path]:
 
 
 def config() -> Path:
-    """The report's settings: those of the project, else those that labkit ships."""
+    """The settings of reports: those of the project, else those that labkit ships.
+
+    Raises
+    ------
+    SpecError
+        If the project has them where the settings of its book belong.
+    """
     project = current()
-    return (project or SHIPPED) / CONFIG
+    if project and '"*.ipynb"' in safe_read.text(project / CONFIG, most=1 << 20):
+        raise SpecError(
+            f"{project / CONFIG} holds settings of reports, but those belong into {project / REPORT / SETTINGS}. Move "
+            f"it there, and copy {SHIPPED / CONFIG} into its place."
+        )
+    own = project / REPORT / SETTINGS if project else None
+    return own if own and own.is_file() else SHIPPED / "templates" / "report" / SETTINGS
 
 
 def to_edit() -> Path:
@@ -219,6 +242,9 @@ def _files() -> Iterator[tuple[str, bytes]]:
             inside = path.relative_to(source)
             if not any(part.startswith((".", "run-", "_")) for part in inside.parts):
                 yield f"{name}/{inside}", path.read_bytes()
+    for name in _BOOK:
+        yield name, (SHIPPED / name).read_bytes()
+    yield f"{REPORT}/{SETTINGS}", (SHIPPED / "templates" / "report" / SETTINGS).read_bytes()
     yield "README.md", README.encode()
     yield CONFIG, (SHIPPED / CONFIG).read_bytes()
 

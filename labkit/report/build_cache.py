@@ -20,7 +20,6 @@ import pypandoc
 from labkit.errors import DataError
 from labkit.figures import static
 from labkit.io import beneath, file_state, project, safe_read
-from labkit.report import styles
 from labkit.store import derived
 from labkit.store.campaign import Campaign
 
@@ -73,7 +72,7 @@ def _sources() -> Iterable[Path]:
     """Return what labkit, beside its sources, and the user's project bring to a report."""
     shipped = [project.SHIPPED / name for name in ("notebooks", "templates", "data/reference", "suites")]
     current = project.current()
-    own = [current / name for name in ("notebooks", "suites", styles.USER_STYLES)] if current else []
+    own = [current / name for name in ("notebooks", "suites", project.REPORT)] if current else []
     return [*shipped, *own, project.config()]
 
 

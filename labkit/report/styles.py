@@ -1,7 +1,7 @@
 """Styles of the report: which chapters it has, in which order, and what it needs. A style is one file of settings.
 
 labkit's styles are in ``templates/report/styles``, those of a user in ``report/styles`` of the project. The file's
-settings go on top of ``_quarto.yml``; its section ``labkit`` is for labkit. The chapters of a style are in the folder
+settings go on top of ``book.yml``; its section ``labkit`` is for labkit. The chapters of a style are in the folder
 of its name, or among those that all styles share.
 """
 
@@ -26,7 +26,6 @@ from labkit.report.book import NOTEBOOKS
 TEMPLATES = project.SHIPPED / "templates" / "report"
 SECTION = "labkit"  # of the settings; not for the engines
 _MOST_B = 1 << 20  # of a file of settings: YAML is read slowly
-USER_STYLES = "report"  # folder of a project with its own styles, chapters, pictures and bibliography
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +68,7 @@ class Style:
     ----------
     name : of its file.
     settings : what it says of itself.
-    config : what it changes in ``_quarto.yml``.
+    config : what it changes in ``book.yml``.
     folders : where its chapters and other files are, the first one first.
     """
 
@@ -205,7 +204,7 @@ def _loaded(name: str, above: tuple[str, ...]) -> Style:
 def _mine() -> tuple[Path, ...]:
     """Return the folder with the user's own parts of the report."""
     current = project.current()
-    return (current / USER_STYLES,) if current else ()
+    return (current / project.REPORT,) if current else ()
 
 
 def parted(config: Mapping[str, Any], file: Path) -> tuple[Settings, dict[str, Any]]:
