@@ -577,6 +577,30 @@ def test_a_rank_without_a_processor_is_stopped_unless_others_compete_for_process
     assert judged("stopped-rank", launches(MPI, WIDE)) is None
 
 
+def test_a_quota_of_processor_time_explains_waits_before_other_causes_do() -> None:
+    waited = {
+        f"load_{end}": {"monotonic_s": at, "pressure": {"cpu": {"some_total_us": at * 0.9e6}}}
+        for end, at in (("start", 0.0), ("end", 1.0))
+    }
+    own = {"idlest_rank": 1, "idlest_share": 0.25, **marks("shared-memory", "oversubscription")}
+
+    def limited(share: float) -> list[Samples]:
+        return launches(MPI, WIDE, processor_quota=0.5, throttled_share=share, **own, **waited)
+
+    found = judged("processor-quota", limited(0.97))
+    assert likely(found)
+    assert found is not None
+    assert "processes waited in 97 % of the periods" in sentence(found)
+    predicted = found.values["predicted"]
+    assert isinstance(predicted, Value)
+    assert predicted.value == 250.0, "a quarter of 1000 MB/s"
+    for other in ("stopped-rank", "busy-machine", "oversubscription"):
+        assert judged(other, limited(0.97)) is None, other
+    assert supported(judged("oversubscription", limited(0.0)))
+    assert excluded(judged("processor-quota", limited(0.0)))
+    assert judged("processor-quota", launches(MPI, WIDE)) is None, "nobody looked, or there is none"
+
+
 def test_a_host_with_which_all_points_are_slower_than_all_others_is_slow() -> None:
     def pairs(slow: str, rate: float, *names: str) -> list[list[Samples]]:
         some = [MPI.replace(hosts=(one, two)) for one in names for two in names if one < two]

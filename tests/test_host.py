@@ -14,7 +14,8 @@ import pytest
 
 from labkit import host, tools
 from labkit.host import machine, others
-from labkit.io import programs
+from labkit.io import control_groups, programs
+from labkit.io.control_groups import Quota
 from labkit.point import conditions
 from labkit.point.notes import texts
 from labkit.run import launch
@@ -233,33 +234,53 @@ def test_no_commit_outside_of_a_checkout(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("groups", "limits", "quota"),
+    ("groups", "files", "found"),
     [
-        ("0::/job\n", {"cpu.max": "max 100000"}, None),
-        ("0::/job\n", {"job/cpu.max": "150000 100000", "cpu.max": "max 100000"}, 1.5),
-        ("0::/a/b\n", {"a/b/cpu.max": "400000 100000", "a/cpu.max": "200000 100000"}, 2.0),
+        ("0::/job\n", {"cpu.max": "max 100000"}, []),
+        (
+            "0::/job\n",
+            {"job/cpu.max": "150000 100000", "job/cpu.stat": "usage_usec 7\nnr_periods 9\nnr_throttled 2\n"},
+            [(1.5, 9, 2)],
+        ),
+        (
+            "0::/a/b\n",
+            {
+                "a/b/cpu.max": "400000 100000",
+                "a/cpu.max": "200000 100000",
+                "a/cpu.stat": "nr_periods 4\nnr_throttled 4",
+            },
+            [(4.0, 0, 0), (2.0, 4, 4)],
+        ),
         (
             "1:cpu,cpuacct:/job\n0::/\n",
-            {"cpu/job/cpu.cfs_quota_us": "50000", "cpu/job/cpu.cfs_period_us": "100000"},
-            0.5,
+            {
+                "cpu/job/cpu.cfs_quota_us": "50000",
+                "cpu/job/cpu.cfs_period_us": "100000",
+                "cpu/job/cpu.stat": "nr_periods 5\nnr_throttled 3\nthrottled_time 12000\n",
+            },
+            [(0.5, 5, 3)],
         ),
-        ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
-        ("5:memory:/x\n", {}, None),
+        ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, []),
+        ("5:memory:/x\n", {}, []),
     ],
 )
-def test_quota_of_control_groups(tmp_path, monkeypatch, groups, limits, quota):
-    for name, text in limits.items():
+def test_quotas_of_control_groups(
+    tmp_path: Path, groups: str, files: dict[str, str], found: list[tuple[float, int, int]]
+) -> None:
+    for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "groups").write_text(groups)
+    quotas = control_groups.quotas(tmp_path, tmp_path / "groups")
+    assert [*quotas.values()] == found
+    assert control_groups.tightest(quotas) == min((one[0] for one in found), default=None)
 
-    def elsewhere(path):
-        return {"/proc/self/cgroup": tmp_path / "groups", "/sys/fs/cgroup": tmp_path}.get(str(path), Path(path))
 
-    real = machine.read
-    monkeypatch.setattr(machine, "read", lambda path: real(elsewhere(path)))
-    monkeypatch.setattr(machine, "Path", elsewhere)
-    assert machine._quota() == quota
+def test_the_group_that_waited_most_often_counts() -> None:
+    before = {"job": Quota(2.0, 100, 10), "site": Quota(8.0, 100, 0)}
+    after = {"job": Quota(2.0, 200, 60), "site": Quota(8.0, 200, 1), "new": Quota(1.0, 5, 5)}
+    assert control_groups.throttled(before, after) == 0.5
+    assert control_groups.throttled(before, before) == 0.0, "no period ended"
 
 
 def test_snapshots_go_forward():
@@ -305,7 +326,8 @@ def test_a_spoilt_machine_fails_every_check_of_the_machine_with_a_remedy(spoilt)
     assert {name for name, check in checks.items() if check.state == "bad"} == {"clock source", "memory", "MPI"}
     assert all(check.remedy and check.wanted and check.found for check in checks.values())
     assert checks["load"].found == "other processes use 0.97 of 1 core: burn (process 7) 0.96"
-    assert checks["cores"].found == "1 for 2 ranks (8 in the machine, the container may use 1.5)"
+    assert checks["cores"].found == "1 for 2 ranks (8 in the machine, control groups give the time of 1.5)"
+    assert checks["cores"].remedy.startswith("raise the quota of processor time")
     assert checks["CPU frequency"].found == "governor powersave, 3500 of 3799 MHz now"
     assert checks["/dev/shm"].remedy.startswith("docker run --shm-size=")
     assert checks["kernels"].remedy == "sudo apt-get install gcc libc6-dev && make setup"

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit import benchmarks, stats
 from labkit.errors import KernelError
+from labkit.io import control_groups
+from labkit.io.control_groups import Quota
 from labkit.point.spec import Effort, Spec
 from labkit.stats.lists import Lists
 from labkit.worker import Frame, Plan, Reader, failure, reported_failure
+from labkit.worker.rank import Worker
 from labkit.worker.stop import CHUNK, ENOUGH, MOST, Stop
 from labkit.worker.verify import compare, pattern_of
 
@@ -147,3 +154,17 @@ def test_what_two_wrote_at_once_may_be_mixed_but_nothing_else() -> None:
     assert "differ" in compare(mixed, np.stack([one, two]), np.dtype("uint8"))
     mixed[5] = 250 - mixed[5]
     assert "differ" in compare(mixed, np.stack([one, two]), np.dtype("uint8"), mixed=True)
+
+
+def test_a_rank_keeps_how_often_its_quota_was_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = [{"job": Quota(0.5, 10, 1)}, {"job": Quota(0.5, 30, 16)}]
+    spec = benchmarks.resolve(Spec(benchmark="micro.system_call", ranks=1))
+    for some, expected in ((looks, (0.5, 0.75)), ([{}, {}], (None, None))):
+        monkeypatch.setattr(control_groups, "quotas", partial(next, iter(some)))
+        out, into = os.pipe()
+        with os.fdopen(out, "rb") as file:
+            Worker(Plan([spec], Effort(launches=1, iterations=4), False), into, None).run()
+            os.close(into)
+            frames = [*Reader().feed(file.read())]
+        (header,) = (frame.header for frame in frames if frame.header["kind"] == "samples")
+        assert (header.get("processor_quota"), header.get("throttled_share")) == expected

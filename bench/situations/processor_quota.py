@@ -27,7 +27,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
 
 KIND = Kind(
     words="a quota of processor time",
-    labels=(Label(_WHERE, ("oversubscription",)),),
+    labels=(Label(_WHERE, ("processor-quota",)),),
     source="measured",
     cases=_cases,
     make=_make,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from labkit.io import extras, project
 from labkit.io.programs import Program
-from labkit.point.conditions import Check, Facts, check, of_machine
+from labkit.point.conditions import RAISE_QUOTA, Check, Facts, check, of_machine
 
 
 def checks(description: Facts, installed: Facts, programs: Mapping[str, Program], *, ranks: int = 2) -> list[Check]:
@@ -26,13 +26,16 @@ def checks(description: Facts, installed: Facts, programs: Mapping[str, Program]
 
 def _cores(facts: Facts, ranks: int) -> Check:
     usable, quota = facts["cpus_usable"], facts.get("cpu_quota")
-    limit = f", the container may use {quota:g}" if quota else ""
+    limit = f", control groups give the time of {quota:g}" if quota else ""
+    lacking = bool(quota) and quota < min(ranks + 1, len(facts["cpu_affinity"]))
     return check(
         "cores",
         usable > ranks,
         f"{usable} for {ranks} ranks ({facts['cpu_threads']} in the machine{limit})",
         f"{ranks + 1} or more: one per rank and one for the system",
-        "measure on a larger machine or allocation; do not trust p99 and max here",
+        f"{RAISE_QUOTA}; processes wait once it is used up"
+        if lacking
+        else "measure on a larger machine or allocation; do not trust p99 and max here",
     )
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import labkit
 from labkit.host.network import interfaces, rdma_devices
+from labkit.io import control_groups
 from labkit.point.conditions import Load
 
 _CPU, _NODES = Path("/sys/devices/system/cpu"), Path("/sys/devices/system/node")
@@ -161,7 +162,7 @@ def _numpy() -> str:
 
 def _passing() -> dict[str, Any]:
     """Return what may change at any time."""
-    affinity, quota = os.sched_getaffinity(0), _quota()
+    affinity, quota = os.sched_getaffinity(0), control_groups.tightest(control_groups.quotas())
     governors = sorted({read(path) for path in _CPU.glob("cpufreq/policy*/scaling_governor")})
     smt, balancing = read(_CPU / "smt/active"), number("/proc/sys/kernel/numa_balancing")
     clock = Path("/sys/devices/system/clocksource/clocksource0")
@@ -204,24 +205,6 @@ def _meminfo(key: str) -> int | None:
         if name == key:
             return int(value.split()[0]) * 1024
     return None
-
-
-def _quota() -> float | None:
-    """Return how many processors, also fractions, the control groups of this process may use; None for no limit."""
-    quotas = []
-    for line in read("/proc/self/cgroup").splitlines():
-        _, controllers, cgroup = line.split(":", 2)
-        root = Path("/sys/fs/cgroup") / ("cpu" if controllers else "")
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        inner = root / cgroup.lstrip("/")
-        for group in (inner, *(path for path in inner.parents if path.is_relative_to(root))):
-            limit, _, period = read(group / "cpu.max").partition(" ")
-            if not limit:  # version 1 of control groups
-                limit, period = read(group / "cpu.cfs_quota_us"), read(group / "cpu.cfs_period_us")
-            if limit.isdecimal() and period.isdecimal():
-                quotas.append(int(limit) / int(period))
-    return min(quotas, default=None)
 
 
 def _distribution() -> str:

@@ -18,6 +18,10 @@ State = Literal["ok", "warn", "bad"]
 
 BUSY = 0.1  # part of the usable processors that others may keep busy
 STEAL = 0.01  # part of the time the hypervisor kept the processors to itself
+RAISE_QUOTA = (
+    "raise the quota of processor time: resources.limits.cpu of Kubernetes, --cpus of Docker, CPUQuota of systemd, or "
+    "cpu.max of the control group"
+)
 DRIFT = 0.1  # part by which the frequency may change during a point
 # read without a system call and finer than 1 µs; kvm-clock and the like cost more or step
 GOOD_CLOCKS = ("tsc", "arch_sys_counter", "timebase", "tod", "hyperv_clocksource_tsc_page")

@@ -48,6 +48,8 @@ LATER = (  # facts of the moment, which are read when somebody asks for them
     facts.INVOLUNTARY_SWITCHES,
     facts.IDLEST_RANK,
     facts.IDLEST_SHARE,
+    facts.PROCESSOR_QUOTA,
+    facts.THROTTLED_SHARE,
     facts.CLOCK_ERROR_NS,
     facts.LATE_SHARE,
     facts.EVIDENCE,

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 from labkit import benchmarks, formats, host, stats, testbeds, tools
 from labkit.errors import LabkitError, LaunchError, SpecError, of_point
 from labkit.host import allocation
+from labkit.io import control_groups
 from labkit.point import conditions
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
@@ -25,7 +26,7 @@ from labkit.run.point import Failure, Point
 from labkit.run.progress import Counter
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import CLOCK_NS, VERIFIED, complete, noted
+from labkit.store.samples.facts import CLOCK_NS, PROCESSOR_QUOTA, THROTTLED_SHARE, VERIFIED, complete, noted
 from labkit.store.samples.start import Start
 from labkit.testbeds import Testbed
 from labkit.tools import Invocation, Place
@@ -169,7 +170,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     ranks = benchmark.mpi
     crowded = ranks and Placement.of(spec, launcher(invocation, spec), testbed).oversubscribed
     invocation = with_ranks(invocation, spec, testbed) if ranks else invocation
-    before, batch = testbed.evidence(), allocation.current()
+    before, batch, quotas = testbed.evidence(), allocation.current(), control_groups.quotas()
     place = Place() if ranks else testbed.place(spec)
     outcome = tools.run(invocation, place=place, scratch=campaign.path if place.own_files else None)
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
@@ -202,6 +203,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
         "load_start": load,
         "load_end": load_end,
         "evidence": crossed,
+        **({} if spec.hosts else _throttled(quotas)),  # the groups of other hosts are not known
         **point.marks[0],
         **noted(
             [
@@ -236,6 +238,15 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
         start=record,
     )
     campaign.save(samples, point.fingerprint)
+
+
+def _throttled(before: Mapping[str, control_groups.Quota]) -> dict[str, float]:
+    """Return the tightest quota of this process, in whose groups the tool ran, and how often it was used up."""
+    after = control_groups.quotas()
+    quota = control_groups.tightest(after)
+    if quota is None:
+        return {}
+    return {PROCESSOR_QUOTA.name: quota, THROTTLED_SHARE.name: control_groups.throttled(before, after)}
 
 
 def _clock(tool: str, outcome: tools.Outcome) -> dict[str, float]:

@@ -22,6 +22,7 @@ from labkit.benchmarks import (
     StartBenchmark,
     SymmetricBenchmark,
 )
+from labkit.io import control_groups
 from labkit.kernels import native, openshmem
 from labkit.kernels.loops import Loops, engine
 from labkit.options.ranks import Binding, Buffers, Separate, Symmetric, Timing
@@ -141,7 +142,7 @@ class Worker:
             self.send("failed", index=index, reason=reason)
             return
         carried, crossed, usage = links.interfaces(), links.read(self._links), resource.getrusage(resource.RUSAGE_SELF)
-        start = perf_counter()
+        quotas, start = control_groups.quotas(), perf_counter()
         kept, facts = self._measure(index, spec, benchmark)
         if isinstance(benchmark, benchmarks.ApplicationBenchmark):
             from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
@@ -162,6 +163,7 @@ class Worker:
         facts["host_B"] = self._by_host(carried)
         facts["involuntary_switches"] = usage_after.ru_nivcsw - usage.ru_nivcsw
         facts |= self._idlest(usage_after.ru_utime + usage_after.ru_stime - usage.ru_utime - usage.ru_stime, span)
+        facts |= self._throttled(quotas)
         facts |= {"verified": compared, "elapsed": perf_counter() - began}
         if isinstance(benchmark, benchmarks.FileBenchmark):
             from labkit.worker import files  # inside the function: few points need it, and a rank should open few
@@ -181,6 +183,16 @@ class Worker:
             return {}
         shares = rows[:, 0] / np.maximum(rows[:, 1], 1)
         return {"idlest_rank": int(shares.argmin()), "idlest_share": float(shares.min())}
+
+    def _throttled(self, before: Mapping[str, control_groups.Quota]) -> dict[str, float]:
+        """The tightest quota of a rank, and how often a rank had to wait because of one; on rank 0, if there is one."""
+        after = control_groups.quotas()
+        own = control_groups.tightest(after) or 0.0, control_groups.throttled(before, after)
+        rows = self.ranks.gather(np.rint(1e9 * np.array(own)).astype(np.int64))
+        limited = rows[rows[:, 0] > 0] if self.ranks.rank == 0 else rows[:0]
+        if not len(limited):
+            return {}
+        return {"processor_quota": int(limited[:, 0].min()) / 1e9, "throttled_share": int(rows[:, 1].max()) / 1e9}
 
     def _by_host(self, carried: dict[str, tuple[int, int]]) -> dict[str, dict[str, tuple[int, int]]]:
         """Host → interface → B received and sent, on rank 0; empty where all ranks are on one host."""

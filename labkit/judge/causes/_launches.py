@@ -12,9 +12,10 @@ from labkit.judge.finding import SHARE, TIMES, Count, Evidence, Value
 from labkit.models.inside import MACHINE
 from labkit.point.columns import METRICS, split
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import LOAD_END, LOAD_START
+from labkit.store.samples.facts import LOAD_END, LOAD_START, THROTTLED_SHARE
 
 WIDE = 0.1  # part by which launches differ that scatter
+SELDOM = 0.01  # part of the periods of a quota up to which it says nothing that it was used up
 TAIL = 3.0  # times the median from which the slowest hundredth of the iterations is a tail
 ONE_SIDED = {"one side": "only one of both has the badge {badge}"}
 SCATTER = {
@@ -58,6 +59,12 @@ def pressure(samples: Samples) -> float | None:
         return None
     began, ended, before, after = (float(one or 0.0) for one in ends)
     return (after - before) / 1e6 / (ended - began) if ended > began else None
+
+
+def throttled(case: Case) -> float:
+    """Return in which part of its periods a quota of processor time was used up: the median; NaN without a quota."""
+    shares = [THROTTLED_SHARE.of(one.meta) for one in case.launches if THROTTLED_SHARE.given(one.meta)]
+    return float(np.median(shares)) if shares else math.nan
 
 
 _PRESSURE = (("monotonic_s",), ("pressure", "cpu", "some_total_us"))

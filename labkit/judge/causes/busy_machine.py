@@ -8,7 +8,7 @@ import numpy as np
 
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
-from labkit.judge.causes._launches import marked, pressure
+from labkit.judge.causes._launches import SELDOM, marked, pressure, throttled
 from labkit.judge.finding import SHARE, TIMES, Evidence, Finding, Value
 from labkit.models import bounds
 from labkit.models.inside import LINK, MACHINE
@@ -41,6 +41,8 @@ def _waited(case: Case) -> list[Evidence]:
     """
     cores = case.samples.host.get("cpus_usable")
     if case.about.kind != "verdict" or not isinstance(cores, int) or case.spec.ranks > cores:
+        return []
+    if throttled(case) >= SELDOM:  # then they wait for their own quota
         return []
     shares = [share for one in case.launches if (share := pressure(one)) is not None]
     share = float(np.median(shares)) if shares else 0.0

@@ -6,7 +6,7 @@ import math
 
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
-from labkit.judge.causes._launches import ONE_SIDED, SCATTER, marked, one_sided, scattered
+from labkit.judge.causes._launches import ONE_SIDED, SCATTER, SELDOM, marked, one_sided, scattered, throttled
 from labkit.judge.causes._other_settings import VARIED, every, varied
 from labkit.judge.finding import TIMES, Count, Evidence, Finding, Value, Values, Wanted
 from labkit.read.records import in_effect
@@ -18,7 +18,10 @@ def test(case: Case) -> Finding | None:
     """Ranks share processors; a number that others reproduce, and that does not scatter, denies it."""
     if case.about.code == "setting-matters":
         return CAUSE.found(case, one_sided(case, "oversubscription", worse=True))
-    clues = [*marked(case, "oversubscription"), *_shared(case.samples)]
+    clues = _shared(case.samples)
+    if not clues and throttled(case) >= SELDOM:  # a quota leaves so few cores
+        return None
+    clues = [*marked(case, "oversubscription"), *clues]
     if not clues and marked(case, "no-core-left") and scattered(case):
         clues = [Evidence(code="full"), *scattered(case)]
     if not clues:

@@ -8,7 +8,7 @@ import numpy as np
 
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.causes._launches import marked, pressure
+from labkit.judge.causes._launches import SELDOM, marked, pressure, throttled
 from labkit.judge.finding import SHARE, Evidence, Finding, Value, Values
 from labkit.models import bounds
 from labkit.store.samples.facts import IDLEST_RANK, IDLEST_SHARE
@@ -20,7 +20,7 @@ _WAITED = 0.5  # part of the time in which some process waits for a processor, a
 def test(case: Case) -> Finding | None:
     """A rank had a processor for a part of the time only, and no process waited for one."""
     polling = benchmarks.get(case.spec.benchmark).mpi and bounds.inside(case.samples) == "shared-memory"
-    if not polling or marked(case, "oversubscription"):
+    if not polling or marked(case, "oversubscription") or throttled(case) >= SELDOM:
         return None
     shares = [IDLEST_SHARE.of(one.meta) for one in case.launches if IDLEST_SHARE.given(one.meta)]
     waits = [waited for one in case.launches if (waited := pressure(one)) is not None]
@@ -43,11 +43,11 @@ CAUSE = Cause(
     seen="a rank, which waits for shared memory by polling, had a processor for a part of the time only, although none "
     "was lacking",
     excluded="processes waited for a processor most of the time: then ranks or other programs compete for it",
-    decides="the state of the ranks (ps -o pid,stat: T), and nr_throttled in cpu.stat of their control group",
+    decides="the state of the ranks (ps -o pid,stat: T)",
     clues={
         "idle": "rank {rank} had a processor for {share} of the time",
         "waited": "in {waited} of the time some process waited for a processor",
     },
-    remedy="Look for a debugger, a suspended job, or a control group that limits the processor time of the ranks.",
+    remedy="Look for a debugger, or a suspended job.",
     test=test,
 )

@@ -127,6 +127,15 @@ HOST_B = Fact[dict[str, Any]](
 INVOLUNTARY_SWITCHES = Fact("involuntary_switches", 0, "", "Times that rank 0 lost its processor.")
 IDLEST_RANK = Fact("idlest_rank", 0, "", "Rank that had a processor for the shortest time.")
 IDLEST_SHARE = Fact("idlest_share", math.nan, "", "Part of the time in which that rank had one; ranks wait by polling.")
+PROCESSOR_QUOTA = Fact(
+    "processor_quota",
+    math.nan,
+    "",
+    "Processors, also fractions, that control groups let the ranks of a host or the tool use; missing without a limit.",
+)
+THROTTLED_SHARE = Fact(
+    "throttled_share", math.nan, "", "Part of the quota's periods in which it was used up, so that processes waited."
+)
 SLOT_NS = Fact("slot_ns", 0, "ns", "Length of the windows between synchronised starts.")
 CLOCK_ERROR_NS = Fact("clock_error_ns", 0, "ns", "Error of the synchronised clocks.")
 LATE_SHARE = Fact("late_share", 0.0, "", "Part of the iterations that were longer than their window.")
