@@ -27,7 +27,7 @@ def checks(description: Facts, installed: Facts, programs: Mapping[str, Program]
 def _cores(facts: Facts, ranks: int) -> Check:
     usable, quota = facts["cpus_usable"], facts.get("cpu_quota")
     limit = f", control groups give the time of {quota:g}" if quota else ""
-    lacking = bool(quota) and quota < min(ranks + 1, len(facts["cpu_affinity"]))
+    lacking = quota is not None and quota < min(ranks + 1, len(facts["cpu_affinity"]))
     return check(
         "cores",
         usable > ranks,
