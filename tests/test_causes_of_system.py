@@ -689,6 +689,28 @@ def test_a_round_trip_that_waits_as_long_as_tcp_delays_acknowledgements_waits_fo
         assert judged("timer", trips(wait + 100, spec), **over) is None, (spec, wait)
 
 
+def test_a_tool_that_pauses_between_messages_lets_processors_sleep() -> None:
+    over: dict[str, Any] = {"rule": "latency-of-path", "limit": 20.0}
+
+    def trips(every_us: float, *, starts: bool = True, reached: float = 0.0) -> list[Samples]:
+        times = np.full((1, 50), 100_000)
+        begun = (np.arange(50)[None] * every_us * 1000).astype(np.int64)
+        rate = (Reported("transaction_rate_per_s", "1/s", "mean", reached),) if reached else ()
+        extras = {"start_ns": begun} if starts else {}
+        return [
+            replace(one, time_ns=times, ranks=(0,), origin="measured", extras=extras, reported=rate)
+            for one in launches(ROUND_TRIP, EVEN)
+        ]
+
+    for paused in (trips(20_000), trips(0, starts=False, reached=50)):
+        found = judged("cadence", paused, **over)
+        assert likely(found)
+        assert found is not None
+        assert "under way in 0.5 % of the time" in sentence(found)
+    for steady in (trips(105), trips(0, starts=False, reached=9500), trips(0, starts=False)):
+        assert judged("cadence", steady, **over) is None
+
+
 def test_a_cause_that_many_healthy_points_show_too_is_only_possible() -> None:
     found = judged("virtual-machine", launches(MPI, WIDE, {"virtualisation": "kvm"}))
     assert supported(found)
