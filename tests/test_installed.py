@@ -152,7 +152,8 @@ def added(folder: Path) -> tuple[str, list[dict[str, Any]]]:
 def test_a_project_and_a_checkout_hold_all_that_their_book_names(whole: Path) -> None:
     config = yaml.safe_load((whole / "_quarto.yml").read_text())
     filters = [one if isinstance(one, str) else one["path"] for one in config["filters"]]
-    for name in (*config["book"]["chapters"], config["project"]["pre-render"], config["bibliography"], *filters):
+    scripts = [config["project"][when] for when in ("pre-render", "post-render")]
+    for name in (*config["book"]["chapters"], config["bibliography"], *scripts, *filters):
         assert (whole / name).is_file(), name
     assert config["book"]["chapters"][0] == "index.qmd"
     assert config["execute"] == {"enabled": False}
@@ -218,6 +219,7 @@ def test_quarto_renders_the_book_of_the_folder(whole: Path) -> None:
     assert sorted(pages) == ["10-latency", "guide", "index"]
     assert "measured" in pages["10-latency"]
     assert "root:" not in pages["10-latency"]
+    assert all("script-src 'self';" in page for page in pages.values())
     subprocess.run(["quarto", "inspect"], cwd=whole, capture_output=True, check=True)
 
 

@@ -681,7 +681,7 @@ def test_warnings_and_failures_of_quarto_are_told(
     head = '#!/bin/sh\n[ "$1" = render ] || { echo 1.9.38; exit 0; }\necho "[WARNING] Duplicate note reference" >&2\n'
     head += """[ "$NO_COLOR" ] || red="$(printf '\\033[33m')"\necho "${red}WARN: Unable to resolve crossref" >&2\n"""
     head += """printf '\\033[33mWARNING (plots.lua:3) A filter colours in any case\\033[39m\\n' >&2\n"""
-    program.write_text(head + "mkdir html && echo page > html/index.html && echo pdf > html/report.pdf\n")
+    program.write_text(head + "mkdir html && echo page > html/index.html && echo pdf > report.pdf\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
     made = report.build([folder], engine="auto")

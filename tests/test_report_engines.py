@@ -21,7 +21,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit import report
 from labkit.errors import ReportError
 from labkit.io import project
-from labkit.report import figures, flatten, notebook, options, policy, slides
+from labkit.report import figures, flatten, notebook, options, slides
 from labkit.report.book import Book, load
 from labkit.report.sources import read
 from labkit.report.stage import TEMPLATES, stage
@@ -198,11 +198,34 @@ def test_the_pictures_of_a_word_document_are_such_as_every_word_shows(tmp_path: 
     subprocess.run(command, input=text, text=True, cwd=tmp_path, check=True, capture_output=True, env=environment)
 
 
-def test_scripts_in_the_text_of_slides_do_not_run() -> None:
+def test_slides_have_no_menu_and_scripts_in_their_text_do_not_run(tmp_path: Path) -> None:
     text = '<script>evil()</script><a onclick="evil()">x</a>'
-    frame = "<script>window.backupDefine = 1</script><script>Reveal.initialize()</script>"
-    page = f'<html><head></head><body><div class="reveal"><div class="slides">{text}</div></div>{frame}</body></html>'
-    assert policy.guarded(page).count("'sha256-") == 2
+    menu = """'menu': {"side":"left","custom":[{"content":"<a href=\\"#\\" onclick=\\"Menu.open(event)\\">"}]},"""
+    frame = (
+        "<script>window.backupDefine = 1</script>\n"
+        '<script src="slides_files/libs/revealjs/plugin/reveal-menu/menu.js"></script>\n'
+        f"<script>Reveal.initialize({{\n{menu}\n'smaller': false,\nplugins: [Lines, RevealMenu, Zoom]}})</script>"
+    )
+    page = tmp_path / "slides.html"
+    page.write_text(f'<html><head></head><body><div><div class="slides">{text}</div></div>{frame}</body></html>')
+    command = [pypandoc.get_pandoc_path(), "lua", str(TEMPLATES / "filters" / "offline.lua")]
+    subprocess.run(command, env={"QUARTO_PROJECT_OUTPUT_FILES": str(page)}, cwd=tmp_path, check=True)
+    made = page.read_text()
+    assert text in made
+    first, second = ((tmp_path / name).read_text() for name in re.findall(r'src="(inline/\w+\.js)"', made))
+    assert first == "window.backupDefine = 1"
+    assert second == "Reveal.initialize({\n'smaller': false,\nplugins: [Lines, Zoom]})"
+    assert "reveal-menu" not in made
+
+
+def test_a_bare_quarto_leaves_the_paper_beside_the_site(tmp_path: Path) -> None:
+    (tmp_path / "html").mkdir()
+    for name in ("report.pdf", "report.docx"):
+        (tmp_path / "html" / name).write_bytes(b"\x00\xff\r\n")
+    command = [pypandoc.get_pandoc_path(), "lua", str(TEMPLATES / "filters" / "offline.lua")]
+    made = {"QUARTO_PROJECT_OUTPUT_FILES": "html/report.pdf\nhtml/report.docx"}
+    subprocess.run(command, env=made, cwd=tmp_path, check=True)
+    assert all((tmp_path / name).read_bytes() == b"\x00\xff\r\n" for name in ("report.pdf", "report.docx"))
 
 
 def test_quartos_words_stay_and_no_other_native_part(tmp_path: Path) -> None:

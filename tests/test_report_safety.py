@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,7 @@ import pytest
 
 from labkit import report
 from labkit.errors import LabkitError, ReportError
-from labkit.report import check, place, policy
+from labkit.report import check, place
 from labkit.report.stage import TEMPLATES
 from tests.test_report import make_campaign
 
@@ -157,16 +158,32 @@ PAGE = """<!DOCTYPE html><html><head>
 EVIL = '<script>window.pwned = 1</script><a id="e" href="#" onclick="window.pwned = 1">x</a><img src=x onerror="window.pwned=1">'
 
 
-def test_a_page_of_quarto_gets_a_policy_with_its_own_scripts() -> None:
-    made = policy.guarded(PAGE)
-    assert made.count("Content-Security-Policy") == 1
+def guarded(page: Path, text: str) -> str:
+    """A page of Quarto after the script that Quarto runs when it has rendered."""
+    page.write_text(text)
+    command = [pypandoc.get_pandoc_path(), "lua", str(TEMPLATES / "filters" / "offline.lua")]
+    subprocess.run(command, env={"QUARTO_PROJECT_OUTPUT_FILES": str(page)}, cwd=page.parent, check=True)
+    return page.read_text()
+
+
+def test_a_page_of_quarto_gets_the_policy_and_its_scripts_in_files(tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    made = guarded(page, PAGE)
+    policy = (TEMPLATES / "filters" / "policy.html").read_text()
+    assert made.count(policy) == made.count("Content-Security-Policy") == 1
     assert made.index("Content-Security-Policy") < made.index("<script")
-    assert made.count("'sha256-") == 3
-    assert policy.guarded(PAGE.replace("EVIL", EVIL)).count("'sha256-") == 3
-    named = f"<meta name='author' content='{EVIL}'>"
-    assert policy.guarded(PAGE.replace("<head>", f"<head>{named}")).count("'sha256-") == 3, (
-        "an attribute's text is no script"
-    )
+    assert " onclick=" not in made
+    sources = re.findall(r'src="(inline/\w+\.js)"', made)
+    assert len(sources) == len({*sources}) == 3
+    texts = [(tmp_path / name).read_text() for name in sources]
+    assert texts[:2] == ["document.documentElement.dataset.head = 1", "document.body.dataset.after = 1"]
+    assert 'document.body.dataset.toggled = "1"; return false;' in texts[2]
+    assert '<script id="a" type="application/json">{"not": "run"}</script>' in made
+    assert guarded(page, PAGE.replace("EVIL", EVIL)) == made.replace("EVIL", EVIL), "nothing inside the text counts"
+    named = f"<meta name='author' content='{EVIL}'><!-- {EVIL} -->"
+    made = guarded(page, PAGE.replace("<head>", f"<head>{named}"))
+    assert made.count('src="inline/') == 3, "an attribute's text is no script"
+    assert named in made
 
 
 @pytest.mark.browser
@@ -178,7 +195,7 @@ def test_what_stands_in_a_chapter_of_quarto_does_not_run(tmp_path: Path) -> None
     from playwright.sync_api import sync_playwright
 
     page = tmp_path / "a.html"
-    page.write_text(policy.guarded(PAGE.replace("EVIL", EVIL)))
+    guarded(page, PAGE.replace("EVIL", EVIL))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         tab = browser.new_page()

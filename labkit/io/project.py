@@ -33,6 +33,8 @@ _BOOK = (  # what CONFIG names
     "templates/report/latest.lua",
     "templates/report/guide.lua",
     "templates/report/filters/safe.lua",
+    "templates/report/filters/offline.lua",
+    "templates/report/filters/policy.html",
     "templates/report/references.bib",
 )
 README = """# A labkit project

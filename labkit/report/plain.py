@@ -20,7 +20,6 @@ import typst
 from labkit.errors import ReportError
 from labkit.report.book import SEAL, Book
 from labkit.report.flatten import flatten
-from labkit.report.policy import PLAIN
 
 LIMITS = ("+RTS", "-M4G", "-RTS")  # pandoc's own limit of its memory
 PATIENCE = 300  # s
@@ -116,9 +115,10 @@ def _site(book: Book, text: str, templates: Path) -> Path:
     shutil.copytree(book.folder / "data", target / "data")
     if (book.folder / "figures").is_dir():
         shutil.copytree(book.folder / "figures", target / "figures")
-    own: dict[str, Any] = {"logo": book.config.get("labkit-logo"), "lang": book.config.get("lang"), "policy": PLAIN}
+    own: dict[str, Any] = {"logo": book.config.get("labkit-logo"), "lang": book.config.get("lang")}
     own |= {"styled": (target / "assets/style.css").is_file(), **_words(book)}
-    site = {"folder": target.name, "template": str(templates / "plain/page.html")}
+    template, policy = (str(templates / name) for name in ("plain/page.html", "filters/policy.html"))
+    site = {"folder": target.name, "template": template, "policy": policy}
     meta = json.dumps(site | {"meta": _front(book) | {key: value for key, value in own.items() if value}})
     writer = f"--lua-filter={templates / 'plain/pages.lua'}"
     _pandoc(text, book, templates, "html", {"site": meta}, writer, "--to=plain")

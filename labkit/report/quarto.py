@@ -13,7 +13,6 @@ from labkit.io import sanitize
 from labkit.report import plain
 from labkit.report.book import Book
 from labkit.report.flatten import flatten
-from labkit.report.policy import guarded
 from labkit.report.slides import DECK
 from labkit.report.styles import TEMPLATES
 
@@ -68,8 +67,8 @@ def _last(output: str) -> str:
 
 def document(book: Book) -> Path | None:
     """Return the Word document of a rendered book; None where its settings ask for none."""
-    made = book.folder / "html" / "report.docx"
-    return Path(shutil.copy(made, book.folder)) if made.is_file() else None
+    made = book.folder / "report.docx"
+    return made if made.is_file() else None
 
 
 def render(book: Book) -> tuple[Path, Path, list[str]]:
@@ -91,10 +90,7 @@ def render(book: Book) -> tuple[Path, Path, list[str]]:
     done = subprocess.run(command, cwd=book.folder, env=plain_text, capture_output=True, text=True, check=False)
     output = sanitize.plain(done.stdout + done.stderr)  # its Lua filters colour in any case
     html = book.folder / "html" / (f"{Path(DECK).stem}.html" if deck else "index.html")
-    made = plain.paper(book, flatten(book), TEMPLATES) if deck else book.folder / "html" / "report.pdf"
-    if done.returncode or not html.exists() or not made.exists():
+    pdf = plain.paper(book, flatten(book), TEMPLATES) if deck else book.folder / "report.pdf"
+    if done.returncode or not html.exists() or not pdf.exists():
         raise ReportError(f"quarto render failed in {book.folder} with exit status {done.returncode}:\n{_last(output)}")
-    for page in html.parent.glob("*.html"):
-        page.write_text(guarded(page.read_text()))
-    pdf = made if deck else Path(shutil.copy(made, book.folder / "report.pdf"))
     return html, pdf, [f"Quarto: {line.strip()}" for line in output.splitlines() if re.search(r"\bWARN(ING)?\b", line)]

@@ -2,7 +2,10 @@
 -- The two scripts from elsewhere that it adds to pages with HTML outputs go: nothing here uses them, and a reader
 -- behind a firewall would wait for them. Its own script becomes a plain one, since browsers load no modules from disk.
 -- Style sheets ask nobody for fonts. Titles of the window and in navigation lose the signs that escape others in Markdown.
--- On slides, citations and notes that lead nowhere are no links: their handlers would be refused, and the page loaded anew.
+-- On slides, citations and notes that lead nowhere are no links: the page would be loaded anew. There is no menu.
+-- Each page gets the policy of policy.html, as in the plain engine: scripts from their own folder alone. So scripts and
+-- handlers that Quarto wrote into the page move to files; those inside the text are not Quarto's, and never run.
+-- The PDF and the Word document stand beside the site too.
 -- On the first page, which has no number, references to chapters and sections get titles: make them numbers as elsewhere.
 local function read(path)
   local handle = io.open(path)
@@ -69,6 +72,104 @@ local function local_fonts(path)    -- a theme asks for its own
   if kept ~= text then write(path, kept) end
 end
 
+local RUNS = { [""] = true, ["text/javascript"] = true, ["application/javascript"] = true, module = true }
+local ENTITIES = { ["&quot;"] = '"', ["&#39;"] = "'", ["&lt;"] = "<", ["&gt;"] = ">", ["&amp;"] = "&" }
+
+local function closed(text, at)     -- end of the tag that begins there; a sign in an attribute's text ends none
+  local quote
+  for i, sign in text:sub(at):gmatch("()([\"'>])") do
+    if quote then quote = sign ~= quote and quote or nil
+    elseif sign == ">" then return at + i - 1
+    elseif text:sub(1, at + i - 2):match("=%s*$", -9) then quote = sign end
+  end
+  return #text
+end
+
+local function unhandled(tag, actions) -- a tag whose handlers are listed; what an attribute's text looks like does not count
+  local parts, from = {}, 1
+  while true do
+    local first, last, key, quote, value = tag:find("([^%s\"'=<>/]+)%s*=%s*([\"'])(.-)%2", from)
+    if not first then return table.concat(parts) .. tag:sub(from) end
+    local event = key:match("^on(%l+)$")
+    if event then
+      local code = value:gsub("&#?%w+;", ENTITIES)
+      local id = pandoc.utils.sha1(event .. code):sub(1, 12)
+      actions[#actions + 1] = { event = event, id = id, code = code }
+      parts[#parts + 1] = tag:sub(from, first - 1) .. "data-on" .. event .. '="' .. id .. '"'
+    else
+      parts[#parts + 1] = tag:sub(from, last)
+    end
+    from = last + 1
+  end
+end
+
+local function apart(text, keep)    -- a part of a page, where scripts are in files and handlers are listed
+  local parts, actions, from = {}, {}, 1
+  while true do
+    local at, name = text:match("()<(%a[%w-]*)", from)
+    local comment = text:find("<!--", from, true)
+    if comment and (not at or comment < at) then
+      local last = select(2, text:find("-->", comment, true)) or #text
+      parts[#parts + 1], from = text:sub(from, last), last + 1
+    elseif not at then
+      break
+    else
+      local last = closed(text, at)
+      local tag = unhandled(text:sub(at, last), actions)
+      parts[#parts + 1], from = text:sub(from, at - 1), last + 1
+      if name:lower() == "script" then
+        local stop = text:lower():find("</script", from, true) or #text + 1
+        local code = text:sub(from, stop - 1)
+        local kind = (tag:match('%stype="([^"]*)"') or ""):lower()
+        if not tag:match("%ssrc=") and RUNS[kind] and code:match("%S") then
+          tag, code = tag:sub(1, -2) .. ' src="' .. keep(code) .. '">', ""
+        end
+        parts[#parts + 1], from = tag .. code, stop
+      else
+        parts[#parts + 1] = tag
+      end
+    end
+  end
+  parts[#parts + 1] = text:sub(from)
+  return table.concat(parts), actions
+end
+
+local function guarded(page, folder, policy)
+  local function keep(code)         -- the file of a script, beside the page
+    local name = "inline/" .. pandoc.utils.sha1(code):sub(1, 12) .. ".js"
+    pandoc.system.make_directory(folder .. "inline", true)
+    write(folder .. name, code)
+    return name
+  end
+  local first, last = page:find("<main", 1, true), nil
+  for at in page:gmatch("()</main>") do last = at end
+  if not first then
+    first, last = page:find('<div class="slides">', 1, true), page:find("<script>window.backupDefine", 1, true)
+  end
+  if not first or not last or last < first then first, last = #page + 1, #page + 1 end
+  local before, some = apart(page:sub(1, first - 1), keep)
+  local after, others = apart(page:sub(last), keep)
+  local lines = pandoc.List {}
+  for _, one in ipairs(pandoc.List(some) .. others) do
+    local line = string.format('listen("%s", "%s", function (event) { %s });', one.event, one.id, one.code)
+    if not lines:includes(line) then lines:insert(line) end
+  end
+  if #lines > 0 then
+    local script = 'const listen = (name, id, act) => document.querySelectorAll(`[data-on${name}="${id}"]`).forEach((one) =>\n'
+      .. "  one.addEventListener(name, (event) => { if (act.call(one, event) === false) event.preventDefault(); }));\n"
+    local tag = '<script src="' .. keep("{\n" .. script .. table.concat(lines, "\n") .. "\n}\n") .. '"></script>\n'
+    after = after:gsub("()</body>", function(at) return not after:find("</body>", at + 1, true) and tag .. "</body>" or nil end)
+  end
+  return (before:gsub("<head[^>]*>", function(head) return head .. "\n" .. policy end, 1)) .. page:sub(first, last - 1) .. after
+end
+
+local function no_menu(text)        -- of slides: Quarto loads it also where the settings say no
+  return text:gsub("%s*<script src=\"[^\"]*/reveal%-menu/[^\"]*\"></script>", ""):gsub("%s*<link href=\"[^\"]*/reveal%-menu/[^\"]*\"[^>]*>", "")
+             :gsub("\n'menu': {[^\n]*},\n", "\n"):gsub("(plugins: %[[^%]]-)RevealMenu, ", "%1")
+end
+
+local here = (PANDOC_SCRIPT_FILE or arg and arg[0] or ""):match("^.*/") or ""
+local policy = assert(read(here .. "policy.html"))
 local output = os.getenv("QUARTO_PROJECT_OUTPUT_DIR")
 local no_module = output and plain(output .. "/site_libs/quarto-html")
 for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
@@ -85,6 +186,10 @@ for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
       text = text:gsub('(quarto%-html/quarto%.js") type="module"', "%1 defer")
                  :gsub('<script src="[^"]*quarto%-html/[^"]*" type="module"></script>%s*', "")
     end
-    write(file, text)
+    write(file, guarded(no_menu(text), folder, policy))
+  elseif file:match("%.pdf$") or file:match("%.docx$") then
+    local copy = assert(io.open(file:match("[^/]+$"), "wb"))
+    copy:write(read(file))
+    copy:close()
   end
 end

@@ -1,10 +1,15 @@
 -- Last of all filters for HTML: a page for each chapter, with links between them. All pages in one start of pandoc.
 function Pandoc(doc)
   local site = pandoc.json.decode(pandoc.utils.stringify(doc.meta.site), false)
-  local read = assert(io.open(site.template))
-  local options = pandoc.WriterOptions { template = pandoc.template.compile(read:read("a")), table_of_contents = true,
+  local function read(path)
+    local handle = assert(io.open(path))
+    local text = handle:read("a")
+    handle:close()
+    return text
+  end
+  local page = read(site.template):gsub("POLICY\n", function() return read(site.policy) end)
+  local options = pandoc.WriterOptions { template = pandoc.template.compile(page), table_of_contents = true,
     toc_depth = 3, section_divs = true, html_math_method = "mathml" }
-  read:close()
   local pages, homes = {}, {}
   for _, item in ipairs(doc.blocks) do
     local url, head = item.attributes.file .. ".html", item.content:find_if(function(b) return b.t == "Header" and b.level == 1 end)
