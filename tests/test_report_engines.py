@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -216,6 +217,35 @@ def test_slides_have_no_menu_and_scripts_in_their_text_do_not_run(tmp_path: Path
     assert first == "window.backupDefine = 1"
     assert second == "Reveal.initialize({\n'smaller': false,\nplugins: [Lines, Zoom]})"
     assert "reveal-menu" not in made
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize(("lines", "scrolls"), [(3, False), (24, False), (80, True)])
+def test_a_slide_that_is_too_high_is_drawn_smaller(tmp_path: Path, lines: int, scrolls: bool) -> None:
+    """A deck as Quarto lays it out, without reveal.js: what a slide needs fits on the screen, or scrolls."""
+    if (program := shutil.which("chromium") or shutil.which("google-chrome")) is None:
+        pytest.skip("no Chromium is installed")
+    from playwright.sync_api import sync_playwright
+
+    deck = "window.Reveal = { getConfig: () => ({ height: 590 }), on: () => {}, getCurrentSlide: () => document.getElementById('a') }"
+    text = "".join(f"<p style='height: 30px; margin: 0'>{line}</p>" for line in range(lines))
+    (tmp_path / "a.html").write_text(
+        f"<!DOCTYPE html><script>{deck}</script><div class='reveal'><div class='slides' style='width: 1050px; height: 590px'>"
+        f"<section id='a'>{text}</section></div></div><script src='{(TEMPLATES / 'assets/report.js').as_uri()}'></script>"
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        tab = browser.new_page()
+        tab.goto((tmp_path / "a.html").as_uri())
+        high, zoom, rolls = tab.evaluate(
+            "(e => [e.getBoundingClientRect().height, Number(e.style.zoom || 1), e.scrollHeight > e.clientHeight])(Reveal.getCurrentSlide())"
+        )
+        browser.close()
+    assert high <= 590
+    assert (zoom == 1) is (lines == 3)
+    assert zoom >= 0.6
+    assert rolls is scrolls
 
 
 def test_a_bare_quarto_leaves_the_paper_beside_the_site(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 // Draws the plots one after another without blocking the page; those in hidden tabs when they are shown. Each plot has
 // tools that work on the data in the page: filter series, axis, unit, statistic, pinned points, two figures side by side.
 (() => {
-  const SMALL = /<br><span[^>]*>/, KEY = "labkit-compared", NARROW = 560, TALL = 170;  // px
+  const SMALL = /<br><span[^>]*>/, KEY = "labkit-compared", NARROW = 560, TALL = 170, LEAST = 0.6;  // px, px, of its size
   const UNITS = { "µs": { ns: 1e3, "µs": 1, ms: 1e-3, s: 1e-6 }, "MB/s": { "MB/s": 1, "GB/s": 1e-3, "Gbit/s": 8e-3 } };
   const DARK = { "#000000": "#e8e8e8", "#555555": "#b0b0b0", "#332288": "#9d90ee", "#661100": "#e08a66", "#882255": "#c94080",
     "#0072b2": "#4aa8e0", "#e4e8ee": "#333c46", "#555": "#9aa6b2", "#333": "#c3ccd6", "#222": "#dde3ea",
@@ -176,8 +176,26 @@
     place();
   };
 
+  const slides = () => {            // one that is too high for the screen is drawn smaller; below a limit it scrolls
+    if (!window.Reveal) return;
+    const fit = () => {
+      const slide = Reveal.getCurrentSlide(), high = Reveal.getConfig().height;
+      if (!slide) return;
+      Object.assign(slide.style, { zoom: "", maxHeight: "", overflowY: "" });
+      for (let zoom = 1; slide.scrollHeight * zoom > high && zoom > LEAST;) {
+        slide.style.zoom = zoom = Math.max(LEAST, zoom * Math.min(0.98, high / (slide.scrollHeight * zoom)));
+        if (zoom === LEAST && slide.scrollHeight * zoom > high) Object.assign(slide.style, { maxHeight: `${high / zoom}px`, overflowY: "auto" });
+      }
+    };
+    const changed = new ResizeObserver(fit);
+    document.querySelectorAll(".reveal .slides > section").forEach(one => changed.observe(one));
+    for (const when of ["ready", "slidechanged", "resize"]) Reveal.on(when, fit);
+    fit();
+  };
+
   const start = async () => {
     menu();
+    slides();
     const plots = [...document.querySelectorAll(".plot")], again = () => plots.filter(el => el.tools).forEach(redraw);
     const seen = new IntersectionObserver(entries => entries.forEach(e => e.isIntersecting && draw(e.target)));
     addEventListener("beforeprint", () => { printing = true; plots.forEach(el => el.tools ? redraw(el) : draw(el)); });
