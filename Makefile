@@ -25,7 +25,7 @@ suite = $(BIN)/labkit run $(1); status=$$?; $(BIN)/labkit report $(1) $(2) && ex
 help: ## list the make targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-setup: system $(VENV)/.labkit ## install what the suite quick and its report need: system packages with apt if run as root, Python packages into .venv
+setup: system $(VENV)/.labkit $(if $(filter yes,$(QUARTO)),$(VENV)/.quarto) ## install what the suite quick and its report need: system packages with apt if run as root, Python packages into .venv; QUARTO=yes also installs Quarto
 	$(built)
 
 setup-all: system-all system $(VENV)/.labkit ## install what every benchmark needs, except PyTorch; NONFREE=yes also installs netperf and iozone3
@@ -65,6 +65,10 @@ $(VENV)/.tests: $(VENV)/.lab $(SETUP)/test.lock
 	@touch $@
 .venv-dist/.packages: $(SETUP)/dist.lock $(SETUP)/python.sh
 	@$(SETUP)/python.sh packages $(@D) $(SETUP)/dist.lock
+	@touch $@
+# Quarto itself comes from its own site, which this package asks
+$(VENV)/.quarto: $(VENV)/.packages
+	@$(SETUP)/python.sh quarto $(@D)
 	@touch $@
 # the tests run in these too
 .venv-%/.packages: requirements.lock $(SETUP)/lab.lock $(SETUP)/test.lock $(SETUP)/%.lock $(SETUP)/python.sh

@@ -137,6 +137,11 @@ def test_make_says_once_that_set_up_is_complete_and_lists_missing_packages_once(
         assert once not in after
 
 
+def test_quarto_is_installed_where_it_is_asked_for() -> None:
+    assert "python.sh quarto .venv" in run("make", "-n", "-B", "setup", "QUARTO=yes").stdout
+    assert "python.sh quarto" not in run("make", "-n", "-B", "setup").stdout
+
+
 SYSTEM = ROOT / "templates" / "setup" / "system.sh"
 SHELL = (
     "awk",

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
@@ -24,6 +25,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit import report
 from labkit.errors import DataError, ReportError
 from labkit.figures import parts
+from labkit.io import project
 from labkit.point.notes import note
 from labkit.point.spec import Effort, Spec
 from labkit.read import records
@@ -667,6 +669,19 @@ def test_quarto_is_used_only_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_p
         report.build([campaign], engine="quarto")
     assert "typst books need 1.9.20" in quarto.obstacle((1, 9, 19))
     assert quarto.obstacle((1, 10, 0)) == ""
+    (tmp_path / "quarto").write_text("#!/bin/sh\necho 1.9.38\n")
+    (tmp_path / "quarto").chmod(0o755)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert quarto.version() == (1, 9, 38), "a Python package put it beside the interpreter"
+
+
+def test_all_places_name_the_same_least_version_of_quarto() -> None:
+    least = ".".join(map(str, quarto.MINIMUM))
+    names = ("README.md", "docs/report.md", "environment.yml", "templates/setup/python.sh", "labkit/io/programs.py")
+    places = [project.SHIPPED / name for name in (*names, "templates/report/_extensions/report/_extension.yml")]
+    for place in places:
+        assert f">={least}" in place.read_text(), place
 
 
 @pytest.mark.slow

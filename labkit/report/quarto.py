@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from labkit.errors import ReportError
@@ -16,13 +17,18 @@ from labkit.report.flatten import flatten
 from labkit.report.slides import DECK
 from labkit.report.styles import TEMPLATES
 
-MINIMUM = (1, 9, 20)  # the oldest that was tried; 1.9.17 lacks parts of the format
+MINIMUM = (1, 9, 20)  # the oldest that was tried; 1.9.17 lacks the parts of books by typst that the template replaces
 _WANTED = ".".join(map(str, MINIMUM))
 
 
+def _program() -> str | None:
+    """Return the `quarto` on PATH, else the one that a Python package put beside this interpreter."""
+    return shutil.which("quarto") or shutil.which("quarto", path=str(Path(sys.executable).parent))
+
+
 def version() -> tuple[int, ...] | None:
-    """Return the version of the `quarto` on PATH, or None where none runs."""
-    program = shutil.which("quarto")
+    """Return the version of the installed Quarto, or None where none runs."""
+    program = _program()
     if program is None:
         return None
     try:
@@ -47,7 +53,10 @@ def parsed(text: str) -> tuple[int, ...] | None:
 def obstacle(have: tuple[int, ...] | None) -> str:
     """Return the reason why Quarto of that version cannot make the report; empty when it can."""
     if have is None:
-        return f"there is no quarto on PATH. Install Quarto {_WANTED} or later, or use the plain engine"
+        return (
+            f"there is no quarto on PATH. Install Quarto {_WANTED} or later (pip install 'quarto-cli>={_WANTED}'), or "
+            "use the plain engine"
+        )
     if have < MINIMUM:
         return (
             f"quarto is {'.'.join(map(str, have))}, but typst books need {_WANTED}. Update it, or use the plain engine"
@@ -85,7 +94,7 @@ def render(book: Book) -> tuple[Path, Path, list[str]]:
         With the end of Quarto's output, if it fails.
     """
     deck = (book.folder / DECK).is_file()
-    command = ["quarto", "render", "--no-execute", *(["--to", "revealjs"] if deck else [])]
+    command = [_program() or "quarto", "render", "--no-execute", *(["--to", "revealjs"] if deck else [])]
     plain_text = os.environ | {"NO_COLOR": "1"}  # Quarto colours its messages even where nobody sees them
     done = subprocess.run(command, cwd=book.folder, env=plain_text, capture_output=True, text=True, check=False)
     output = sanitize.plain(done.stdout + done.stderr)  # its Lua filters colour in any case

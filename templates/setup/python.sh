@@ -3,6 +3,7 @@
 #   python.sh packages VENV LOCK…   makes VENV if it is missing, installs the locked packages
 #   python.sh labkit VENV           installs this checkout as labkit, editable, and builds its kernels and programs
 #   python.sh programs VENV         builds those that are missing although what they are built from is installed
+#   python.sh quarto VENV           installs Quarto from its Python package, which needs internet
 #   python.sh wheelhouse LOCK…      fetches the locked packages into the folder wheelhouse, for a machine without internet
 # uv where there is one, else a uv of its own in .venv-uv, else venv and pip. PYTHON names another interpreter.
 # Where there is a folder wheelhouse, packages come from it, and no network is asked.
@@ -125,11 +126,16 @@ programs() {
     say "Correct what these lines name, then run make setup again. Until then, labkit doctor lists what is not built."
 }
 
+quarto() {
+    uv_path=$(find_uv) || uv_path=
+    install "$1" 'quarto-cli>=1.9.20'
+}
+
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 if [ -d wheelhouse ] && [ "${1:-}" != wheelhouse ]; then
     export PIP_NO_INDEX=1 PIP_FIND_LINKS=$PWD/wheelhouse UV_OFFLINE=1 UV_NO_INDEX=1 UV_FIND_LINKS=$PWD/wheelhouse
 fi
 case ${1:-} in
-    packages | labkit | programs | wheelhouse) "$@" ;;
-    *) fail "python.sh: unknown command '${1:-}'. Commands: packages VENV LOCK…, labkit VENV, programs VENV, wheelhouse LOCK…." ;;
+    packages | labkit | programs | quarto | wheelhouse) "$@" ;;
+    *) fail "python.sh: unknown command '${1:-}'. Commands: packages VENV LOCK…, labkit VENV, programs VENV, quarto VENV, wheelhouse LOCK…." ;;
 esac
