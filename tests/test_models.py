@@ -25,7 +25,7 @@ from labkit.judge.sentences import sentence
 from labkit.models import bounds, costs, links
 from labkit.models.bounds import Bound, Stated
 from labkit.models.costs import Cost, Costs
-from labkit.models.inside import THREAD, TWICE, WOKEN
+from labkit.models.inside import PIPE, THREAD, TWICE, WOKEN
 from labkit.point.notes import badge
 from labkit.point.spec import Spec
 from labkit.read import records
@@ -680,7 +680,7 @@ def test_defects_are_said() -> None:
 # ---- measured bounds -------------------------------------------------------------------------------------------------
 
 HOST = {"hostname": "node", "name": "node"}
-SHARED, LOOPBACK = noted([badge("shared memory")], []), noted([badge("loopback")], [])
+SHARED, LOOPBACK, UNIX = (noted([badge(text)], []) for text in ("shared memory", "loopback", "Unix socket"))
 
 
 def micro(name: str, metric: str, *launches: float, size: int = 0, **options: Any) -> list[Samples]:
@@ -803,6 +803,22 @@ def test_a_round_trip_over_loopback_is_judged_by_two_messages_of_a_thread_and_tw
     one = judged_inside("sockets.tcp_rr", value_us, LOOPBACK, [*MACHINE, *PASSED], size=8)
     assert (verdict_of(one), one.values["what"]) == (expected, WOKEN)
     assert number(one, "limit") == pytest.approx(28.0)
+
+
+@pytest.mark.parametrize(("value_us", "expected"), [(4.0, "good"), (44.0, "good"), (48.0, "doubtful"), (92.0, "bad")])
+def test_a_round_trip_over_a_unix_socket_is_judged_by_wake_ups(value_us: float, expected: str) -> None:
+    """Two wake-ups of 9 µs through a pipe; where both processes share a core, they take less."""
+    one = judged_inside("sockets.unix_rr", value_us, UNIX, size=8)
+    assert (verdict_of(one), one.values["what"]) == (expected, PIPE)
+    assert number(one, "limit") == pytest.approx(18.0, rel=0.01)
+    large = judged_inside("sockets.unix_rr", value_us, UNIX, size=1 << 16)
+    assert number(large, "limit") == pytest.approx(18.0 + 4 * 65536 / 10_000, rel=0.01), "two copies on each way"
+
+
+def test_a_unix_socket_has_no_reference_without_the_time_of_a_wake_up() -> None:
+    one = judged_inside("sockets.unix_rr", 10.0, UNIX, UNWOKEN, size=8)
+    assert (one.form, one.level, wanted(one)) == ("no reference", "unknown", ["micro.wake_up"])
+    assert bounds.of_latency(point("sockets.unix_rr", size=8, meta=UNIX), Stated(link="10gbit")) == ()
 
 
 @pytest.mark.parametrize(("value", "expected"), [(360.0, "good"), (340.0, "doubtful"), (170.0, "bad")])

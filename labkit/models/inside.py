@@ -12,10 +12,11 @@ from labkit.point.units import format_number, format_size
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import badges
 
-_INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
+INSIDE = ("shared-memory", "loopback", "unix-socket")  # codes of badges of points whose bytes left no host
 TWICE = "two copies, one after the other"
 THREAD = "a thread that sends to itself over loopback"
 WOKEN = f"{THREAD}, and a wake-up"
+PIPE = "a wake-up through a pipe, with its calls"
 LINK = (1 / 0.9, 1 / 0.7)  # times what links need: up to the first it is good, beyond the second it is bad
 MACHINE = (2.5, 5.0)  # the same of what hosts need at least, on which every library and kernel puts its own work
 LIBRARY_S = 0.25e-6  # a library's own work for a message: of MPICH and UCX, Zambre et al. 2019, sections 5 and 6
@@ -87,8 +88,8 @@ class Bound:
 
 
 def inside(samples: Samples) -> str:
-    """``shared-memory`` or ``loopback`` if the bytes of a point left no host; else empty."""
-    return next((badge.code for badge in badges(samples.meta) if badge.code in _INSIDE), "")
+    """One of `INSIDE` if the bytes of a point left no host; else empty."""
+    return next((badge.code for badge in badges(samples.meta) if badge.code in INSIDE), "")
 
 
 def of_host(samples: Samples, costs: Mapping[str, Costs] | None) -> Costs:
@@ -167,9 +168,11 @@ def handed_over(samples: Samples, crossings: int, costs: Costs, place: str = "")
 
     Parameters
     ----------
-    place : ``shared-memory`` or ``loopback``; where the bytes of the point were, if left out.
+    place : one of `INSIDE`; where the bytes of the point were, if left out.
     """
     size, place = samples.spec.size or 0, place or inside(samples)
+    if place == "unix-socket":
+        return _of_pipe(size, crossings, costs)
     if place == "loopback" and (near := costs.message(size)):
         return (_of_itself(samples, crossings, *near, costs.slowest_wake_up),)
     calls, times, name = costs.line, 1, "line of cache"
@@ -194,6 +197,24 @@ def handed_over(samples: Samples, crossings: int, costs: Costs, place: str = "")
     good, bad = (times * (waiting + own + 2 * copied) for times in MACHINE)  # of two copies, one after the other
     usual_name = f"a line of cache and {OWN_WORK}" + (", and a copy" if copied > _TELLS * (waiting + own) else "")
     return (replace(bound, usual=bound.value + own, usual_name=usual_name, good=good, bad=bad),)
+
+
+def _of_pipe(size: int, crossings: int, costs: Costs) -> tuple[Bound, ...]:
+    """Judge a Unix socket by a byte through a pipe, which takes the same calls and wake-up, and two copies more.
+
+    Where both processes share a core, the wake-up takes less than the slowest one that was measured.
+    """
+    wake_up, copy = costs.slowest_wake_up, costs.copy(size)
+    if wake_up is None:
+        return ()
+    copied = 2 * size / copy[1].value if copy else 0.0
+    value, low, high = (crossings * (end + copied) for end in (wake_up.value, wake_up.low, wake_up.high))
+    formula = f"{crossings} × {wake_up} for a {_UNITS['wake-up']} through a pipe"
+    if copied > _COUNTS * wake_up.value:
+        formula += f" + {format_number(crossings * copied * 1e6)} µs to copy the bytes in and out"
+    good, bad = (times * value for times in MACHINE)
+    bound = Bound(name=PIPE, value=value, formula=formula, source="measured", low=low, high=high, good=good, bad=bad)
+    return (replace(bound, usual=value, usual_name=PIPE, soft=True),)
 
 
 def _of_itself(samples: Samples, crossings: int, size: int, cost: Cost, wake_up: Cost | None) -> Bound:

@@ -17,4 +17,5 @@ BENCHMARK = ToolBenchmark(
     tools=(fio.unix_rr,),
     cadence="streaming",
     ends=Ends(where="unix", sockets=True),
+    crossings=2,
 )

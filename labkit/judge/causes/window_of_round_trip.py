@@ -12,6 +12,7 @@ from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, others, with_options
 from labkit.judge.finding import SIZE, Evidence, Finding, Value, Wanted
+from labkit.models.inside import INSIDE
 from labkit.models.limits import METRICS_OF_LATENCY
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
@@ -21,7 +22,6 @@ _NEAR = 1.25  # times the measured bandwidth that a window in each round trip gi
 _DOUBLED = 2.5
 _FAR = 10.0  # times the measured bandwidth from which a window is out of the question
 _LARGER = 4  # times the window that decides
-_INSIDE = ("shared-memory", "loopback")
 _WINDOWS = ("window", "tx_depth", "depth")
 
 
@@ -70,7 +70,7 @@ def _under_way(spec: Spec) -> tuple[str, int]:
 def _round_trips(case: Case) -> Iterator[Value]:
     """Yield the round trips of small messages of the family on the same path, µs."""
     own = case.row
-    inside = [note.code for note in own["badges"] if note.code in _INSIDE]
+    inside = [note.code for note in own["badges"] if note.code in INSIDE]
     mpi = benchmarks.get(case.about.subject.benchmark).mpi
     for name, table in case.view.parts.items():
         known = benchmarks.look_up(name)
@@ -87,7 +87,7 @@ def _round_trips(case: Case) -> Iterator[Value]:
                 statistic
                 and not coarse(row, metric)
                 and row[statistic_column(metric, statistic)] > 0
-                and inside == [note.code for note in row["badges"] if note.code in _INSIDE]
+                and inside == [note.code for note in row["badges"] if note.code in INSIDE]
             ):
                 value = case.view.value(row, metric, statistic)
                 yield Value(value=turns * value.value, unit=METRICS[metric].unit, of="round trip", origin=value.origin)

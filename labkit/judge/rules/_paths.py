@@ -30,12 +30,17 @@ from labkit.store.samples.facts import BROUGHT, badges
 
 TOLERANCE = 0.02  # part by which a measurement may exceed its bound: headers that are smaller than assumed, clocks
 SYSTEM = ("campaign", "origin", "host", "testbed", "device", "hosts", "ranks", "ppn")  # columns that tell systems apart
-_INSIDE = {"shared-memory": "shared memory", "loopback": "TCP within the host"}
+_INSIDE = {
+    "shared-memory": "shared memory",
+    "loopback": "TCP within the host",
+    "unix-socket": "Unix sockets within the host",
+}
 _COSTS = {  # benchmark → the costs of a machine that it measures
     "micro.memory_copy": "copies",
     "micro.core_to_core_copy": "crossings",
     "micro.core_to_core": "line",
     "micro.loopback": "messages",
+    "micro.wake_up": "wake_ups",
 }
 
 
@@ -264,6 +269,7 @@ _WANTED = {
     ("shared-memory", "cost"): ("micro.core_to_core", "micro.memory_copy"),
     ("loopback", "rate"): ("micro.loopback", "micro.memory_copy"),
     ("loopback", "cost"): ("micro.loopback",),
+    ("unix-socket", "cost"): ("micro.wake_up",),
 }
 _SIZES = (1, 64 * KiB, MiB)  # of messages that a thread sends to itself, and of copies
 REASONS = {  # → why, as the end of a sentence

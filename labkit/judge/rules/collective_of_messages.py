@@ -16,7 +16,7 @@ from labkit.judge.rules._paths import Chosen
 from labkit.judge.view import View
 from labkit.models import schedules
 from labkit.models.bounds import Bound, Stated, inside, path
-from labkit.models.inside import LIBRARY_S, MACHINE, OWN_WORK
+from labkit.models.inside import INSIDE, LIBRARY_S, MACHINE, OWN_WORK
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
 from labkit.point.units import KiB, format_number, format_size
@@ -26,7 +26,6 @@ from labkit.store.samples import Samples
 from labkit.store.samples.facts import LIBRARY, RANK_HOSTS, badges
 
 _LATENCY, _BANDWIDTH = ("mpi.latency", "latency_us"), ("mpi.bandwidth", "bandwidth_MBps")
-_INSIDE = ("shared-memory", "loopback")  # codes of badges
 LARGE = 64 * KiB  # B, from which the bytes take most of the time of a message
 _OF_LINKS = (1.5, 2.5)  # times the bytes of one rank on a link, where no algorithm moves more: good, bad
 _LINE = 64  # B of a line of cache
@@ -79,7 +78,7 @@ def _messages(view: View) -> Mapping[tuple[str, ...], list[_Message]]:
 
 def _place(row: Mapping[Any, Any]) -> tuple[str, ...]:
     """Return library, host and path of a point."""
-    inside_host = next((note.code for note in row["badges"] if note.code in _INSIDE), "")
+    inside_host = next((note.code for note in row["badges"] if note.code in INSIDE), "")
     chosen = "" if inside_host and row["transport"] in (*OPEN, "shm", "tcp") else str(row["transport"])
     return (str(row["library"]), str(row["host"]), str(row["testbed"]), str(row["device"]), chosen, inside_host)
 

@@ -124,7 +124,8 @@ RULE = Rule(
     f"{format_number(LINK[0], digits=3)} times the delays of the path and the time of its bytes on the link; beyond "
     f"{format_number(MACHINE[1])} and {format_number(LINK[1], digits=3)} times it is bad. Where delays are most of it, "
     "this holds for the largest size too whose bytes take no longer than the delay. Ranks on one host are judged by "
-    f"shared memory: a line of cache, {format_number(LIBRARY_S * 1e6)} µs for the library, and two copies",
+    f"shared memory: a line of cache, {format_number(LIBRARY_S * 1e6)} µs for the library, and two copies; a "
+    "Unix socket by a wake-up through a pipe, and two copies",
     why="a message cannot be faster than a line of cache that changes cores, a message through the kernel, or light in "
     "the cables; a library adds its own work, as MPICH and UCX do (Zambre et al. 2019), and need not wait "
     "for the receiver on a long path",
