@@ -7,7 +7,9 @@ typst and Quarto tag what they write, so the PDF alone says which text is a tabl
 
 from __future__ import annotations
 
+import html
 import math
+import re
 import sys
 from bisect import bisect_right
 from collections import defaultdict
@@ -25,6 +27,7 @@ SMALL = 8.0  # pt: smallest print of captions, and of text in figures
 GAP = 2.0  # pt between the texts of two columns
 _TOP, _FOOT = 1.8 / 2.54 * 72, 1.6 / 2.54 * 72  # margins, pt
 _EPSILON = 0.05  # pt
+_LETTER, _CAPITAL = 0.53, 0.72  # mean width of a label's letters and signs, and their height, over the font's size
 
 Matrix = tuple[float, float, float, float, float, float]
 
@@ -361,6 +364,28 @@ class _Font:
             for start in range(0, len(raw), step):
                 total += self._widths.get(int.from_bytes(raw[start : start + step]), self._usual)
         return total / 1000
+
+
+_TICK = re.compile(r'<g class="([xy]\d*)tick"><text ([^>]*)>(.*?)</text>', re.S)
+_PLACE = re.compile(r'transform="translate\(([-\d.]+),([-\d.]+)\)(?! ?rotate\((?!0))')
+
+
+def crowded(svg: str) -> list[str]:
+    """Return the labels of a plotly figure's axes that lie on the one before, by their boxes in Liberation Sans."""
+    axes: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
+    for axis, about, shown in _TICK.findall(svg):
+        text = html.unescape(re.sub(r"<[^>]*>", "", shown))
+        size, place = re.search(r"font-size: ?([\d.]+)px", about), _PLACE.search(about)
+        if size and place and text:
+            across = axis[0] == "x"
+            extent = _LETTER * float(size[1]) * len(text) if across else _CAPITAL * float(size[1])
+            axes[axis].append((float(place[1 if across else 2]), extent, text))
+    found = []
+    for axis, labels in axes.items():
+        for (at, extent, text), (other, more, next_text) in pairwise(sorted(labels)):
+            if other - at < (extent + more) / 2 + 1:
+                found.append(f"{axis}: {text} and {next_text}")
+    return found
 
 
 def _times(one: Matrix, other: Matrix) -> Matrix:

@@ -169,6 +169,25 @@ def test_each_point_has_its_own_bound_and_lines_of_one_name_say_their_sizes() ->
     assert len(drawn_in.data[-1].x) == 3, "a single point becomes a short line"
 
 
+def test_no_two_bounds_of_a_figure_have_one_name() -> None:
+    curves = [
+        Limit(
+            name="copy by one core",
+            benchmarks=("mpi.bandwidth",),
+            kind="bound",
+            metric="bandwidth_MBps",
+            values={1024: value},
+            formulas={1024: ""},
+            measured=True,
+            sizes=(1024,),
+        )
+        for value in (20.0, 30.0, 40.0)
+    ]
+    names = [trace.name for trace in drawn(points(1024), curves=curves).data if "bound" in (trace.meta or {})]
+    assert len({*names}) == len(names) == 3
+    assert names[0] == "bound: copy by one core, 20 MB/s (measured)"
+
+
 def test_figures_of_other_quantities_stay_as_they_are() -> None:
     rows = records.summary(records.table(in_windows()))
     figure = figures.versus(rows, "option_window", "bandwidth_MBps", series=["message_size_B"])

@@ -15,13 +15,15 @@ import pytest
 from labkit import figures, stats
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures import axes, iterations, parts, static, style
-from labkit.figures.plotly import go
+from labkit.figures.cells import SCALE, contrast
+from labkit.figures.plotly import go, sample_colours
 from labkit.point.notes import badge
 from labkit.point.spec import Reported, Spec
 from labkit.read import records
 from labkit.store.samples import ORIGINS, Samples
 
 from . import made
+from .layout import crowded
 
 HOST = {"name": "node01", "cpu_model": "Test CPU"}
 
@@ -161,6 +163,42 @@ def test_a_logarithmic_axis_has_three_ticks_or_more(low: float, high: float, ste
     assert style.finish(figure).layout.yaxis.dtick == step
 
 
+def test_three_points_are_not_joined_and_the_note_calls_their_tail_small() -> None:
+    three, four = (records.summary(table(sizes=(1, 64, 1024, 4096)[:count])) for count in (3, 4))
+    for draw in (
+        figures.versus_size,
+        lambda rows, metric, **how: figures.versus(rows, "message_size_B", metric, **how),
+    ):
+        modes = [{t.mode for t in draw(rows, "latency_us", series=["transport"]).data} for rows in (three, four)]
+        assert modes == [{"markers"}, {"lines+markers"}]
+    assert "small: 99th percentile" in figures.versus_size(three, "latency_us").layout.xaxis.title.text
+    assert "thin: 99th percentile" in figures.versus_size(four, "latency_us").layout.xaxis.title.text
+
+
+def test_on_a_logarithmic_axis_there_are_points_in_place_of_bars() -> None:
+    figure = figures.bars(records.summary(table(sizes=(8,))), "transport", "latency_us", series=[], log=True)
+    assert {(trace.type, trace.mode) for trace in figure.data} == {("scatter", "markers")}
+    assert figure.layout.yaxis.type == "log"
+    assert figures.bars(records.summary(table(sizes=(8,))), "transport", "latency_us").layout.yaxis.type != "log"
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_labels_of_axes_keep_apart_at_every_range_and_size() -> None:
+    specs = []
+    for high in (1.2, 4, 9, 40, 900, 3e4, 5e6):
+        for width, height in ((720, 220), (351, 200), (720, 400)):
+            figure = go.Figure(go.Scatter(x=[0.9, high], y=[0.9, high]))
+            figure.update_layout(xaxis={"type": "log"}, yaxis={"type": "log"})
+            specs.append(parts.bundle(parts.Figure(style.finish(figure, width=width, height=height)))[style.MIME])
+    drawn = [str(svg) for svg in static.svgs(specs)]
+    assert not [found for svg in drawn if (found := crowded(svg))]
+    assert all(svg.count('class="ytick"') >= 2 for svg in drawn)
+    for axis in (specs[13]["layout"]["xaxis"], specs[13]["layout"]["yaxis"]):
+        axis["dtick"] = "D1"
+    assert len(crowded(str(static.svgs(specs[13:14])[0]))) > 2, "so the measure finds what overlaps"
+
+
 def test_a_long_title_of_the_upward_axis_is_folded() -> None:
     figure = go.Figure(go.Scatter(x=[1, 2, 3, 4, 5], y=[3, 4, 5, 6, 7]))
     figure.update_layout(yaxis_title_text="bandwidth, median or as named (MB/s)", showlegend=True)
@@ -280,7 +318,7 @@ def test_series_are_found_and_origins_never_mixed() -> None:
         origin = trace.name.partition("(")[2].rstrip(")") or "measured"
         look = figures.ORIGINS[origin]
         assert trace.line.dash == look.dash
-        assert trace.mode == ("lines+markers" if look.markers else "lines")
+        assert trace.mode == ("markers" if look.markers else "lines"), "two points are not joined"
         assert trace.marker.symbol.endswith(look.marker)
 
 
@@ -507,6 +545,27 @@ def test_heat_map_has_binary_labels_and_empty_cells() -> None:
     assert "median of 3 launches" in figure.layout.xaxis.title.text
     assert figure.layout.yaxis.title.text == "file size (B)"
     assert "64 KiB × 4 KiB" in heat.customdata[0][0]
+
+
+def test_texts_of_cells_contrast_with_their_colour() -> None:
+    """The plotly default wrote dark grey on olive: 2.5 to 1."""
+    frame = cells()
+    read = frame[frame["test"] == "read"]
+    read = read.assign(value=np.geomspace(1, 90, len(read)))
+    one = figures.heat_map(read, "file_size_B", "record_size_B", "bandwidth_MBps")
+    several = figures.heat_maps({"a": read, "b": read}, "file_size_B", "record_size_B", "bandwidth_MBps")
+    for figure in (one, several):
+        heats = [trace for trace in figure.data if trace.type == "heatmap"]
+        texts = [trace for trace in figure.data if trace.type == "scatter"]
+        assert sum(len(trace.x) for trace in texts) == sum(bool(t) for heat in heats for row in heat.text for t in row)
+        assert {trace.textfont.color for trace in texts} == {"#000000", "#ffffff"}
+        values = np.array([[np.nan if z is None else z for z in row] for row in heats[0].z], np.float64)
+        low, high = np.nanmin(values), np.nanmax(values)
+        for trace in texts:
+            for x, y in zip(trace.x, trace.y, strict=True):
+                z = values[list(heats[0].y).index(y)][list(heats[0].x).index(x)]
+                (colour,) = sample_colours(SCALE, [(z - low) / (high - low)])
+                assert contrast(trace.textfont.color, colour) >= 4.5
 
 
 def test_heat_map_refuses_to_mix() -> None:

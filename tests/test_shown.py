@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.figures import looks, style
+from labkit.figures import data, lines, looks, style
 from labkit.judge.n_half import half_of
 from labkit.report import painting
 from tests.shown import Shown, shown
@@ -83,6 +83,20 @@ def test_a_series_has_one_look_through_a_report(drawn: list[Shown]) -> None:
                 assert colours == {look.colour}
     assert len(by_series) > 5
     assert {by_series[path].slot for path in looks.FIXED if path in by_series} <= {*looks.FIXED.values()}
+
+
+def test_marks_say_what_they_mean(drawn: list[Shown]) -> None:
+    """No bar on a logarithmic axis, no line through three points, no thin line without an explanation."""
+    for one in drawn:
+        layout = one.spec["layout"]
+        for trace in one.spec["data"]:
+            axis = layout.get(f"yaxis{str(trace.get('yaxis') or 'y')[1:]}", {})
+            assert trace["type"] != "bar" or axis.get("type") != "log", one.label
+            if {"series", "look"} <= (trace.get("meta") or {}).keys() and "lines" in (trace.get("mode") or ""):
+                measured = "(" not in str(trace.get("name")) and (trace.get("line") or {}).get("dash") == "solid"
+                assert not measured or len(data.values(trace["x"])) > lines.FEW, (one.label, trace["name"])
+            if trace.get("opacity", 1) < 1 and trace["type"] == "scatter":
+                assert re.search(r"\b(thin|small|faint)\b", one.small + one.caption), one.label
 
 
 @given(st.lists(st.floats(0.1, 1e4), min_size=1, max_size=30))

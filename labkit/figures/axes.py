@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from labkit.point.columns import Metric
 from labkit.point.units import format_size
 
 _TICKS = 13  # that fit beside each other at 720 px
+_LETTER, _BETWEEN, _LINE = 7.3, 8.0, 14.0  # px of a letter of a label, between two labels, and of a line of them
+_LEAST, _MOST = 3, 9  # ticks of an axis
+_BEYOND = 1.1  # length of a logarithmic axis over that of its values: plotly leaves room for the markers
 _FAR = 20.0  # highest value of a rate over that of another line, from which the axis is logarithmic
 
 
@@ -74,6 +78,86 @@ def rounds(low: float, high: float, most: int = 10) -> list[float]:
     coarse = [10.0**power for power in powers if power % every == 0]
     fine, coarse = ([one for one in values if low <= one <= high] for values in (fine, coarse))
     return fine if len(fine) <= most else coarse
+
+
+def spaced(places: Sequence[float], labels: Sequence[str], px: float) -> list[int]:
+    """Return which ticks get a label on an axis to the right: as many as have room, the first one always.
+
+    Parameters
+    ----------
+    places : along the axis, rising, in any unit; of a logarithmic axis the logarithms.
+    labels : text of each.
+    px : from the first place to the last.
+
+    Examples
+    --------
+    >>> spaced([0, 1, 2, 10], ["1", "1,000", "2,000", "8"], 200)
+    [0, 2, 3]
+    """
+    length = float(places[-1] - places[0]) if len(places) else 0.0
+    shown = [0] if length else list(range(len(places)))[:1]
+    for n in range(1, len(places) if length else 0):
+        wide = _LETTER * (len(labels[n]) + len(labels[shown[-1]])) / 2 + _BETWEEN
+        if (places[n] - places[shown[-1]]) / length * px >= wide:
+            shown.append(n)
+    return shown
+
+
+def thinned(axis: Mapping[str, Any], px: float) -> dict[str, Any]:
+    """Return the ticks of an axis to the right whose labels have room in so many px; its own are names of places."""
+    values, labels = list(axis.get("tickvals") or ()), list(axis.get("ticktext") or ())
+    places = np.log10(values).tolist() if axis.get("type") == "log" else values
+    if not all(isinstance(one, int | float) for one in places):
+        return {}
+    shown = spaced(places, list(map(str, labels)), px)
+    return {"tickangle": 0, "tickvals": [values[n] for n in shown], "ticktext": [labels[n] for n in shown]}
+
+
+def step(low: float, high: float, px: float, *, upward: bool, fixed: bool = False) -> str | int | None:
+    """Return the step of a logarithmic axis whose labels have room, as plotly's ``dtick``; None where it has no length.
+
+    It is that with the most labels of: 1, 2 and 5 of each decade, every decade, every second one, …; if these have
+    fewer than three, even steps.
+
+    Parameters
+    ----------
+    low, high : ends of the values.
+    px : length of the axis.
+    upward : whether its labels stand above each other, else side by side.
+    fixed : whether the axis ends at its values; else plotly adds room for the markers.
+
+    Examples
+    --------
+    >>> step(1, 1000, 200, upward=True), step(20, 90, 120, upward=True), step(1, 1e6, 100, upward=True)
+    ('D2', 'L20', 1)
+    """
+    if not 0 < low < high < math.inf:
+        return None
+    decade = px / math.log10(high / low) / (1 if fixed else _BEYOND)
+    best: tuple[int, str | int | None] = (0, None)
+    for name, ticks in _steps(low, high):
+        if best[0] >= _LEAST and str(name).startswith("L"):
+            break
+        gaps = [math.log10(b / a) * decade for a, b in pairwise(ticks)]
+        wide = [_LETTER * len(f"{one:,.6g}") + _BETWEEN for one in ticks]
+        need = [_LINE] * len(gaps) if upward else [(a + b) / 2 for a, b in pairwise(wide)]
+        fits = all(gap >= least for gap, least in zip(gaps, need, strict=True))
+        if fits and best[0] < len(ticks) <= _MOST:
+            best = len(ticks), name
+    return best[1]
+
+
+def _steps(low: float, high: float) -> Iterator[tuple[str | int, list[float]]]:
+    """Yield steps of a logarithmic axis, as plotly names them, and the ticks of each between two values."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    yield "D2", [digit * 10.0**power for power in powers for digit in (1, 2, 5) if low <= digit * 10.0**power <= high]
+    for every in range(1, len(powers)):
+        yield every, [10.0**power for power in powers if power % every == 0 and low <= 10.0**power <= high]
+    first = math.floor(math.log10(high - low)) - 1
+    for width in (digit * 10.0**power for power in (first, first + 1) for digit in (1, 2, 5)):
+        count = range(math.ceil(low / width), math.floor(high / width) + 1)
+        if len(count) <= _MOST:
+            yield f"L{width:g}", [width * n for n in count if n]
 
 
 def are_far(series: Iterable[ArrayLike]) -> bool:

@@ -124,11 +124,14 @@ def _near(limit: Limit, heights: np.ndarray[Any, np.dtype[np.float64]], *, log: 
 
 
 def _label(limit: Limit, every: Sequence[Limit]) -> str:
-    """Name of a line; with its benchmarks, or its sizes, where another line has the same name."""
+    """Name of a line; with its benchmarks, sizes or values where another line would have the same name."""
     alike = [one for one in every if one.name == limit.name]
     whose = f" of {', '.join(limit.benchmarks)}" if len({one.benchmarks for one in alike}) > 1 else ""
-    if len([one for one in alike if one.benchmarks == limit.benchmarks]) > 1:
+    same = [one for one in alike if one.benchmarks == limit.benchmarks]
+    if len({one.sizes for one in same}) > 1:
         whose += f", {', '.join(format_size(size) for size in limit.sizes)}"
+    if len([one for one in same if one.sizes == limit.sizes]) > 1:
+        whose += f", {_values(limit)}"
     kind = "reference" if limit.soft else limit.kind
     return f"{kind}: {limit.name}{whose}{' (measured)' if limit.measured else ''}"
 
@@ -188,7 +191,10 @@ def _word(at: Any) -> str:
 
 def _note(limit: Limit, label: str) -> str:
     """What stands below the axis instead of a line."""
+    return f"{label} lies far {'above' if limit.kind == 'bound' else 'below'}: {_values(limit)}"
+
+
+def _values(limit: Limit) -> str:
+    """The value of a limit, or the least and the greatest, with the unit."""
     low, high = min(limit.values.values()), max(limit.values.values())
-    values = format_number(low) if low == high else format_range(low, high)
-    side = "above" if limit.kind == "bound" else "below"
-    return f"{label} lies far {side}: {values} {METRICS[limit.metric].unit}"
+    return f"{format_number(low) if low == high else format_range(low, high)} {METRICS[limit.metric].unit}"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from labkit.errors import DataError, unknown_name
 from labkit.figures import style
-from labkit.figures.plotly import go, make_subplots
+from labkit.figures.plotly import go, make_subplots, sample_colours
 from labkit.point.columns import METRICS
 from labkit.point.notes import note
 from labkit.point.units import format_number, format_share, format_size, plural
@@ -18,6 +19,7 @@ from labkit.read.records.resolution import MOST, sign, text
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
 _GREY = "#d9d9d9"  # of cells without a colour of the scale
+_DARK, _LIGHT = "#000000", "#ffffff"  # texts of cells
 _LEAST = 200  # px
 _STATISTICS = ["median", "min", "max", "count"]
 _LABELS = 16  # of sizes side by side that have room
@@ -52,8 +54,7 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
     letters = 12 if len(x) <= 9 else 10 if len(x) <= 13 else 8  # 12 px are 8 pt in the PDF
     bounds = _colourless(table)
     about, grey = (
-        _texts(part, y, x, unit, letters, lambda value: format_number(value, digits=3))
-        for part in (_coloured(table), bounds)
+        _texts(part, y, x, unit, lambda value: format_number(value, digits=3)) for part in (_coloured(table), bounds)
     )
     figure = go.Figure(
         go.Heatmap(
@@ -70,6 +71,7 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
     )
     if len(bounds):
         figure.add_trace(_grey(bounds, y, x, grey))
+    figure.add_traces([*labels(figure.data, letters)])
     small = "1 launch"
     if many:
         widest = format_share(float(((table["max"] - table["min"]) / table["median"]).max()))
@@ -111,18 +113,19 @@ def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value
         horizontal_spacing=0.03,
         vertical_spacing=0.2 if lines > 1 else 0,
     )
-    launches, labels = max(int(table["count"].max()) for table in tables.values()), len(x) * across
+    launches, beside = max(int(table["count"].max()) for table in tables.values()), len(x) * across
+    ends = (math.log10(min(coloured or every)), math.log10(max(coloured or every)))
     small = f"median of {launches} launches" if launches > 1 else "1 launch"
     middle = "xaxis"
     for n, table in enumerate(tables.values()):
         place = {"row": n // across + 1, "col": n % across + 1}
-        for trace in _panel(table, y, x, unit, 12 if labels <= 10 else 10 if labels <= _LABELS else 8):
+        for trace in _panel(table, y, x, unit, 12 if beside <= 10 else 10 if beside <= _LABELS else 8, ends):
             figure.add_trace(trace, **place)
         last = n + across >= len(tables)
         if last and place["col"] == (across + 1) // 2:
             middle = f"xaxis{n + 1 if n else ''}"
         axis = _axis(x, _title(columns) if last else "")
-        if labels > _LABELS:  # every second one has room
+        if beside > _LABELS:  # every second one has room
             axis["ticktext"] = [text if not number % 2 else "" for number, text in enumerate(axis["ticktext"])]
         figure.update_xaxes(**axis, **place)
         figure.update_yaxes(**_axis(y, _title(rows) if place["col"] == 1 else ""), **place)
@@ -134,17 +137,73 @@ def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value
     return style.finish(figure, note("launches", small), height=height, axis=middle)
 
 
-def _panel(table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, letters: int) -> Iterator[go.Heatmap]:
-    """Yield one of several heat maps, of the logarithms of its values, and its cells without a colour."""
+def _panel(
+    table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, letters: int, ends: tuple[float, float]
+) -> Iterator[go.Heatmap | go.Scatter]:
+    """Yield one of several heat maps, of the logarithms of its values, its cells without a colour, and their labels."""
     values = [[_at(_coloured(table), row, col, "median") for col in x] for row in y]
-    about = _texts(_coloured(table), y, x, unit, letters, _short)
-    yield go.Heatmap(z=[[math.log10(v) if v else None for v in row] for row in values], coloraxis="coloraxis", **about)
+    about = _texts(_coloured(table), y, x, unit, _short)
+    logarithms = [[math.log10(v) if v else None for v in row] for row in values]
+    maps = [go.Heatmap(z=logarithms, coloraxis="coloraxis", **about)]
     if len(bounds := _colourless(table)):
-        yield _grey(bounds, y, x, _texts(bounds, y, x, unit, letters, _short))
+        maps.append(_grey(bounds, y, x, _texts(bounds, y, x, unit, _short)))
+    yield from maps
+    yield from labels(maps, letters, ends)
+
+
+def labels(maps: Iterable[go.Heatmap], letters: int, ends: tuple[float, float] | None = None) -> Iterator[go.Scatter]:
+    """Yield the texts of the cells of heat maps as traces, dark or white, whichever contrasts more with the cell.
+
+    Parameters
+    ----------
+    maps : with a text for each cell.
+    letters : size of the texts, px.
+    ends : values at the ends of the scale of colours; those of each map when left out.
+    """
+    written: dict[str, list[tuple[Any, Any, str]]] = {_DARK: [], _LIGHT: []}
+    for one in maps:
+        values = [z for row in one.z for z in row if z is not None]
+        low, high = ends or (min(values, default=0.0), max(values, default=1.0))
+        for row, y in enumerate(one.y):
+            for col, x in enumerate(one.x):
+                if (z := one.z[row][col]) is not None and one.text[row][col]:
+                    part = min(1.0, max(0.0, (z - low) / (high - low))) if high > low else 0.0
+                    colour = _GREY if one.showscale is False else sample_colours(SCALE, [part])[0]
+                    best = max(written, key=lambda ink: contrast(ink, colour))
+                    written[best].append((x, y, one.text[row][col]))
+    for ink, cells in written.items():
+        if cells:
+            yield go.Scatter(
+                **dict(zip(("x", "y", "text"), map(list, zip(*cells, strict=True)), strict=True)),
+                mode="text",
+                textfont={"size": letters, "color": ink},
+                hoverinfo="skip",
+                showlegend=False,
+            )
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the ratio of contrast of two colours, from 1 to 21, as WCAG 2 defines it.
+
+    Examples
+    --------
+    >>> round(contrast("#000000", "rgb(255, 255, 255)"))
+    21
+    """
+    low, high = sorted(_brightness(colour) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _brightness(colour: str) -> float:
+    """Return the relative luminance of a colour written as #rrggbb or rgb(r, g, b)."""
+    given = re.findall(r"[\d.]+", colour) if colour.startswith("rgb") else []
+    parts = [float(part) for part in given] or [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (part / 255 for part in parts)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def _texts(
-    table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, letters: int, short: Callable[[float], str]
+    table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, short: Callable[[float], str]
 ) -> dict[str, Any]:
     """Return places of the cells, the text in each, and what it says of itself."""
 
@@ -159,8 +218,6 @@ def _texts(
         "xgap": 1,
         "ygap": 1,
         "text": [[label(row, col) for col in x] for row in y],
-        "texttemplate": "%{text}",
-        "textfont": {"size": letters},
         "customdata": [[_about(table, row, col, unit) for col in x] for row in y],
         "hovertemplate": "%{customdata}<extra></extra>",
         "hoverongaps": False,
@@ -278,10 +335,13 @@ def _positions(sizes: Sequence[int]) -> list[Any]:
 
 
 def _axis(sizes: Sequence[int], title: str) -> dict[str, Any]:
-    """Axis with a binary label at every size."""
+    """Axis with a binary label at every size, from the first cell to the last."""
+    places = _positions(sizes)
+    first, last = (abs(b - a) / 2 for a, b in (places[:2], places[-2:])) if len(places) > 1 else (0.5, 0.5)
     return {
         "title": {"text": title},
-        "tickvals": _positions(sizes),
+        "range": [places[0] - first, places[-1] + last],
+        "tickvals": places,
         "tickangle": 0,
         "showgrid": False,
         "ticktext": [format_size(size, unit="") for size in sizes],

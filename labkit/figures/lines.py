@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.figures import looks
 from labkit.figures.looks import Look
+from labkit.figures.style import ORIGINS
 from labkit.point.columns import METRICS, STATISTICS, end_column, statistic_column
 from labkit.point.units import plural
 from labkit.read.records import headline_statistic, statistics_of, why_not
 
 HEADLINE = "headline"  # the median; where a source has none, its mean or value as a line of its own that says so
+FEW = 3  # points of a line that are not joined
 _REASONS = 3  # that stand below a figure
 _SOME, _OF_MANY = re.compile(r"only \d+ of \d+ launches"), "only some launches"  # of many points
 _PLAIN = {"p50", "value"}  # statistics that go without saying
@@ -93,6 +95,13 @@ def of_series(
     for lead in dict.fromkeys(leads.tolist()):
         label = name if lead == usual else f"{name}, {STATISTICS[lead].label}"
         yield Line(label, origin, rows[leads == lead], lead, look)
+
+
+def mode(origin: str, points: int) -> str:
+    """Return how plotly draws a line: the markers of few points are not joined, since nothing is known between them."""
+    if not ORIGINS[origin].markers:
+        return "lines"
+    return "markers" if points <= FEW else "lines+markers"
 
 
 def title(lines: Sequence[Line], metric: str) -> str:

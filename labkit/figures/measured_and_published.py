@@ -1,4 +1,4 @@
-"""Bars of measured values beside published ones, each kind in its own style."""
+"""Points of measured values beside published ones, each kind in its own style."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def measured_and_published(
     source: str = "",
     origin: str = "measured",
 ) -> go.Figure:
-    """Draw a bar for each measured (or simulated) and each published value on a logarithmic axis, with its number.
+    """Draw a point for each measured (or simulated) and each published value on a logarithmic axis, with its number.
 
     Parameters
     ----------
@@ -39,21 +39,21 @@ def measured_and_published(
     figure = go.Figure()
     origins = ((origin, measured), ("published", published))
     for n, ((kind, values), look) in enumerate(zip(origins, looks.named([o for o, _ in origins]), strict=True)):
-        figure.add_bar(
+        figure.add_scatter(
             x=list(values),
             y=[factor * value for value in values.values()],
             name=f"{kind} ({source})" if source and n else kind,
-            marker=style.bar(kind, look),
+            mode="markers+text",
+            marker=style.marker(kind, look) | {"size": 10},
             meta=look.meta,
             text=[format_number(factor * value) for value in values.values()],
-            textposition="outside",
+            textposition="middle right",
             hovertemplate="%{x}: %{text}<extra>%{fullData.name}</extra>",
             cliponaxis=False,
         )
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": "path"}},
-        yaxis={"type": "log", "title": {"text": title}, "dtick": 1},
-        bargap=0.4,
+        yaxis={"type": "log", "title": {"text": title}},
         showlegend=True,
     )
     return style.finish(figure)

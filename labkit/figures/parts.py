@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.errors import DataError, SpecError
 from labkit.figures import data, small_print
-from labkit.figures.style import CONFIG, NOTE
+from labkit.figures.style import CONFIG, NOTE, settle
 from labkit.figures.style import MIME as PLOTLY
 from labkit.io import markdown
 from labkit.point.notes import LONGEST, Note
@@ -224,6 +224,7 @@ def bundle(part: Part | Warned) -> dict[str, Any]:
     """Return a part in all forms that the output of a cell holds."""
     if isinstance(part, Figure):
         spec = json.loads(part.plot.to_json())
+        settle(spec["data"], spec["layout"])
         about = described(spec, part.notes, part.caption)
         return {PLOTLY: spec | {"config": dict(CONFIG)}, MIME: as_json(about), "text/plain": NOTE}
     return {"text/markdown": str(part), "text/plain": str(part), MIME: as_json(part)}

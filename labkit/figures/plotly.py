@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 else:
     go = extras.Later("plotly.graph_objects")
 
-__all__ = ["go", "make_subplots", "raw"]
+__all__ = ["go", "make_subplots", "raw", "sample_colours"]
 
 
 def make_subplots(*shape: int, **how: Any) -> go.Figure:
@@ -23,3 +23,9 @@ def make_subplots(*shape: int, **how: Any) -> go.Figure:
 def raw(figure: go.Figure) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Traces and layout of a figure as the plain data that it holds, to read: plotly's own look-ups cost far more."""
     return figure._data, figure._layout
+
+
+def sample_colours(scale: str, places: list[float]) -> list[str]:
+    """Colours of a scale at places from 0 to 1, as ``rgb(r, g, b)``."""
+    found: list[str] = extras.Later("plotly.colors").sample_colorscale(scale, places)
+    return found

@@ -166,7 +166,7 @@ def versus_size(
     _bound_lines(figure, bounds or {}, definition)
     doubt = bool(tail) and any(tail in names for names in frame.get("unreliable", []))
     beyond = ", open with fewer than 10 samples beyond" if doubt else ""
-    thin = f"thin: {STATISTICS[tail].label}{beyond}" if tails and tail else ""
+    thin = f"{_word(drawn)}: {STATISTICS[tail].label}{beyond}" if tails and tail else ""
     zero = "size 0 is set apart" if min(sizes) == 0 else ""
     lacking = _lacking(frame, metric, statistic, tail)
     heights = [column(line.rows, metric, line.statistic) for line in drawn]
@@ -184,6 +184,12 @@ def versus_size(
         note("gaps", lacking),
         note("zero", zero),
     )
+
+
+def _word(drawn: Sequence[Line]) -> str:
+    """How the tails of a figure look beside its medians."""
+    bare = {lines.mode(line.origin, len(line.rows)) == "markers" for line in drawn}
+    return {frozenset({True}): "small", frozenset({False}): "thin"}.get(frozenset(bare), "thin or small")
 
 
 def described(rows: pd.DataFrame, metric: str, axis: str, column: str) -> dict[str, Any]:
@@ -237,7 +243,7 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover:
                 "x": _arranged(x, order, hover),
                 "y": _arranged(y, order, hover),
                 "error_y": error,
-                "mode": "lines+markers" if look.markers else "lines",
+                "mode": lines.mode(line.origin, len(rows)),
                 "marker": marker if thick else _doubted(marker, rows, name, order),
                 "line": {"color": marker["color"], "dash": look.dash, "width": 2 if thick else 1},
                 "opacity": 1.0 if thick else 0.55,
@@ -291,7 +297,13 @@ def _beside(summary: pd.DataFrame, category: str) -> list[str]:
 
 
 def bars(
-    summary: pd.DataFrame, category: str, metric: str, *, series: Sequence[str] | None = None, statistic: str = HEADLINE
+    summary: pd.DataFrame,
+    category: str,
+    metric: str,
+    *,
+    series: Sequence[str] | None = None,
+    statistic: str = HEADLINE,
+    log: bool = False,
 ) -> go.Figure:
     """Draw a bar per category with its interval over launches; categories are never joined.
 
@@ -302,6 +314,7 @@ def bars(
     metric : as in `labkit.point.columns.METRICS`.
     series : columns whose values make a colour each; None for those that differ beside the category.
     statistic : height of the bars, as in `versus_size`.
+    log : draw points on a logarithmic axis instead, where the length of a bar would mean nothing.
 
     Raises
     ------
@@ -326,23 +339,25 @@ def bars(
             hover_fields(rows, definition, shown, ["p99"]),
             value=texts(rows, definition, shown),
         )
+        marker = style.marker(line.origin, line.look) if log else style.bar(line.origin, line.look)
         figure.add_trace(
-            go.Bar(
-                x=labels,
-                y=_with_gap(y.tolist(), range(len(y))),
-                name=line.name,
-                marker=style.bar(line.origin, line.look),
-                meta=line.look.meta,
-                error_y=bars_of(line, metric, "#222"),
+            {
+                "type": "scatter" if log else "bar",
+                "x": labels,
+                "y": _with_gap(y.tolist(), range(len(y))),
+                "name": line.name,
+                "marker": marker,
+                "meta": line.look.meta,
+                "error_y": bars_of(line, metric, line.look.colour if log else "#222"),
+                **({"mode": "markers", "offsetgroup": line.name} if log else {}),
                 **about,
-            )
+            }
         )
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": column_title(category)}},
-        yaxis={"rangemode": "tozero", "title": {"text": lines.title(drawn, metric)}},
+        yaxis={"title": {"text": lines.title(drawn, metric)}} | ({"type": "log"} if log else {"rangemode": "tozero"}),
         showlegend=len(drawn) > 1 or bool(series),
-        barmode="group",
-        bargap=0.35,
+        **({"scattermode": "group"} if log else {"barmode": "group", "bargap": 0.35}),
         meta=described(summary, metric, "categories", category),
     )
     return style.finish(

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
+from labkit.figures.cells import SCALE, labels
 from labkit.figures.plotly import go, make_subplots
 from labkit.point.notes import note
 from labkit.point.units import format_number, format_size, plural
 
 PANELS = 3  # in a row
-SCALE = "Cividis"
 _NAMED = 4  # ranks up to which each cell has its numbers
 _TICKS = 16  # ranks up to which each has its number on the axes
 
@@ -127,7 +127,11 @@ def traffic(programs: Sequence[Traffic]) -> go.Figure:
     low, high = np.floor(np.log10(sizes.min())), np.ceil(np.log10(sizes.max()))
     high = max(high, low + 1)
     for place, one in enumerate(shown):
-        figure.add_trace(_panel(one), place // across + 1, place % across + 1)
+        heat = _panel(one)
+        at = {"row": place // across + 1, "col": place % across + 1}
+        figure.add_trace(heat, **at)
+        for texts in labels([heat], 10, (float(low), float(high))) if len(one.messages) <= _NAMED else ():
+            figure.add_trace(texts, **at)
     ranks = max(len(one.messages) for one in shown)
     axis = {"tickmode": "linear", "dtick": 1} if ranks <= _TICKS else {}
     figure.update_xaxes(showgrid=False, constrain="domain", **axis)
@@ -188,7 +192,7 @@ def _panel(one: Traffic) -> go.Heatmap:
         hoverongaps=False,
         customdata=about,
         hovertemplate="%{customdata}<extra></extra>",
-        **({"text": texts, "texttemplate": "%{text}", "textfont": {"size": 10}} if ranks <= _NAMED else {}),
+        **({"text": texts} if ranks <= _NAMED else {}),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import html
-import math
 import re
 import textwrap
 from collections import Counter
@@ -22,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit.errors import DataError, unknown_name
-from labkit.figures import small_print
+from labkit.figures import axes, data, small_print
 from labkit.figures.looks import COLOURS, Look
 from labkit.figures.plotly import go, raw
 from labkit.figures.small_print import LINE
@@ -35,8 +34,6 @@ WIDTH, HEIGHT = 720, 280
 CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
 MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
-_LABEL, _SPAN = 13, 0.7  # px of a tick's label, with room; decades that hold two of 1, 2 and 5
-_TICKS = 3  # of an axis, at least; of fewer, even steps take the place of 1, 2 and 5
 _LETTER, _LEGEND, _SHORT = 6.4, 28, 16  # px of a letter and of a legend; characters
 _KEY, _ROW, _GAP = 45, 20, 10  # px of a line in a legend, of a further row of it, and between rows of groups
 _LEAST, _MORE, _FEW = 120, 35, 4  # px of what is drawn, and more for more than a few places
@@ -134,7 +131,7 @@ def finish(
         if lack := _lack(figure):
             figure.layout.height = height + lack
         _fold(figure)
-        _steps(figure)
+    settle(traces, layout)
     for n, trace in enumerate(traces):
         trace["uid"] = f"t{n}"
     return figure
@@ -162,7 +159,7 @@ def _lack(figure: go.Figure) -> int:
     margin = layout.get("margin", {})
     if margin.get("t") is not None or margin.get("b") is not None:
         return 0  # a figure that sets its own margins has set its height to fit them
-    taken = sum(_around(figure))
+    taken = sum(_around(traces, layout))
     # lines and bars of few places read as well in a low figure, which makes the report shorter; maps and boxes do not
     if layout["height"] == HEIGHT and all(trace["type"] in ("scatter", "bar") for trace in traces):
         places = {place for trace in traces for place in _places(trace.get("x"))}
@@ -170,12 +167,11 @@ def _lack(figure: go.Figure) -> int:
     return max(0, _LEAST - int(layout["height"]) + taken)
 
 
-def _around(figure: go.Figure) -> tuple[int, int]:
+def _around(traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> tuple[int, int]:
     """Return how much of a figure lies above and below the axes: margins, legend and small print, px."""
-    _, layout = raw(figure)
-    margin = layout.get("margin", {})
+    margin = layout.get("margin") or {}
     above = margin.get("t") or TEMPLATE["layout"]["margin"]["t"]
-    above += _legend(figure) if layout.get("showlegend") and margin.get("t") is None else 0
+    above += _legend(traces, layout) if layout.get("showlegend") and margin.get("t") is None else 0
     below = margin.get("b") or TEMPLATE["layout"]["margin"]["b"]
     below += LINE * _title(layout, "xaxis").count("<br>") if margin.get("b") is None else 0
     return above, below
@@ -183,14 +179,14 @@ def _around(figure: go.Figure) -> tuple[int, int]:
 
 def _title(layout: Mapping[str, Any], axis: str) -> str:
     """Return the title of an axis; empty if it has none."""
-    return str(layout.get(axis, {}).get("title", {}).get("text") or "")
+    title = (layout.get(axis) or {}).get("title") or {}
+    return str((title.get("text") if isinstance(title, Mapping) else title) or "")
 
 
-def _legend(figure: go.Figure) -> int:
+def _legend(traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> int:
     """Return the height of the legend, px: plotly fills its rows one after the other."""
-    traces, layout = raw(figure)
     margin = TEMPLATE["layout"]["margin"]
-    across, rows, room = layout["width"] - margin["l"] - margin["r"], 0, 0.0
+    across, rows, room = (layout.get("width") or WIDTH) - margin["l"] - margin["r"], 0, 0.0
     named = [trace for trace in traces if trace.get("showlegend") is not False]
     for trace in named:
         wide = _LETTER * len(trace.get("name") or "") + _KEY
@@ -203,54 +199,80 @@ def _legend(figure: go.Figure) -> int:
 
 def _fold(figure: go.Figure) -> None:
     """Break the title of the upward axis where it would reach beyond the figure: its middle is that of the axis."""
-    _, layout = raw(figure)
+    traces, layout = raw(figure)
     title, height = _title(layout, "yaxis"), layout["height"]
-    above, below = _around(figure)
+    above, below = _around(traces, layout)
     middle = above + (height - above - below) / 2
     room = int(2 * min(middle, height - middle) / _LETTER)
     if len(title) > room and "<br>" not in title:
         figure.layout.yaxis.title.text = "<br>".join(textwrap.wrap(title, max(room, _SHORT)))
 
 
-def _steps(figure: go.Figure) -> None:
-    """Put the ticks of a logarithmic upward axis at 1, 2 and 5, or at the decades: plotly's own would overlap."""
-    traces, layout = raw(figure)
-    axis = layout.get("yaxis", {})
-    if axis.get("type") != "log" or any(axis.get(name) is not None for name in ("dtick", "tickvals", "range")):
-        return
-    ends = [_numbers(trace.get(name)) for trace in traces for name in ("y", "lowerfence", "upperfence")]
-    for trace in traces:
-        centre, error = _numbers(trace.get("y")), trace.get("error_y") or {}
-        for name, sign in (("array", 1), ("arrayminus", -1)):
-            length = _numbers(error.get(name))
-            ends += [centre + sign * length] if centre.size == length.size else []
-    heights = np.concatenate(ends) if ends else np.empty(0)
-    heights = heights[heights > 0]
-    decades = math.log10(heights.max() / heights.min()) if heights.size else 0.0
-    labels = (layout["height"] - sum(_around(figure))) / _LABEL
-    if _SPAN <= decades <= labels - 1:  # of less, plotly finds ticks inside; of more, decades that have room
-        few = _ticks(heights.min(), heights.max()) < _TICKS
-        figure.layout.yaxis.dtick = (
-            f"L{_even(heights.max() / _TICKS):g}" if few else "D2" if 3 * decades + 1 <= labels else 1
+def settle(traces: Sequence[Mapping[str, Any]], layout: dict[str, Any]) -> None:
+    """Give the logarithmic axes of a figure, as plotly writes it, steps whose labels have room at the figure's size.
+
+    Plotly's own would overlap on short axes, and a figure may have become smaller, or got further lines.
+
+    Parameters
+    ----------
+    layout : changed in place; axes with ticks of their own stay as they are.
+    """
+    across, height = float(layout.get("width") or WIDTH), float(layout.get("height") or HEIGHT)
+    margin = TEMPLATE["layout"]["margin"]
+    room = {"x": across - margin["l"] - margin["r"], "y": height - sum(_around(traces, layout))}
+    for name in [name for name in layout if re.fullmatch(r"[xy]axis\d*", name)]:
+        axis = layout[name]
+        if not isinstance(axis, dict) or axis.get("type") != "log" or axis.get("tickvals") is not None:
+            continue
+        fixed = axis.get("range") is not None
+        alike = _matching(layout, name)
+        ends = [_ends(traces, one) for one in alike]
+        low, high = (
+            (10.0 ** float(end) for end in axis["range"])
+            if fixed
+            else (min((low for low, _ in ends if low), default=0.0), max(high for _, high in ends))
         )
+        domain = axis.get("domain") or (0, 1)
+        px = room[name[0]] * (domain[1] - domain[0])
+        if (dtick := axes.step(low, high, px, upward=name[0] == "y", fixed=fixed)) is not None:
+            axis["dtick"] = dtick
+            if not isinstance(dtick, str):  # small ticks between decades that stand close are a grey bar
+                axis.pop("minor", None)
 
 
-def _ticks(low: float, high: float) -> int:
-    """Return how many of 1, 2, 5, 10, 20 … lie between two values."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return sum(low <= first * 10.0**decade <= high for decade in decades for first in (1, 2, 5))
+def _matching(layout: Mapping[str, Any], name: str) -> list[str]:
+    """Return the axes that have one range with an axis, itself among them."""
+    letter = name[0]
+
+    def leader(one: str) -> str:
+        return str(layout[one].get("matches") or letter + one[5:])
+
+    return [one for one in layout if re.fullmatch(rf"{letter}axis\d*", one) and leader(one) == leader(name)]
 
 
-def _even(step: float) -> float:
-    """Return the largest of 1, 2, 5, 10, 20 … that is not above a step."""
-    decade = 10.0 ** math.floor(math.log10(step))
-    return decade * max(first for first in (1, 2, 5) if first * decade <= step * (1 + 1e-9))
+def _ends(traces: Sequence[Mapping[str, Any]], name: str) -> tuple[float, float]:
+    """Return the least and the greatest value above 0 along an axis, with the ends of error bars; 0 and 0 for none."""
+    letter, number = name[0], name[5:]
+    places = []
+    for trace in traces:
+        if str(trace.get(f"{letter}axis") or letter)[1:] != number:
+            continue
+        ends = [_numbers(trace.get(key)) for key in (letter, "lowerfence", "upperfence")[: 1 if letter == "x" else 3]]
+        centre, error = ends[0], trace.get(f"error_{letter}") or {}
+        for key, sign in (("array", 1), ("arrayminus", -1)):
+            length = _numbers(error.get(key))
+            ends += [centre + sign * length] if centre.size == length.size else []
+        places += ends
+    values = np.concatenate(places) if places else np.empty(0)
+    values = values[np.isfinite(values) & (values > 0)]
+    return (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
 
 
 def _numbers(values: Any) -> NDArray[np.float64]:
     """Return values of a trace; nothing where they are no numbers."""
     try:
-        return np.asarray([] if values is None else values, np.float64)
+        plain_values = data.values(values) if isinstance(values, Mapping | list | tuple) else values
+        return np.asarray([] if plain_values is None else plain_values, np.float64).ravel()
     except (TypeError, ValueError):
         return np.empty(0)
 

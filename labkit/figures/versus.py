@@ -22,7 +22,7 @@ from labkit.point.units import format_number
 from labkit.read.records import headline_statistic
 
 _FAR = 8.0  # greatest over least value from which an axis is logarithmic
-_APART = 0.05  # of the axis' length between two labels
+_INSIDE = 600  # px of the axis to the right, about
 
 
 def versus(
@@ -177,7 +177,7 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any], hover: bo
         x=numbers(places, hover),
         y=numbers(heights, hover),
         error_y=error,
-        mode="lines+markers" if look.markers else "lines",
+        mode=lines.mode(line.origin, len(rows)),
         marker=marker,
         line={"color": marker["color"], "dash": look.dash, "width": 2},
         **about,
@@ -205,10 +205,7 @@ def _axis(values: Sequence[float], x: str, title: str) -> tuple[dict[str, Any], 
     places = [value or positive[0] / 2 for value in present] if far else present
     scaled = np.log10(places) if far else np.asarray(places)
     length = float(np.ptp(scaled)) or 1.0
-    shown = [0]
-    for n in range(1, len(places)):
-        if scaled[n] - scaled[shown[-1]] >= _APART * length:
-            shown.append(n)
+    shown = axes.spaced(scaled.tolist(), [format_number(value) for value in present], _INSIDE)
     room = 0.04 * length if len(places) > 1 else 0.5
     return {
         "type": "log" if far else "linear",

@@ -9,7 +9,9 @@ from typing import Any
 from labkit.figures import parts, small_print
 from labkit.report import cleaning, figures
 
-_OWN = frozenset({"campaign", "not-drawn", "n"})  # codes of notes that each figure keeps
+_OWN = frozenset(
+    {"campaign", "not-drawn", "n", "thin", "dotted"}
+)  # codes of notes that each figure keeps: a reader sees thin lines in each
 
 
 def shorten(books: Sequence[Any]) -> list[dict[str, Any]]:

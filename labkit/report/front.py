@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from labkit import figures
-from labkit.figures import small_print
+from labkit.figures import axes, small_print, style
 from labkit.models import costs
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined, listed
@@ -28,7 +28,7 @@ _HEIGHT = 240  # px
 _NAMED = 3  # campaigns that it shows, at most
 _LINES = 8  # of a panel, at most, that libraries and launchers add
 _STARTED = ("library", "launcher")
-_TICKS = 5  # labels of an axis, at most
+_INSIDE = 240  # px of an axis to the right, about
 _GAP = 0.07  # of the width, on both sides of the middle
 _FIRST = (
     ("mpi.latency", "sockets.tcp_rr", "verbs.write_latency", "mpi.allreduce"),
@@ -150,9 +150,7 @@ def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFram
     spec = drawn.to_plotly_json()
     layout = spec["layout"]
     layout["yaxis"]["title"]["text"] = f"{METRICS[metric].label} ({METRICS[metric].unit})"
-    ticks = list(zip(layout["xaxis"].get("tickvals", ()), layout["xaxis"].get("ticktext", ()), strict=True))
-    shown = ticks[:: -(-len(ticks) // _TICKS) or 1]
-    layout["xaxis"] |= {"tickvals": [at for at, _ in shown], "ticktext": [text for _, text in shown], "tickangle": 0}
+    layout["xaxis"] |= axes.thinned(layout["xaxis"], _INSIDE)
     return spec
 
 
@@ -176,6 +174,7 @@ def _joined(panels: Sequence[Any]) -> dict[str, Any]:
             traces.append(
                 {**trace, "xaxis": f"x{end}", "yaxis": f"y{end}", "showlegend": shown, "uid": f"t{len(traces)}"}
             )
+    style.settle(traces, layout)
     return {"data": traces, "layout": layout}
 
 

@@ -6,13 +6,12 @@ They follow one another, or stand around a paragraph about the second one, which
 from __future__ import annotations
 
 import copy
-import math
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from labkit.figures import parts, small_print
+from labkit.figures import axes, parts, small_print, style
 from labkit.figures.style import HEIGHT
 from labkit.report import cleaning, figures, markdown
 from labkit.report.options import options, written
@@ -23,7 +22,7 @@ _TALL = 340  # px of a figure that needs its height
 _FITS, _TITLE = 50, 24  # characters of a line of small print, and of the title of the upward axis
 _MANY, _FEWER = 3, 42  # lines of that title, from which the plot is narrower and a line of small print has fewer
 _LEGEND = 12  # px of its letters, 8 pt in the PDF
-_TICKS = 6  # labels of the axis to the right
+_INSIDE = 240  # px of the axis to the right, about
 _NAME, _KEY, _LETTER = 34, 45, 6.5  # characters of a name in a legend; px of its line there, and of a letter
 _ROWS, _LINES = 3, 4  # of a legend; and names in it
 _BARS = 40  # of the names below bars
@@ -50,6 +49,7 @@ def pair(books: Sequence[Any]) -> dict[int, dict[str, Any]]:
                 chosen, code = options(cell.source)
                 cell.source = written({**chosen, "classes": HALF}, code)
                 form["layout"]["height"] = height
+                style.settle(form["data"], form["layout"])
                 narrow[id(cell.outputs[0].data)] = form
     return narrow
 
@@ -144,8 +144,7 @@ def _narrow(spec: Mapping[str, Any], about: parts.Described) -> dict[str, Any]:
         }
     lines = _text(right).count("<br>")
     if isinstance(right.get("tickvals"), list) and isinstance(right.get("ticktext"), list):
-        step = math.ceil(len(right["tickvals"]) / _TICKS) or 1
-        right |= {"tickangle": 0, "tickvals": right["tickvals"][::step], "ticktext": right["ticktext"][::step]}
+        right |= axes.thinned(right, _INSIDE)
     upward["title"] = {**_titled(upward), "text": "<br>".join(beside)}
     rows = _rows(_names(spec)) if layout.get("showlegend") else 0
     legend = {**layout.get("legend", {}), "font": {"size": _LEGEND}}

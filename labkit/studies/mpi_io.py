@@ -113,12 +113,9 @@ class Study(studies.Study):
     def ways_figure(self) -> Figure | Omitted:
         """Time of one request in every way of access."""
         rows = self._ways()
-        drawn = self.drawn(
-            lambda table, metric: figures.bars(table, "way", metric, series=["benchmark"]), rows, "latency_us"
+        return self.drawn(
+            lambda table, metric: figures.bars(table, "way", metric, series=["benchmark"], log=True), rows, "latency_us"
         )
-        if isinstance(drawn, Figure):
-            drawn.plot.update_layout(yaxis_type="log")
-        return drawn
 
     def sizes_figure(self) -> Figure | Omitted:
         """Bandwidth of all ranks against the size of a request."""

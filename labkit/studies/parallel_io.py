@@ -134,14 +134,11 @@ class Study(studies.Study):
             return NOTHING
         where = rows["option_unique"].astype(bool).map({True: "a directory for each rank", False: "one directory"})
         rows = rows.assign(operation=rows["option_operation"], where=where)
-        drawn = self.drawn(
-            lambda table, metric: figures.bars(table, "operation", metric, series=["where"]),
+        return self.drawn(
+            lambda table, metric: figures.bars(table, "operation", metric, series=["where"], log=True),
             rows,
             "operation_rate_per_s",
         )
-        if isinstance(drawn, Figure):
-            drawn.plot.update_layout(yaxis_type="log")
-        return drawn
 
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
