@@ -19,6 +19,7 @@ from labkit.io.control_groups import Quota
 from labkit.point import conditions
 from labkit.point.notes import texts
 from labkit.run import launch
+from labkit.run import programs as run_programs
 
 KEYS = {
     "hostname",
@@ -281,6 +282,13 @@ def test_the_group_that_waited_most_often_counts() -> None:
     after = {"job": Quota(2.0, 200, 60), "site": Quota(8.0, 200, 1), "new": Quota(1.0, 5, 5)}
     assert control_groups.throttled(before, after) == 0.5
     assert control_groups.throttled(before, before) == 0.0, "no period ended"
+
+
+def test_a_tool_keeps_how_often_its_quota_was_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_groups, "quotas", lambda: {"job": Quota(1.5, 30, 16)})
+    assert run_programs._throttled({"job": Quota(1.5, 10, 1)}) == {"processor_quota": 1.5, "throttled_share": 0.75}
+    monkeypatch.setattr(control_groups, "quotas", dict)
+    assert run_programs._throttled({}) == {}
 
 
 def test_snapshots_go_forward():

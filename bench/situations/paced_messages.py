@@ -23,8 +23,10 @@ _BEFORE = "back-to-back.json"  # beside the samples: µs of a round trip back to
 _SERVER = f"""
 import socket, sys
 listening = socket.create_server(("", 0))
+listening.settimeout(10)
 print(listening.getsockname()[1], flush=True)
 one, _ = listening.accept()
+one.settimeout(10)
 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 while one.recv({_SIZE}): one.sendall(b"x" * {_SIZE})
 """
