@@ -14,7 +14,7 @@ import pytest
 
 from labkit import figures, stats
 from labkit.errors import DataError, LabkitWarning
-from labkit.figures import axes, iterations, parts, static, style
+from labkit.figures import axes, iterations, parts, seen, static, style
 from labkit.figures.cells import SCALE, contrast
 from labkit.figures.plotly import go, sample_colours
 from labkit.point.notes import badge
@@ -197,6 +197,86 @@ def test_labels_of_axes_keep_apart_at_every_range_and_size() -> None:
     for axis in (specs[13]["layout"]["xaxis"], specs[13]["layout"]["yaxis"]):
         axis["dtick"] = "D1"
     assert len(crowded(str(static.svgs(specs[13:14])[0]))) > 2, "so the measure finds what overlaps"
+
+
+def spec_of(title: str, *traces: dict, **layout) -> dict:
+    return {"data": list(traces), "layout": {"yaxis": {"title": {"text": title}}, **layout}}
+
+
+def with_bars(name: str, y: list[float], length: float, **more) -> dict:
+    return {
+        "name": name,
+        "x": [1, 2, 4],
+        "y": y,
+        "error_y": {"array": [length] * 3, "arrayminus": [length] * 3},
+        **more,
+    }
+
+
+RANKS = {"xaxis": {"title": {"text": "ranks"}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "sight"),
+    [
+        (
+            spec_of("latency (µs)", with_bars("a", [1, 2, 3], 0.1), with_bars("b", [2, 2, 12], 0.1), **RANKS),
+            "Lower is better. Farthest apart at 4 ranks: b (12.00 µs) and a (3.00 µs), 4 times.",
+        ),
+        (
+            spec_of("bandwidth (MB/s)", with_bars("a", [1, 2, 3], 9), with_bars("b", [2, 3, 4], 9)),
+            "Higher is better. Farthest apart at 1: b (2.0 MB/s) and a (1.0 MB/s), 2 times, their bars overlap.",
+        ),
+        (
+            spec_of("message rate (1/s)", with_bars("a", [50, 90, 60], 20), **RANKS),
+            "Higher is better. From 50 1/s at 1 to 60 1/s at 4 ranks, highest at 2: 90 1/s; the bars of both ends overlap.",
+        ),
+        (
+            spec_of("time (ms)", with_bars("median", [1, 2, 3], 0.1), with_bars("maximum", [9, 9, 9], 0.1)),
+            "Lower is better. From 1.00 ms at 1 to 3.00 ms at 4.",
+        ),
+        (
+            spec_of("time (s)", {"type": "bar", "x": ["x", "y"], "y": [3.0, 1.0]}),
+            "Lower is better. Highest and lowest: x (3 s) and y (1 s), 3 times, without intervals.",
+        ),
+        (
+            spec_of(
+                "share of iterations at or below",
+                {"name": "a", "mode": "lines", "x": [1, 2, 3], "y": [0.1, 0.6, 1]},
+                xaxis={"title": {"text": "latency (µs)"}},
+            ),
+            "Further left is better. Half of the iterations take at most 2 µs.",
+        ),
+        (spec_of("", {"name": "a", "x": [0, 1], "y": [0, 1]}), ""),
+        (spec_of("latency (µs)", {"name": "a", "x": [1], "y": [5.0]}), ""),
+        (
+            spec_of(
+                "latency (µs)", with_bars("a", [1, 2, 3], 0.1), with_bars("bound", [9, 9, 9], 0, meta={"overlay": True})
+            ),
+            "Lower is better. From 1.00 µs at 1 to 3.00 µs at 4.",
+        ),
+    ],
+)
+def test_a_caption_ends_with_what_the_values_show(spec: dict, sight: str) -> None:
+    assert seen.seen(spec) == sight
+
+
+def test_bandwidths_above_9999_are_told_in_gigabytes_with_the_same_digits() -> None:
+    slow = records.summary(records.table([bandwidth(size, n) for size in (64, 4096) for n in range(6)]))
+    rows = slow.copy()
+    for name in [name for name in rows if name.startswith("bandwidth_MBps")]:
+        rows[name] = rows[name] * 100
+    figure = figures.versus_size(rows, "bandwidth_MBps")
+    spec = parts.bundle(parts.Figure(figure))[style.MIME]
+    before, after = figure.to_plotly_json()["data"][0], spec["data"][0]
+    assert spec["layout"]["yaxis"]["title"]["text"] == "bandwidth, median (GB/s)"
+    assert after["y"] == pytest.approx([value / 1000 for value in before["y"]])
+    assert after["error_y"]["array"] == pytest.approx([value / 1000 for value in before["error_y"]["array"]])
+    assert "GB/s</b>" in after["hovertemplate"]
+    assert "MB/s" not in json.dumps(after)
+    assert float(after["customdata"][0][0]) == pytest.approx(after["y"][0], rel=1e-3)
+    low = parts.bundle(parts.Figure(figures.versus_size(slow, "bandwidth_MBps")))
+    assert "(MB/s)" in low[style.MIME]["layout"]["yaxis"]["title"]["text"]
 
 
 def test_a_long_title_of_the_upward_axis_is_folded() -> None:
@@ -558,7 +638,7 @@ def test_texts_of_cells_contrast_with_their_colour() -> None:
         heats = [trace for trace in figure.data if trace.type == "heatmap"]
         texts = [trace for trace in figure.data if trace.type == "scatter"]
         assert sum(len(trace.x) for trace in texts) == sum(bool(t) for heat in heats for row in heat.text for t in row)
-        assert {trace.textfont.color for trace in texts} == {"#000000", "#ffffff"}
+        assert {trace.textfont.color for trace in texts} == {"rgb(0, 0, 0)", "rgb(255, 255, 255)"}
         values = np.array([[np.nan if z is None else z for z in row] for row in heats[0].z], np.float64)
         low, high = np.nanmin(values), np.nanmax(values)
         for trace in texts:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.figures import data, lines, looks, style
+from labkit.figures import data, lines, looks, seen, style
 from labkit.judge.n_half import half_of
 from labkit.report import painting
 from tests.shown import Shown, shown
@@ -97,6 +97,23 @@ def test_marks_say_what_they_mean(drawn: list[Shown]) -> None:
                 assert not measured or len(data.values(trace["x"])) > lines.FEW, (one.label, trace["name"])
             if trace.get("opacity", 1) < 1 and trace["type"] == "scatter":
                 assert re.search(r"\b(thin|small|faint)\b", one.small + one.caption), one.label
+
+
+def test_a_caption_can_end_with_what_there_is_to_see(drawn: list[Shown]) -> None:
+    for one in drawn:
+        sight = seen.seen(one.spec)
+        bare = one.label.endswith("topology") or len(data.rows(one.spec)) < 4
+        assert bare or (sight.endswith(".") and "nan" not in sight and "<" not in sight), (one.label, sight)
+        title = data.title(one.spec["layout"], "yaxis")
+        direction = re.search(r"\((µs|ms|s|MB/s|GB/s|1/s)\)$", title) and not title.startswith("share")
+        assert bare or not direction or " is better." in sight, (one.label, sight)
+
+
+def test_no_axis_of_a_bandwidth_exceeds_9999_mb_per_s(drawn: list[Shown]) -> None:
+    for one in drawn:
+        if "(MB/s)" in data.title(one.spec["layout"], "yaxis"):
+            heights = [y for trace in one.spec["data"] for y in data.values(trace.get("y")) if isinstance(y, float)]
+            assert max(heights, default=0) <= 9999, one.label
 
 
 @given(st.lists(st.floats(0.1, 1e4), min_size=1, max_size=30))

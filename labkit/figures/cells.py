@@ -11,6 +11,7 @@ import pandas as pd
 
 from labkit.errors import DataError, unknown_name
 from labkit.figures import style
+from labkit.figures import unit as units
 from labkit.figures.plotly import go, make_subplots, sample_colours
 from labkit.point.columns import METRICS
 from labkit.point.notes import note
@@ -19,7 +20,7 @@ from labkit.read.records.resolution import MOST, sign, text
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
 _GREY = "#d9d9d9"  # of cells without a colour of the scale
-_DARK, _LIGHT = "#000000", "#ffffff"  # texts of cells
+_DARK, _LIGHT = "rgb(0, 0, 0)", "rgb(255, 255, 255)"  # texts of cells; dark pages change colours that begin with #
 _LEAST = 200  # px
 _STATISTICS = ["median", "min", "max", "count"]
 _LABELS = 16  # of sizes side by side that have room
@@ -144,7 +145,7 @@ def _panel(
     values = [[_at(_coloured(table), row, col, "median") for col in x] for row in y]
     about = _texts(_coloured(table), y, x, unit, _short)
     logarithms = [[math.log10(v) if v else None for v in row] for row in values]
-    maps = [go.Heatmap(z=logarithms, coloraxis="coloraxis", **about)]
+    maps = [go.Heatmap(z=logarithms, coloraxis="coloraxis", meta={"logarithm": 10}, **about)]
     if len(bounds := _colourless(table)):
         maps.append(_grey(bounds, y, x, _texts(bounds, y, x, unit, _short)))
     yield from maps
@@ -259,6 +260,8 @@ def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statisti
     if value not in names and value not in reported:
         raise unknown_name("value", value, names, error=DataError)
     cells = cells.rename(columns={value: "value"}).dropna(subset=[rows, columns, "value"])
+    if "unit" in cells and set(cells["unit"]) == {units.SMALL} and cells["value"].max() > units.MOST:
+        cells = cells.assign(value=cells["value"] / 1000, unit=units.LARGE)
     if statistic is not None:
         cells = cells[cells["statistic"] == statistic]
     if cells.empty:

@@ -37,7 +37,7 @@ def values(array: Any) -> list[Any]:
     return list(array) if isinstance(array, list | tuple) else []
 
 
-def _columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
+def columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the one-dimensional data of a trace; a heat map becomes a row for each cell."""
     columns = {key: values(trace[key]) for key in ("labels", "values", "base", "x", "y", "z") if key in trace}
     for axis in ("x", "y"):
@@ -84,7 +84,7 @@ def words(spec: Mapping[str, Any]) -> str:
     'Figure: wire 274.8.'
     """
     layout = spec.get("layout", {})
-    upward, right = (_title(layout, axis) for axis in ("yaxis", "xaxis"))
+    upward, right = (title(layout, axis) for axis in ("yaxis", "xaxis"))
     shown = [trace for trace in spec.get("data", []) if trace.get("showlegend") is not False]
     shown = shown or list(spec.get("data", []))
     series = [text for trace in shown[:_SERIES] if (text := _described(trace))]
@@ -129,7 +129,7 @@ def single(spec: Mapping[str, Any]) -> tuple[list[str], tuple[tuple[str, ...], .
         return None
     rows = tuple(row for trace in traces if (row := _single(trace)))
     layout = spec.get("layout", {})
-    upward, right = (_title(layout, axis) for axis in ("yaxis", "xaxis"))
+    upward, right = (title(layout, axis) for axis in ("yaxis", "xaxis"))
     ticks = values(layout.get("xaxis", {}).get("ticktext")) or [x for x in places if isinstance(x, str)]
     where = f" at {right} {ticks[0]}" if len(ticks) == 1 and right else ""
     return (["series", f"{upward}{where}", "interval"], rows) if rows else None
@@ -146,7 +146,7 @@ def _single(trace: Mapping[str, Any]) -> tuple[str, ...]:
     return (plain(trace.get("name") or "–"), format_number(heights[0]), format_range(*ends))
 
 
-def _title(layout: Mapping[str, Any], axis: str) -> str:
+def title(layout: Mapping[str, Any], axis: str) -> str:
     """Return the title of an axis in one line, without the small print below it."""
     title = layout.get(axis, {}).get("title") or {}
     text = str(title.get("text", "") if isinstance(title, Mapping) else title)
@@ -191,12 +191,12 @@ def titles(spec: Mapping[str, Any]) -> dict[str, str]:
     layout, traces = spec.get("layout", {}), spec.get("data", [])
     found: dict[str, str] = {}
     for axis in ("x", "y"):
-        names = {_title(layout, _axis(trace, axis)) for trace in traces} - {""}
+        names = {title(layout, axis_of(trace, axis)) for trace in traces} - {""}
         if len(names) == 1 and not names & {*found.values()}:
             found[axis] = names.pop()
             found |= {f"{axis}_{end}": f"{found[axis]}, {end}" for end in ("low", "high")}
-    bars = {_title(trace, "colorbar") for trace in traces if trace.get("type") == "heatmap"} - {""}
-    bars |= {_title(layout.get("coloraxis") or {}, "colorbar")} - {""}
+    bars = {title(trace, "colorbar") for trace in traces if trace.get("type") == "heatmap"} - {""}
+    bars |= {title(layout.get("coloraxis") or {}, "colorbar")} - {""}
     if len(bars) == 1 and not bars & {*found.values()}:
         found["z"] = bars.pop()
     return found
@@ -208,21 +208,21 @@ def _rows(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             continue
         meta = trace.get("meta")
         panel = {"panel": meta["panel"]} if isinstance(meta, Mapping) and "panel" in meta else {}
-        columns = _columns(trace)
-        for axis in {"x", "y"} & columns.keys():
-            columns[axis] = _named(columns[axis], spec.get("layout", {}).get(_axis(trace, axis), {}))
-        for row in itertools.zip_longest(*columns.values(), fillvalue=""):
+        found = columns(trace)
+        for axis in {"x", "y"} & found.keys():
+            found[axis] = named(found[axis], spec.get("layout", {}).get(axis_of(trace, axis), {}))
+        for row in itertools.zip_longest(*found.values(), fillvalue=""):
             if set(row) <= {None, ""}:  # a gap in a line
                 continue
-            yield {"series": trace.get("name") or number} | panel | dict(zip(columns, row, strict=True))
+            yield {"series": trace.get("name") or number} | panel | dict(zip(found, row, strict=True))
 
 
-def _axis(trace: Mapping[str, Any], axis: str) -> str:
+def axis_of(trace: Mapping[str, Any], axis: str) -> str:
     """Return the key of a trace's axis in the layout: ``xaxis``, ``yaxis2``."""
     return f"{axis}axis{str(trace.get(f'{axis}axis') or axis)[1:]}"
 
 
-def _named(places: list[Any], axis: Mapping[str, Any]) -> list[Any]:
+def named(places: list[Any], axis: Mapping[str, Any]) -> list[Any]:
     """Return the names of rows in the place of their numbers, where each has a tick that is more than its number."""
     ticks = zip(values(axis.get("tickvals")), values(axis.get("ticktext")), strict=False)
     names = {place: " ".join(html.unescape(_TAG.sub(" ", str(text))).split()) for place, text in ticks}

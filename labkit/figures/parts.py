@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import DataError, SpecError
-from labkit.figures import data, small_print
+from labkit.figures import data, small_print, unit
 from labkit.figures.style import CONFIG, NOTE, settle
 from labkit.figures.style import MIME as PLOTLY
 from labkit.io import markdown
@@ -224,8 +224,11 @@ def bundle(part: Part | Warned) -> dict[str, Any]:
     """Return a part in all forms that the output of a cell holds."""
     if isinstance(part, Figure):
         spec = json.loads(part.plot.to_json())
+        notes = part.notes
+        if unit.readable(spec):
+            notes = tuple(replace(one, text=unit.in_gigabytes(one.text)) for one in notes)
         settle(spec["data"], spec["layout"])
-        about = described(spec, part.notes, part.caption)
+        about = described(spec, notes, part.caption)
         return {PLOTLY: spec | {"config": dict(CONFIG)}, MIME: as_json(about), "text/plain": NOTE}
     return {"text/markdown": str(part), "text/plain": str(part), MIME: as_json(part)}
 

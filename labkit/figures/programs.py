@@ -189,6 +189,7 @@ def _panel(one: Traffic) -> go.Heatmap:
         y=list(range(ranks)),
         z=[[float(f"{np.log10(b):.4g}") if b > 0 else None for b in row] for row in one.sent],
         coloraxis="coloraxis",
+        meta={"logarithm": 10},
         hoverongaps=False,
         customdata=about,
         hovertemplate="%{customdata}<extra></extra>",

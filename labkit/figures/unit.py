@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from labkit.figures import data, small_print
 from labkit.figures.plotly import go
 from labkit.point.columns import METRICS
 from labkit.point.units import factor
 
+SMALL, LARGE, MOST = "MB/s", "GB/s", 9999  # units of bandwidths, and the largest number told in the first
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_VALUES = re.compile(rf"({_NUMBER.pattern}(?: to {_NUMBER.pattern})?) {SMALL}")
 _OF_VALUES = re.compile(r"(interval|p95|p99|p999|max|min): ")  # lines of a hover text with values in the old unit
 
 
@@ -46,6 +51,76 @@ def in_unit(figure: go.Figure, metric: str, unit: str) -> go.Figure:
     if isinstance(step, str) and step.startswith("L"):  # even steps of a logarithmic axis are in its unit
         drawn.layout.yaxis.dtick = f"L{float(step[1:]) * times:g}"
     return drawn
+
+
+def readable(spec: dict[str, Any]) -> bool:
+    """Tell the bandwidths of a figure, as plotly writes it, in GB/s where numbers on its axis exceed 9,999 MB/s.
+
+    Hover texts, small print and names tell the same numbers with the same digits.
+
+    Parameters
+    ----------
+    spec : ``data`` and ``layout``; changed in place.
+
+    Returns
+    -------
+    Whether anything changed.
+    """
+    layout, traces = spec["layout"], spec["data"]
+    axis = layout.get("yaxis") or {}
+    if f"({SMALL})" not in str(axis.get("title") or "") or any("yaxis" in trace for trace in traces):
+        return False
+    heights = [y for trace in traces for y in data.values(trace.get("y")) if isinstance(y, int | float)]
+    if not heights or max(heights) <= MOST:
+        return False
+    for trace in traces:
+        trace["y"] = _scaled(data.values(trace.get("y")), 1e-3)
+        error = trace.get("error_y") or {}
+        for side in ("array", "arrayminus"):
+            if side in error:
+                error[side] = _scaled(data.values(error[side]), 1e-3)
+        template = str(trace.get("hovertemplate") or "")
+        bare = {int(n) for n in re.findall(rf"%\{{customdata\[(\d+)\]\}} {SMALL}", template)}
+        if template:
+            trace["hovertemplate"] = in_gigabytes(template.replace(f"}} {SMALL}", f"}} {LARGE}"))
+        if isinstance(trace.get("customdata"), list):
+            trace["customdata"] = [
+                [_thousandth(cell) if n in bare else in_gigabytes(cell) for n, cell in enumerate(row)]
+                if isinstance(row, list)
+                else row
+                for row in trace["customdata"]
+            ]
+        if trace.get("name"):
+            trace["name"] = in_gigabytes(str(trace["name"]))
+    for shape in ("range", "tickvals", "ticktext"):
+        axis.pop(shape, None)
+    for name in [name for name in layout if name.startswith(("xaxis", "yaxis"))]:
+        title = layout[name].get("title")
+        if isinstance(title, dict):
+            title["text"] = in_gigabytes(str(title.get("text") or "")).replace(f"({SMALL})", f"({LARGE})")
+    for one in (layout.get("meta") or {}).get(small_print.NOTES) or []:
+        one["text"] = in_gigabytes(one["text"])
+    return True
+
+
+def in_gigabytes(text: Any) -> Any:
+    """Return a text whose values in MB/s are in GB/s, digit by digit; anything else as it is.
+
+    Examples
+    --------
+    >>> in_gigabytes("12,920 MB/s [10,650 to 13,060 MB/s]")
+    '12.920 GB/s [10.650 to 13.060 GB/s]'
+    """
+    if not isinstance(text, str):
+        return text
+    return _VALUES.sub(lambda found: f"{_NUMBER.sub(lambda one: _thousandth(one[0]), found[1])} {LARGE}", text)
+
+
+def _thousandth(text: Any) -> Any:
+    """Return a written number over 1000, with the same digits."""
+    if not isinstance(text, str) or not _NUMBER.fullmatch(text):
+        return text
+    return f"{Decimal(text.replace(',', '')).scaleb(-3):,f}"
 
 
 def _scaled(values: Any, times: float) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from labkit import figures
+from labkit.figures import style, unit
 from labkit.figures.overlay import fitting, overlay
 from labkit.models import costs
 from labkit.point.units import plural
@@ -75,7 +76,10 @@ def _figure(
             f"{escape(one.title)} ({escape(one.figure)}): {escape(title(benchmark))} of this report, {count}, "
             f"and the values that the paper states [@{paper.paper.key}].{where}"
         )
-        return caption, figure.to_plotly_json()
+        spec = figure.to_plotly_json()
+        unit.readable(spec)
+        style.settle(spec["data"], spec["layout"])
+        return caption, spec
     return None
 
 

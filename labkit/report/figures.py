@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from labkit.figures.parts import Described, Table, described
+from labkit.figures.seen import seen
 from labkit.figures.style import HEIGHT, MIME
 from labkit.io import csv_export
 from labkit.report import cleaning
+from labkit.report.markdown import escape
 
 PLOTLY = MIME
 SVG = "image/svg+xml"
@@ -52,13 +54,23 @@ def as_csv(table: Table) -> str:
     return csv_export.of_rows(dict(zip(titles, row, strict=True)) for row in table.values)
 
 
+def sight(spec: Mapping[str, Any]) -> str:
+    """Return as Markdown what is to see in a figure, for its caption; nothing if its arrays are malformed."""
+    try:
+        return escape(seen(spec))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError, OverflowError):
+        return ""
+
+
 def captioned(caption: str, file: str, label: str, about: Described | Mapping[str, Any]) -> str:
     """Return a picture as Markdown, with its caption, which is Markdown too, and what it shows in words.
 
     Parameters
     ----------
-    about : description of the figure, or the figure as plotly's plain data.
+    about : description of the figure, or the figure as plotly's plain data, which also says what is to see in it.
     """
+    if not isinstance(about, Described) and (shown := sight(about)):
+        caption = f"{caption} {shown}"
     about = about if isinstance(about, Described) else described(about)
     words = cleaning.spoken(about.alt) or "Figure"
     return f'![{caption}]({file}){{#{label} fig-alt="{words}"}}'

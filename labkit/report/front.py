@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from labkit import figures
-from labkit.figures import axes, small_print, style
+from labkit.figures import axes, small_print, style, unit
 from labkit.models import costs
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined, listed
@@ -150,6 +150,7 @@ def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFram
     spec = drawn.to_plotly_json()
     layout = spec["layout"]
     layout["yaxis"]["title"]["text"] = f"{METRICS[metric].label} ({METRICS[metric].unit})"
+    unit.readable(spec)
     layout["xaxis"] |= axes.thinned(layout["xaxis"], _INSIDE)
     return spec
 

@@ -26,6 +26,7 @@ _LABEL = r"((?:fig|tbl|eq|sec)-[\w-]*\w)"
 _PAPERMILL = "papermill-error-cell-tag"
 _TRACE = 15  # last lines of a traceback; the executed notebook has them all
 _PART = "labkit_part"  # in the metadata of an output, while a chapter is made
+_SIGHT = "labkit_sight"  # likewise
 _STRANGE = "[This output cannot be shown in a report.]"
 _HIDDEN = {"parameters", "injected-parameters"}
 KERNEL = {
@@ -165,6 +166,9 @@ def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
     words = [o.get("metadata", {}).pop("alt", "") for o in cell.outputs]
     if any(words):  # both engines read them there, one for each output
         chosen.setdefault(ALT, words if len(words) > 1 else words[0])
+    sights = [s for o in cell.outputs if (s := o.get("metadata", {}).pop(_SIGHT, ""))]
+    if len(sights) == 1 and chosen.get("fig-cap"):
+        chosen["fig-cap"] = f"{chosen['fig-cap']} {sights[0]}"
     cell.source = written(chosen, code)
     shown = [o for o in cell.outputs if o.output_type != "stream"]
     if label.startswith(("fig-", "tbl-")) and not shown and chosen.get("include") is not False:
@@ -236,7 +240,8 @@ def _figure(data: Mapping[str, Any], about: parts.Described, name: str, chapter:
     if text:
         chapter.csv[file] = text
     forms = figures.bundle(data[figures.PLOTLY], svg, alt=about.alt, link=f"data/{file}" if text else "")
-    return new_output("display_data", data=forms, metadata={"alt": about.alt} if svg else {})
+    words = {"alt": about.alt} if svg else {}
+    return new_output("display_data", data=forms, metadata=words | {_SIGHT: figures.sight(data[figures.PLOTLY])})
 
 
 def _tidy(book: Any) -> int:

@@ -2,7 +2,8 @@
 // tools that work on the data in the page: filter series, axis, unit, statistic, pinned points, two figures side by side.
 (() => {
   const SMALL = /<br><span[^>]*>/, KEY = "labkit-compared", NARROW = 560, TALL = 170, LEAST = 0.6;  // px, px, of its size
-  const UNITS = { "µs": { ns: 1e3, "µs": 1, ms: 1e-3, s: 1e-6 }, "MB/s": { "MB/s": 1, "GB/s": 1e-3, "Gbit/s": 8e-3 } };
+  const UNITS = { "µs": { ns: 1e3, "µs": 1, ms: 1e-3, s: 1e-6 }, "MB/s": { "MB/s": 1, "GB/s": 1e-3, "Gbit/s": 8e-3 },
+    "GB/s": { "GB/s": 1, "MB/s": 1e3, "Gbit/s": 8 } };
   const DARK = { "#000000": "#e8e8e8", "#555555": "#b0b0b0", "#332288": "#9d90ee", "#661100": "#e08a66", "#882255": "#c94080",
     "#0072b2": "#4aa8e0", "#e4e8ee": "#333c46", "#555": "#9aa6b2", "#333": "#c3ccd6", "#222": "#dde3ea",
     "#f4f4f4": "#20272e", "#ffffff": "#14181d", "#c9d2de": "#55606c", "\"white\"": "\"rgba(0,0,0,0)\"" };
@@ -32,11 +33,9 @@
   };
 
   // a map of cells on a narrow page: the scale of colours above it, and texts only where a cell has room for them
-  const narrow = (trace, layout, width) => {
+  const narrow = (trace, layout) => {
     trace.colorbar = { ...trace.colorbar, orientation: "h", yref: "container", y: 1, yanchor: "top", title: { ...trace.colorbar?.title, side: "top" } };
     for (const axis of axes(layout, "x")) delete axis.tickangle;
-    const row = trace.text?.[0] ?? [], longest = Math.max(0, ...(trace.text ?? []).flat().map(one => String(one ?? "").length));
-    if ((width - 90) / row.length < 6 * longest) delete trace.texttemplate; else trace.textfont = { ...trace.textfont, size: 10 };
   };
 
   const figure = el => {          // data and layout with the tools applied
@@ -55,7 +54,12 @@
     if (state.unit) for (const axis of upward) if (axis.title) axis.title = { ...axis.title, text: title(axis).replace(`(${el.unit})`, `(${state.unit})`) };
     for (const trace of data) {
       const name = trace.name ?? "";
-      if (trace.type === "heatmap" && el.narrow) narrow(trace, layout, el.clientWidth);
+      if (trace.type === "heatmap" && el.narrow) narrow(trace, layout);
+      if (trace.mode === "text" && el.narrow) {
+        const row = data.find(one => one.type === "heatmap")?.text?.[0] ?? [];
+        trace.visible = (el.clientWidth - 90) / row.length >= 6 * Math.max(...trace.text.map(one => one.length));
+        trace.textfont = { ...trace.textfont, size: 10 };
+      }
       if (state.filter && !name.toLowerCase().includes(state.filter.toLowerCase())) { trace.visible = false; trace.showlegend = false; }
       if (state.statistic) {
         const values = statistics(trace)[state.statistic];
@@ -151,7 +155,7 @@
     el.json = json;
     el.state = { pins: [] };
     const { layout } = JSON.parse(json);
-    el.unit = axes(layout, "y").map(axis => title(axis).match(/\((µs|MB\/s)\)/)?.[1])[0];
+    el.unit = axes(layout, "y").map(axis => title(axis).match(/\((µs|[MG]B\/s)\)/)?.[1])[0];
     await show(el);
     return layout;
   };

@@ -1,0 +1,288 @@
+"""Say what there is to see in a figure, from the values that it shows: the end of its caption in a report."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from labkit.figures import data
+from labkit.point.columns import METRICS, STATISTICS
+from labkit.point.units import OTHER_UNITS, format_number, format_size
+
+_UNIT = re.compile(r"\(([\w/µ%]+)\)$")
+_TIMES = ("ns", "µs", "ms", "s")
+_RATES = ("1/s", "MB/s", "GB/s", "Mbit/s", "Gbit/s", "Gflop/s")
+_IN = re.compile(r" in ([A-Z]\w*)$")
+_SEVERAL = re.compile(r"([a-z]+ )?[a-z]+s( [a-z]+)*")  # what an axis counts
+_MANY = 50  # points of a series, from which on only the highest is named
+_FEW = 6  # series of a distribution that are listed
+_ALIKE = 1.01  # ratio from which a difference is named
+_STATISTICS = frozenset(one.label for one in STATISTICS.values()) | {"mean", "maximum"}
+_SHARE = "share of"  # begins the title of the axis of a distribution
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A value of a series at a place, with the ends of its error bar; NaN for none."""
+
+    series: str
+    at: Any
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+
+@dataclass(frozen=True)
+class _Words:
+    """How a panel writes places and values."""
+
+    unit: str
+    right: str = ""  # title of the axis of places
+
+    def at(self, place: Any, *, counted: bool = True) -> str:
+        """Return a place with its unit and, if `counted`, with what it counts: ``at 8 ranks``."""
+        number = not isinstance(place, str)
+        text = format_number(place) if number else html.unescape(place).replace("<br>", ", ")
+        unit = _unit(self.right) or (_IN.search(self.right) or ("", ""))[1]
+        if unit:
+            return f"at {format_size(round(place)) if unit == 'B' else f'{text} {unit}'}" if number else f"at {text}"
+        if counted and (number or text.isdecimal()) and _SEVERAL.fullmatch(self.right):
+            return f"at {text} {self.right}"
+        single = re.fullmatch(r"[a-z]+", self.right) and not self.right.endswith("s")
+        return f"at {self.right} {text}" if single and (number or text.isdecimal()) else f"at {text}"
+
+    def value(self, one: _Point) -> str:
+        """Return a value in the digits of its interval, with its unit."""
+        return format_number(one.value, self.unit, width=one.high - one.low)
+
+
+def seen(spec: Mapping[str, Any]) -> str:
+    """Return which direction is better and what stands out; empty where a figure has no values to compare.
+
+    It reads values and bars and judges nothing: where bars overlap, it says so.
+
+    Parameters
+    ----------
+    spec : figure, as plotly writes it.
+
+    Examples
+    --------
+    >>> lines = [{"name": "shm", "x": [1, 2], "y": [0.5, 0.75]}, {"name": "tcp", "x": [1, 2], "y": [5.0, 5.1]}]
+    >>> seen({"data": lines, "layout": {"yaxis": {"title": "latency (µs)"}}})
+    'Lower is better. Farthest apart at 1: tcp (5 µs) and shm (0.5 µs), 10 times, without intervals.'
+    """
+    layout = spec.get("layout") or {}
+    traces = [one for one in spec.get("data") or [] if _is_shown(one)]
+    named = [one for one in traces if "series" in (one.get("meta") or {})]  # without lines that are drawn to compare
+    traces = named or traces
+    if heat := [one for one in traces if one.get("type") == "heatmap"]:
+        return _cells(heat, layout)
+    panels = _panels(traces, layout)
+    said = [text for title, panel in panels.items() if (text := _panel(title, panel, layout))]
+    if len(said) < 2:
+        return "".join(said)
+    return " ".join(f"{side}: {text}" for side, text in zip(("Left", "Right"), said, strict=False))
+
+
+def _is_shown(trace: Mapping[str, Any]) -> bool:
+    """Whether a trace has values of its own: no label, no tail, no bound or published number."""
+    meta = trace.get("meta")
+    beside = isinstance(meta, Mapping) and meta.get("overlay")
+    return trace.get("mode") != "text" and not beside and not (trace.get("opacity") or 1) < 1
+
+
+def _panels(traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the traces by the title of their upward axis; an axis without one shares that of the first."""
+    panels: dict[str, list[Mapping[str, Any]]] = {}
+    first = data.title(layout, "yaxis")
+    for trace in traces:
+        panels.setdefault(data.title(layout, data.axis_of(trace, "y")) or first, []).append(trace)
+    return panels
+
+
+def _panel(title: str, traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> str:
+    """Return what is to see in a panel, after the direction that is better."""
+    across = data.title(layout, data.axis_of(traces[0], "x"))
+    unit, other = _unit(title), _unit(across)
+    if title.startswith(_SHARE):
+        better = "Further left is better." if other in _TIMES else ""
+        return " ".join(filter(None, (better, _distribution(traces, other, title))))
+    if not title and not across:  # a drawing
+        return ""
+    sideways = traces[0].get("orientation") == "h" or (not title and bool(other))
+    words = _Words(other) if sideways else _Words(unit, across)
+    points = [point for trace in traces for point in _points(trace, layout, sideways)]
+    if unit and unit == other:
+        sight = _least_alike(points, words)
+    else:
+        sight = _largest(points, words) if layout.get("barmode") == "stack" else _sight(points, words)
+    return " ".join(filter(None, (_better(layout, words.unit), sight))) if sight else ""
+
+
+def _unit(title: str) -> str:
+    found = _UNIT.search(title)
+    return found[1] if found else ""
+
+
+def _better(layout: Mapping[str, Any], unit: str) -> str:
+    """Return the better direction, which the metric knows, or the unit of a time or a rate."""
+    meta = layout.get("meta")
+    metric = meta.get("metric") if isinstance(meta, Mapping) else None
+    direction = METRICS[metric].better if metric in METRICS and METRICS[metric].unit in (unit, *_base(unit)) else ""
+    direction = direction or ("lower" if unit in _TIMES else "higher" if unit in _RATES else "")
+    return f"{direction.capitalize()} is better." if direction else ""
+
+
+def _base(unit: str) -> list[str]:
+    """Return the units of metrics that may be told in another unit."""
+    return [base for base, others in OTHER_UNITS.items() if unit in others]
+
+
+def _points(trace: Mapping[str, Any], layout: Mapping[str, Any], sideways: bool) -> Iterator[_Point]:
+    """Yield the points of a trace."""
+    name = html.unescape(data.plain(str(trace.get("name") or "")))
+    columns = data.columns(trace)
+    letter, along = ("x", "y") if sideways else ("y", "x")
+    heights = data.values(trace.get("median")) if trace.get("type") == "box" else columns.get(letter, [])
+    axis = layout.get(data.axis_of(trace, along)) or {}
+    places = data.named(columns.get(along, []), axis)
+    lows, highs = (columns.get(f"{letter}_{end}", [math.nan] * len(heights)) for end in ("low", "high"))
+    for at, value, low, high in zip(places, heights, lows, highs, strict=False):
+        if isinstance(value, int | float) and math.isfinite(value) and at is not None:
+            ends = [float(end) if isinstance(end, int | float) else math.nan for end in (low, high)]
+            yield _Point(name, at, float(value), *ends)
+
+
+def _sight(points: Sequence[_Point], words: _Words) -> str:
+    """Return what stands out among points; of several statistics of one thing, among the first."""
+    names = dict.fromkeys(point.series for point in points)
+    if len(names) > 1 and names.keys() <= _STATISTICS:
+        points = [point for point in points if point.series == next(iter(names))]
+        names = dict.fromkeys([points[0].series])
+    if not points or len({(p.series, str(p.at)) for p in points}) < 2:
+        return ""
+    if max(sum(p.series == name for p in points) for name in names) > _MANY:
+        top = max(points, key=lambda p: p.value)
+        whose = f" ({top.series})" if len(names) > 1 else ""
+        return f"Highest: {words.value(top)} {words.at(top.at)}{whose}."
+    by_place: dict[str, list[_Point]] = {}
+    for point in points:
+        by_place.setdefault(str(point.at), []).append(point)
+    pairs = [_ends(group) for group in by_place.values() if len({p.series for p in group}) > 1]
+    if len(names) > 1 and pairs and all(point.value > 0 for point in points):
+        low, high = max(pairs, key=lambda pair: (not _overlap(*pair), _ratio(*pair)))
+        return f"Farthest apart {words.at(high.at)}: {_both(high, low, words, high.series, low.series)}."
+    low, high = _ends(points)
+    if len(names) == 1 and all(isinstance(point.at, int | float) for point in points):
+        return _course(sorted(points, key=lambda p: float(p.at)), low, high, words)
+    labels = [_label(p, words, several=len(names) > 1) for p in (high, low)]
+    return f"Highest and lowest: {_both(high, low, words, *labels)}."
+
+
+def _label(one: _Point, words: _Words, *, several: bool) -> str:
+    """Return the name of a point: of its series and its place, where they differ."""
+    place = words.at(one.at)
+    if not several or one.series == str(one.at):
+        return place.removeprefix("at ")
+    return f"{one.series} {place}"
+
+
+def _ends(points: Sequence[_Point]) -> tuple[_Point, _Point]:
+    """Return the points with the least and the greatest value."""
+    return min(points, key=lambda p: p.value), max(points, key=lambda p: p.value)
+
+
+def _ratio(low: _Point, high: _Point) -> float:
+    return high.value / low.value if low.value > 0 else 0.0
+
+
+def _overlap(low: _Point, high: _Point) -> bool:
+    """Whether the bars of two points overlap; points without bars do."""
+    return not low.high < high.low
+
+
+def _both(high: _Point, low: _Point, words: _Words, one: str, other: str) -> str:
+    """Return two named values and their ratio, and whether their bars keep them apart."""
+    notes, ratio = [], _ratio(low, high)
+    if low.value > 0:
+        times = f"{format_number(ratio, digits=2 if ratio >= 2 else 3)} times"
+        notes.append(times if ratio >= _ALIKE else "less than 1 % apart")
+    if _overlap(low, high):
+        notes.append("without intervals" if math.isnan(low.high + high.low) else "their bars overlap")
+    return ", ".join([f"{one} ({words.value(high)}) and {other} ({words.value(low)})", *notes])
+
+
+def _least_alike(points: Sequence[_Point], words: _Words) -> str:
+    """Return the two values of a point with one quantity on both axes that differ most."""
+    known = [p for p in points if p.value > 0 and isinstance(p.at, int | float) and p.at > 0]
+    worst = max(known, key=lambda p: abs(math.log(p.value / p.at)), default=None)
+    if worst is None:
+        return ""
+    first = format_number(worst.at, words.unit)
+    return f"Least alike: {first} to the right and {words.value(worst)} upwards."
+
+
+def _course(points: Sequence[_Point], low: _Point, high: _Point, words: _Words) -> str:
+    """Return where a line begins and ends, and where it is highest or lowest in between."""
+    first, last = points[0], points[-1]
+    begin, end = words.at(first.at, counted=False), words.at(last.at)
+    text = f"From {words.value(first)} {begin} to {words.value(last)} {end}"
+    between = [(name, p) for name, p in (("highest", high), ("lowest", low)) if p not in (first, last)]
+    text += "".join(f", {name} {words.at(p.at, counted=False)}: {words.value(p)}" for name, p in between[:1])
+    ends = sorted((first, last), key=lambda p: p.value)
+    if not _overlap(*ends):
+        return f"{text}."
+    return (
+        f"{text}; {'without intervals' if math.isnan(ends[0].high + ends[1].low) else 'the bars of both ends overlap'}."
+    )
+
+
+def _largest(points: Sequence[_Point], words: _Words) -> str:
+    """Return the largest part of stacked bars."""
+    top = max(points, key=lambda p: p.value, default=None)
+    return f"Largest part: {top.series} {words.at(top.at)}, {words.value(top)}." if top and len(points) > 1 else ""
+
+
+def _distribution(traces: Sequence[Mapping[str, Any]], unit: str, title: str) -> str:
+    """Return where half of the iterations end in each series, or one in a hundred begins; of launches their range."""
+    longer = "longer" in title
+    ends: dict[str, list[float]] = {}
+    for trace in traces:
+        pairs = zip(*(data.values(trace.get(key)) for key in ("x", "y")), strict=False)
+        known = [(x, y) for x, y in pairs if isinstance(x, int | float) and isinstance(y, int | float)]
+        reached = [x for x, y in known if (y <= 0.01 if longer else y >= 0.5)]
+        if trace.get("mode") == "lines" and reached:
+            ends.setdefault(html.unescape(str(trace.get("name") or "")), []).append(min(reached))
+    shown = []
+    for name, values in sorted(ends.items(), key=lambda one: max(one[1])):
+        low, high = (format_number(end, digits=3) for end in (min(values), max(values)))
+        range_ = low if low == high else f"{low} to {high}"
+        shown.append(f"{range_} {unit}" + (f" ({name})" if len(ends) > 1 else ""))
+    what = "One in a hundred is longer than" if longer else "Half of the iterations take at most"
+    return f"{what} {', '.join(shown)}." if 0 < len(shown) <= _FEW else ""
+
+
+def _cells(maps: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> str:
+    """Return the highest and the lowest cell of heat maps that have a scale of colours."""
+    scaled = [one for one in maps if one.get("showscale") is not False]
+    bar = scaled[0].get("colorbar") or (layout.get("coloraxis") or {}).get("colorbar") or {} if scaled else {}
+    unit = _unit(data.title({"colorbar": bar}, "colorbar"))
+    points = []
+    for one in scaled:
+        columns = data.columns(one)
+        logs = isinstance(one.get("meta"), Mapping) and one["meta"].get("logarithm")
+        rights, ups = (data.named(columns.get(key, []), layout.get(data.axis_of(one, key)) or {}) for key in ("x", "y"))
+        for x, y, z in zip(rights, ups, columns.get("z", []), strict=False):
+            if isinstance(z, int | float) and math.isfinite(z):
+                points.append(_Point(f"{y} × {x}", "", 10.0**z if logs else float(z)))
+    if len(points) < 2:
+        return ""
+    low, high = (replace(one, value=float(f"{one.value:.3g}")) for one in _ends(points))
+    words = _Words(unit)
+    direction = _better({}, unit)
+    said = f"Highest: {words.value(high)} at {high.series}; lowest: {words.value(low)} at {low.series}."
+    return " ".join(filter(None, (direction, said)))
