@@ -15,15 +15,17 @@ from typing import Any
 
 import nbformat
 import pypandoc
+import pypdf
 import pytest
+import typst
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from labkit import report
 from labkit.errors import ReportError
 from labkit.io import project
-from labkit.report import figures, flatten, notebook, options, slides
-from labkit.report.book import Book, load
+from labkit.report import figures, flatten, notebook, options, plain, slides, styles, words
+from labkit.report.book import Book, authors, load
 from labkit.report.sources import read
 from labkit.report.stage import TEMPLATES, stage
 from tests.test_report import make_campaign
@@ -270,3 +272,177 @@ def test_quartos_words_stay_and_no_other_native_part(tmp_path: Path) -> None:
     done = subprocess.run(command, input=f"{word} {markup}", check=True, capture_output=True, text=True)
     assert "a/reveal.js" in done.stdout
     assert "<b>" not in done.stdout
+
+
+PEOPLE = """
+- {name: Ann Author, affiliation: University of X, orcid: "https://orcid.org/0000-0002-1825-0097"}
+- {name: {given: Bo, family: Author}, affiliations: [{name: Lab Y, city: Z}, Lab W], email: bo@y.example}
+- Cy --plain
+"""
+SHOWN = (
+    "Ann Author, University of X, ORCID 0000-0002-1825-0097",
+    "Bo Author, Lab Y, Z, Lab W, bo@y.example",
+    "Cy --plain",
+)
+
+
+def written(folder: Path, **more: Any) -> Book:
+    """A staged book of one chapter with these settings."""
+    settings = yaml.safe_load((TEMPLATES / "book.yml").read_text())
+    settings["book"] |= {
+        "title": "T",
+        "chapters": ["index.qmd"],
+        "appendices": [],
+        "author": authors(yaml.safe_load(PEOPLE)),
+    }
+    settings["format"]["report-typst"] |= more.pop("paper", {})
+    (folder / "_quarto.yml").write_text(yaml.safe_dump({**settings, **more}))
+    (folder / "_variables.yml").write_text("{}")
+    contents = "## Ganz anders {.unnumbered}\n\n::: {.contents}\n:::\n"
+    (folder / "index.qmd").write_text(f"# Erstens\n\nText.\n\n{contents}\n## Zweitens {{#sec-b}}\n\nSee @sec-b.\n")
+    for name in ("assets", "_extensions", "filters"):
+        shutil.copytree(TEMPLATES / name, folder / name)
+    (folder / "data").mkdir()
+    shutil.copy(TEMPLATES / "references.bib", folder)
+    return load(folder)
+
+
+GERMAN = {"lang": "de-CH", "mainfont": "Liberation Sans"}
+PAPER = {"margin": {"x": "3cm"}, "page-numbering": "I", "columns": 2, "toc-depth": 2}
+
+
+def test_the_plain_engine_shows_authors_and_obeys_the_settings_of_the_pdf(tmp_path: Path) -> None:
+    book = written(tmp_path, **GERMAN, paper=PAPER)
+    pdf = pypdf.PdfReader(plain.paper(book, flatten.flatten(book), TEMPLATES))
+    assert pdf.metadata is not None
+    assert pdf.metadata.author == "Ann Author, Bo Author, Cy --plain"
+    root: Any = pdf.trailer["/Root"]
+    assert root["/Lang"] == "de-CH"
+    text = pdf.pages[0].extract_text()
+    for line in SHOWN:
+        assert line in " ".join(text.split()), text
+    assert text.rstrip().endswith("I")
+    assert len(re.findall(r"Zweitens", text)) == 2, "contents of depth 2, whatever their heading"
+    fonts = {str(font["/BaseFont"]) for font in pdf.pages[0]["/Resources"]["/Font"].values()}  # type: ignore[index]
+    assert not [name for name in fonts if "Libertinus" in name]
+    source = (tmp_path / "report.typ").read_text()
+    assert "margin: (x: 3cm, )" in source
+    assert "columns: 2" in source
+
+
+def test_the_plain_engine_shows_authors_on_the_first_page(tmp_path: Path) -> None:
+    page = plain._site(written(tmp_path), flatten.flatten(load(tmp_path)), TEMPLATES).read_text()
+    by = re.search(r'<p class="by">(.*?)</p>', page, re.S)
+    assert by is not None
+    words = re.sub(r"<[^>]*>", "", by[1].replace("<br>", "|")).split("|")
+    assert [" ".join(one.split()) for one in words][:3] == [*SHOWN]
+    assert 'href="https://orcid.org/0000-0002-1825-0097"' in by[1]
+
+
+def test_the_look_for_quarto_has_authors_and_obeys_the_settings(tmp_path: Path) -> None:
+    """The format's parts as Quarto fills them; Quarto itself is not needed for that."""
+    folder = TEMPLATES / "_extensions" / "report"
+    names = ("numbering.typ", "page.typ", "typst-template.typ", "typst-show.typ")
+    (tmp_path / "t.typ").write_text("\n".join((folder / name).read_text() for name in names) + "\n$body$\n")
+    people = [{**one, "name": {"literal": one["name"]}} for one in authors(yaml.safe_load(PEOPLE))]
+    facts = {"title": "T", "by-author": people, "lang": "de", "region": "CH", "mainfont": "Liberation Sans", **PAPER}
+    (tmp_path / "meta.json").write_text(json.dumps(facts))
+    extra = ["--standalone", f"--template={tmp_path / 't.typ'}", f"--metadata-file={tmp_path / 'meta.json'}"]
+    body = "= Eins\n\n#contents()\n\n== Zwei"
+    source = pypandoc.convert_text(f"```{{=typst}}\n{body}\n```", "typst", format="markdown-smart", extra_args=extra)
+    (tmp_path / "a.typ").write_text(source)
+    typst.compile(str(tmp_path / "a.typ"), output=str(tmp_path / "a.pdf"))
+    pdf = pypdf.PdfReader(tmp_path / "a.pdf")
+    assert pdf.metadata is not None
+    assert pdf.metadata.author == "Ann Author, Bo Author, Cy --plain"
+    text = " ".join(pdf.pages[0].extract_text().split())
+    for line in SHOWN:
+        assert line in text
+    assert text.count("Zwei") == 2
+    assert "margin: (x: 3cm, )" in source
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"name": "A", "affilation": "B"}, r"author: .* has the key 'affilation'\. Reports show name, affiliation,"),
+        ({"orcid": "1"}, "has no name"),
+        (
+            {"name": "A", "affiliation": {"name": "B", "ref": "x"}},
+            r"affiliation .* has the key 'ref'\. Reports show dep",
+        ),
+    ],
+)
+def test_a_key_of_an_author_that_reports_do_not_show_is_refused(given: Any, says: str) -> None:
+    with pytest.raises(ReportError, match=says):
+        authors(given)
+
+
+def test_fixed_words_follow_the_language() -> None:
+    german = words.words({"lang": "de", "language": {"crossref-tbl-title": "Tafel"}})
+    wanted = {
+        "fig": "Abbildung",
+        "tbl": "Tafel",
+        "ch": "Kapitel",
+        "apx": "Anhang",
+        "sec": "Abschnitt",
+        "eq": "Gleichung",
+    }
+    for kind, word in wanted.items():
+        assert german[f"crossref-{kind}-title"] == german[f"crossref-{kind}-prefix"] == word
+    assert german["toc-title-document"] == "Inhaltsverzeichnis"
+    assert words.words({}) == words.words({"lang": "en-GB"}) == words.words({"lang": "tlh"}) == {}
+
+
+@pytest.mark.parametrize("engine", ["plain", "quarto"])
+def test_headings_of_labkits_chapters_follow_the_language_and_the_rest_is_told(tmp_path: Path, engine: str) -> None:
+    campaign = read(make_campaign(tmp_path / "c"))
+    project_ = project.init(tmp_path / "project").folder
+    (project_ / "report/styles").mkdir()
+    (project_ / "report/styles/own.yml").write_text("labkit: {like: report}\nlang: de\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(project.PROJECT, str(project_))
+        made, warnings = stage([campaign], style="own", engine=engine, folder=tmp_path / "staged")
+    assert "## Inhaltsverzeichnis {.unnumbered}" in (made.folder / "index.qmd").read_text()
+    assert "# Literatur {.unnumbered}" in (made.folder / "references.qmd").read_text()
+    assert made.config["language"]["crossref-fig-prefix"] == "Abbildung"
+    assert any(one.startswith("lang: de, but the chapters index.qmd, methods.qmd") for one in warnings)
+
+
+@pytest.mark.parametrize(
+    ("engine", "settings", "says"),
+    [
+        (
+            "quarto",
+            "lnag: de",
+            r"own\.yml: lnag: is no setting of reports; close to it is lang\. There are: bibliography",
+        ),
+        (
+            "quarto",
+            "format: {typst: {toc: true}}",
+            r"format: typst: is no format of reports; use report-typst\. There are: html",
+        ),
+        ("plain", "format: {pdf: {toc: true}}", r"format: pdf: is no format of reports; use report-typst"),
+        (
+            "plain",
+            "format: {html: {theme: darkly}}",
+            r"html: theme: 'darkly' is no setting of the plain engine.*--engine quarto",
+        ),
+        ("plain", "book: {search: true}", r"book: search: True is no setting of the plain engine"),
+        ("quarto", "format: {html: {theme: darkly}, report-typst: {fontsize: 11pt}}", ""),
+        ("plain", "format: {html: {toc: true}, report-typst: {columns: 2, margin: {x: 1cm}}}\nmainfont: A", ""),
+    ],
+)
+def test_settings_that_nothing_reads_are_refused(tmp_path: Path, engine: str, settings: str, says: str) -> None:
+    file = tmp_path / "own.yml"
+    if not says:
+        styles.refuse_ignored(yaml.safe_load(settings), file, engine)
+        return
+    with pytest.raises(ReportError, match=says):
+        styles.refuse_ignored(yaml.safe_load(settings), file, engine)
+
+
+def test_settings_that_labkit_ships_are_read() -> None:
+    for file in (TEMPLATES / "book.yml", *(TEMPLATES / "styles").glob("*.yml")):
+        _, config = styles.parted(styles.read(file), file)
+        styles.refuse_ignored(config, Path("report/book.yml"), "quarto")

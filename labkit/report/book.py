@@ -19,6 +19,66 @@ SEAL = "labkit-seal"  # setting with the mark that begins every raw part that la
 NOTEBOOKS = "*.ipynb"  # stands in the list of chapters where the notebooks of the campaign go
 
 
+_PERSON = ("name", "affiliation", "affiliations", "email", "orcid")
+_PLACE = ("department", "name", "city", "state", "country")  # of an affiliation, in this order
+
+
+def authors(given: Any) -> list[dict[str, Any]]:
+    """Return the authors of a book in the one form that both engines read.
+
+    Parameters
+    ----------
+    given : ``book: author:`` of the settings: a name, or keys and values as Quarto has them, or a list of these.
+
+    Returns
+    -------
+    For each author a name, the names of the affiliations, and the e-mail address and the ORCID where they are given.
+
+    Raises
+    ------
+    ReportError
+        If a key is none that reports show.
+
+    Examples
+    --------
+    >>> authors("Ann Author")
+    [{'name': 'Ann Author', 'affiliations': []}]
+    >>> authors({"name": {"given": "Bo", "family": "Author"}, "affiliation": "Lab", "orcid": "https://orcid.org/0-1"})
+    [{'name': 'Bo Author', 'affiliations': [{'name': 'Lab'}], 'orcid': '0-1'}]
+    """
+    return [_author(one) for one in _listed(given)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return [] if value in (None, "") else value if isinstance(value, list) else [value]
+
+
+def _author(given: Any) -> dict[str, Any]:
+    facts = given if isinstance(given, Mapping) else {"name": given}
+    if (unknown := [key for key in facts if key not in _PERSON]) or "name" not in facts:
+        what = f"has the key {unknown[0]!r}" if unknown else "has no name"
+        raise ReportError(f"book: author: {given!r} {what}. Reports show {', '.join(_PERSON)}. Write these.")
+    name = facts["name"]
+    if isinstance(name, Mapping):
+        name = name.get("literal") or " ".join(str(name[part]) for part in ("given", "family") if name.get(part))
+    places = [*_listed(facts.get("affiliation")), *_listed(facts.get("affiliations"))]
+    found = {key: str(facts[key]) for key in ("email", "orcid") if facts.get(key)}
+    if "orcid" in found:
+        found["orcid"] = found["orcid"].rstrip("/").rpartition("/")[2]
+    return {"name": str(name), "affiliations": [{"name": _affiliation(place)} for place in places], **found}
+
+
+def _affiliation(given: Any) -> str:
+    if not isinstance(given, Mapping):
+        return str(given)
+    if unknown := [key for key in given if key not in _PLACE]:
+        raise ReportError(
+            f"book: author: the affiliation {given!r} has the key {unknown[0]!r}. Reports show {', '.join(_PLACE)}. "
+            "Write these, for each author."
+        )
+    return ", ".join(str(given[key]) for key in _PLACE if given.get(key))
+
+
 @dataclass(frozen=True)
 class Piece:
     """A part of a chapter: prose, or a code cell.

@@ -117,7 +117,7 @@ def all_members(content: Content) -> list[Member]:
     return [member for source in content.sources for member in members(source)]
 
 
-def heading(content: Content, fallback: str) -> dict[str, str]:
+def heading(content: Content, fallback: str) -> dict[str, str | list[str]]:
     """Return title, subtitle, date and authors of the book."""
     members = all_members(content)
     facts = content.sources[0].facts
@@ -129,11 +129,11 @@ def heading(content: Content, fallback: str) -> dict[str, str]:
     names = list(dict.fromkeys(one.name for one in members))
     days = sorted({one.date for one in members if one.date})
     authors = dict.fromkeys(str(one.facts["author"]) for one in members if one.facts.get("author"))
-    fields = {
+    fields: dict[str, str | list[str]] = {
         "title": " · ".join(titles) if 0 < len(titles) <= _NAMED else fallback,
         "subtitle": f"Campaign {names[0]}" if len(names) == 1 else f"Campaigns {', '.join(names)}",
         "date": " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
-        "author": ", ".join(authors),
+        "author": list(authors),
     }
     return {key: text for key, text in fields.items() if text or key == "date"}
 

@@ -18,12 +18,13 @@ import pypandoc
 import typst
 
 from labkit.errors import ReportError
-from labkit.report.book import SEAL, Book
+from labkit.report.book import SEAL, Book, authors
 from labkit.report.flatten import flatten
 
 LIMITS = ("+RTS", "-M4G", "-RTS")  # pandoc's own limit of its memory
 PATIENCE = 300  # s
-_BEGIN = "#set figure(numbering: none)"  # where the text of the book begins in plain/book.typ
+PAPER = ("papersize", "margin", "columns", "page-numbering", "toc-depth", "mainfont", "lang", "region")  # of the PDF
+_BEGIN = "#set figure(numbering: none)"  # where the text of the book begins in plain.typ
 READER = "markdown-yaml_metadata_block-pandoc_title_block-latex_macros-raw_tex"  # chapters set nothing but themselves
 
 
@@ -83,23 +84,25 @@ def _words(book: Book) -> dict[str, str]:
     return {name: str(word) for name, word in given.items() if name.startswith(("crossref-", "toc-title-"))}
 
 
-def _front(book: Book) -> dict[str, Any]:
-    settings = book.config["book"]
-    names = ("title", "subtitle", "author", "date")
-    return {key: value for key in names if (value := settings.get(key)) not in (None, "")}
+def _front(book: Book, *more: str) -> dict[str, Any]:
+    """Return title, authors and the like as the templates read them, and further settings of the PDF."""
+    settings, paper = book.config["book"], {**book.config, **(book.config["format"].get("report-typst") or {})}
+    people = [{**one, "name": {"literal": one["name"]}} for one in authors(settings.get("author"))]
+    found = {key: settings.get(key) for key in ("title", "subtitle", "date")} | {key: paper.get(key) for key in more}
+    found = {key: str(value) if isinstance(value, int) else value for key, value in found.items()}
+    return {key: value for key, value in {**found, "by-author": people}.items() if value not in (None, "", [])}
 
 
 def paper(book: Book, text: str, templates: Path) -> Path:
     """Make the PDF of the whole book with typst."""
-    settings = book.config["format"].get("report-typst") or {}
-    front = _front(book) | {key: value for key, value in settings.items() if key == "papersize"}
-    front["lang"] = book.config.get("lang", "en")
-    to = ("--to=typst-citations", "--standalone", f"--template={templates / 'plain/book.typ'}")
-    body = _pandoc(text, book, templates, "typst", front, *to)
+    front = json.dumps(_front(book, *PAPER), default=str)
+    extension = book.folder / "_extensions/report"
+    to = ("--to=typst-citations", "--standalone", f"--template={extension / 'plain.typ'}")
+    body = _pandoc(text, book, templates, "typst", {"front": front}, *to)
     source, pdf = book.folder / "report.typ", book.folder / "report.pdf"
     if (own := book.folder / "style.typ").is_file():
         body = body.replace(_BEGIN, f"{own.read_text()}\n{_BEGIN}", 1)
-    source.write_text((book.folder / "_extensions/report/typst-template.typ").read_text() + body)
+    source.write_text(body)
     try:
         typst.compile(str(source), output=str(pdf), root=str(book.folder))
     except typst.TypstError as error:
@@ -116,6 +119,9 @@ def _site(book: Book, text: str, templates: Path) -> Path:
     if (book.folder / "figures").is_dir():
         shutil.copytree(book.folder / "figures", target / "figures")
     own: dict[str, Any] = {"logo": book.config.get("labkit-logo"), "lang": book.config.get("lang")}
+    people = authors(book.config["book"].get("author"))
+    if not any(one["affiliations"] or len(one) > 2 for one in people):  # then they share a line
+        own["names"] = [one["name"] for one in people]
     own |= {"styled": (target / "assets/style.css").is_file(), **_words(book)}
     template, policy = (str(templates / name) for name in ("plain/page.html", "filters/policy.html"))
     site = {"folder": target.name, "template": template, "policy": policy}

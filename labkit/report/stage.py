@@ -45,6 +45,7 @@ from labkit.report import (
     styles,
     summary,
     templates,
+    words,
 )
 from labkit.report.content import Content
 from labkit.report.sources import Source
@@ -103,11 +104,7 @@ def stage(
     ReportError
         If the style or a template does not exist, a notebook cannot be read, or the folder holds something else.
     """
-    chosen = styles.load(style)
-    _, settings = styles.parted(styles.read(project.config()), project.config())
-    if title:
-        chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
-    config = styles.merged(styles.merged(settings, _WORD if docx else {}), chosen.config)
+    chosen, config = _settings(style, engine, title, docx)
     place.begin(folder)
     front_spec, front_page = front.picture(sources)
     papers = beside.drawn(sources) if beside.PART in config["book"]["chapters"] else []
@@ -140,6 +137,7 @@ def stage(
     _files(config, chosen, folder)
     config = _look(config, chosen, folder)
     texts = _texts(config, chosen, content, elsewhere)
+    warnings += _translated(texts, config, chosen)
     for name, text in texts.items():
         (folder / name).write_text(text)
     for name, svg in content.pictures.items():
@@ -154,6 +152,20 @@ def stage(
     numbers = [row for source in sources for row in as_json(key_numbers(source))]
     (folder / "key-numbers.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
     return replace(book.load(folder), drawn=drawn), warnings
+
+
+def _settings(style: str, engine: str, title: str, docx: bool) -> tuple[styles.Style, dict[str, Any]]:
+    """Return a style, and its settings on top of those of all reports; refuse what the engine would ignore."""
+    chosen = styles.load(style)
+    _, shared = styles.parted(styles.read(project.config()), project.config())
+    for file, own in ((project.config(), shared), *styles.chain(style)):
+        styles.refuse_ignored(own, file, engine)
+    if title:
+        chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
+    config = styles.merged(styles.merged(shared, _WORD if docx else {}), chosen.config)
+    if fixed := words.words(config):
+        config["language"] = fixed
+    return chosen, config
 
 
 def _edit(content: Content) -> None:
@@ -179,6 +191,26 @@ def _texts(config: Mapping[str, Any], style: styles.Style, content: Content, els
     for chapter in content.chapters.values():
         prune.settle(chapter, filled.gone)
     return filled.texts
+
+
+def _translated(texts: dict[str, str], config: Mapping[str, Any], style: styles.Style) -> list[str]:
+    """Put the fixed headings of labkit's chapters into the language of the report; say which chapters stay English."""
+    english = []
+    for name in texts:
+        if style.file(name).is_relative_to(TEMPLATES):
+            english.append(name)
+            for title, key in words.TITLES.items():
+                if word := (config.get("language") or {}).get(key):
+                    texts[name] = re.sub(
+                        rf"^(#+) {title}(?= \{{)", rf"\1 {markdown.heading(str(word))}", texts[name], flags=re.M
+                    )
+    language = str(config.get("lang") or "en")
+    if language.startswith("en") or not english:
+        return []
+    return [
+        f"lang: {language}, but the chapters {', '.join(english)} are labkit's, in English, and so are the tables and "
+        "sentences that labkit generates. Write chapters of these names in report/ of the project to replace them."
+    ]
 
 
 def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None:
@@ -270,6 +302,9 @@ def _look(config: Mapping[str, Any], style: styles.Style, folder: Path) -> dict[
         if part:
             (folder / name).write_text(part)
     settings: dict[str, Any] = dict(config)
+    if font := config.get("mainfont"):
+        names = font if isinstance(font, list) else [font]
+        css += f"\nbody {{ font-family: {', '.join(json.dumps(str(one)) for one in names)}, sans-serif; }}\n"
     if chosen.logo:
         settings["labkit-logo"] = chosen.logo
         settings = styles.merged(settings, {"book": {"sidebar": {"logo": chosen.logo}}})
@@ -355,7 +390,11 @@ def _config(
     settings["appendices"] = [name for name in settings.get("appendices", []) if name in texts]
     named = campaigns.heading(content, str(settings["title"]))
     fixed = style.config.get("book", {})
-    settings |= {k: text if k == "date" else shown(text) for k, text in named.items() if k not in fixed}
+    for key, value in named.items():
+        if key not in fixed:
+            settings[key] = value if key == "date" else [*map(shown, value)] if key == "author" else shown(value)
+    if people := book.authors(settings.get("author")):
+        settings["author"] = people
     config["book"] = settings
     _dump(folder / book.CONFIG, config)
     if style.settings.form == "slides" and engine == "quarto":

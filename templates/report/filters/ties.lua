@@ -1,6 +1,7 @@
 -- In the PDF, a page break cuts no row of a table and leaves no single row behind: a last column without width has cells
 -- over the first two rows and over the last two, which may not be broken. Rows that may be long stay as they are.
 -- Paragraphs of a part of the class "fine" stand in two columns of small print.
+-- A part of the class "contents" is the table of contents.
 -- Signs that typst would join stay as they are: "--launches" begins with no dash. Only pandoc 3.9 and later escapes some of them.
 local LINE = 100                    -- characters of a table's text that fit on a line of the page
 local MOST = 25                     -- lines of a row that is kept together
@@ -55,6 +56,7 @@ function Table(t)
 end
 
 function Div(d)
+  if FORMAT:match("typst") and d.classes:includes("contents") then return pandoc.RawBlock("typst", "#contents()") end
   if not (FORMAT:match("typst") and d.classes:includes("fine")) then return nil end
   local parts = pandoc.Blocks { pandoc.RawBlock("typst", "#fine(") }
   for _, block in ipairs(d.content) do

@@ -85,6 +85,8 @@ end
 
 function Pandoc(doc)
   html = pandoc.utils.stringify(doc.meta.target) == "html"
+  local front = doc.meta.front and pandoc.json.decode(pandoc.utils.stringify(doc.meta.front), false) or {}
+  for key, value in pairs(front) do doc.meta[key] = value end
   doc = doc:walk(format)
   -- the chapters of a PDF simply follow one another
   return html and doc or doc:walk { Div = function(d) if d.classes:includes("item") then return d.content end end, Blocks = floats }
