@@ -20,7 +20,9 @@ from labkit.report.stage import TEMPLATES
 from tests.layout import Layout, layout
 
 POINTS = 8.0  # of a note, at least
-MOST = {"two-cores": 60, "virtual-cluster": 40, "survey": 100, "lab": 12}  # pages
+MOST = {"two-cores": 60, "virtual-cluster": 40, "survey": 25, "supplement": 110, "lab": 12}  # pages
+BOTH = ("survey", "supplement")  # styles that are built of two examples
+FIRST = {"lab": ["Lab report"], "survey": ["Abstract", "Keywords:"], "supplement": ["About this supplement"]}
 LAB = "collectives"
 FIGURE = 17.0 / 2.54 * 72 / 720  # pt a pixel of a figure takes: 720 px on the width of the text
 LOOK = "_extensions/report/typst-template.typ"
@@ -32,10 +34,10 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     name, folders = str(request.param), []
     if name == "lab":
         return name, _handed_in(tmp_path_factory.mktemp("labs") / f"run-{LAB}")
-    for campaign in ("two-cores", "virtual-cluster") if name == "survey" else (name,):
+    for campaign in ("two-cores", "virtual-cluster") if name in BOTH else (name,):
         folders.append(tmp_path_factory.mktemp("campaigns") / campaign)
         shutil.copytree(project.CAMPAIGNS / "examples" / campaign, folders[-1])
-    return name, report.build(folders, style="survey" if name == "survey" else "report", engine="plain")
+    return name, report.build(folders, style=name if name in BOTH else "report", engine="plain")
 
 
 def _handed_in(folder: Path) -> report.Built:
@@ -65,10 +67,13 @@ def test_a_report_has_few_pages_and_they_are_well_filled(built: tuple[str, repor
 @pytest.mark.browser
 def test_the_first_page_has_the_abstract_what_to_do_and_the_verdicts(built: tuple[str, report.Built]) -> None:
     pages = [page.extract_text().replace("\xa0", " ") for page in pypdf.PdfReader(str(built[1].pdf)).pages[:3]]
-    for words in ("Lab report",) if built[0] == "lab" else ("Caveats:", "To do next", "Table 1:"):
+    for words in FIRST.get(built[0], ["Caveats:", "To do next", "Table 1:"]):
         assert words in pages[0]
-    if built[0] != "lab":
+    if built[0] not in FIRST:
         assert any("Figure 1:" in page for page in pages), "the headline figures follow"
+    if built[0] == "survey":
+        abstract = pages[0].partition("Abstract")[2].partition("Keywords:")[0]
+        assert 150 <= len(abstract.split()) <= 250
 
 
 @pytest.mark.slow
@@ -93,7 +98,7 @@ def test_every_figure_has_a_description_in_the_pdf_and_commands_can_be_copied(
     assert shown
     assert all(re.match(r', alt: "[^"]{10,}', after) for after in shown)
     text = "\n".join(page.extract_text() for page in pypdf.PdfReader(str(built[1].pdf)).pages)
-    assert built[0] == "lab" or "labkit run" in text
+    assert built[0] in ("lab", "survey") or "labkit run" in text
     assert not re.search(r"labkit \w+ [^\n]*\s–[a-z]", text)  # two dashes stay two
 
 

@@ -391,19 +391,32 @@ def test_a_spoiled_list_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         literature.papers.cache_clear()
 
 
+BODY = ["index", "introduction", "method", "results", "threats", "related", "conclusion", "references"]
+
+
 @pytest.mark.slow
-def test_a_survey_has_its_chapters_in_the_order_of_the_survey(tmp_path: Path) -> None:
-    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="survey")
+def test_a_survey_is_a_paper_whose_supplement_has_the_chapters_of_the_survey(tmp_path: Path) -> None:
+    campaign = make_campaign(tmp_path / "c")
+    paper = report.build([campaign], engine="plain", style="survey")
+    listed = re.findall(r'<li><a href="([\w-]+)\.html"', paper.html.read_text())
+    assert [name for name in listed if name in BODY] == BODY
+    assert listed.index("results") + 1 < listed.index("threats"), "results come between"
+    assert paper.supplement is not None
+    (link,) = re.findall(r'href="([^"]*)">supplement', (paper.html.parent / "method.html").read_text())
+    assert (paper.html.parent / link).read_bytes() == paper.supplement.read_bytes()
+    assert "Is a network as fast as it should be" in pages(paper)["index.html"].text
+    built = report.build([campaign], engine="plain", style="supplement")
+    assert built.pdf is not None
+    assert built.pdf.read_bytes() == paper.supplement.read_bytes()
     listed = re.findall(r'<li><a href="([\w-]+)\.html"', built.html.read_text())
-    order = ["index", "testbeds", "interconnects", "benchmarks", "methods", "papers", "discussion", "threats"]
+    order = ["index", "testbeds", "interconnects", "benchmarks", "methods", "papers", "discussion"]
     assert [name for name in listed if name in order] == order
     assert listed[-3:] == ["description", "artifact", "figures"]
     made = pages(built)
     assert "Pinnacles" in made["testbeds.html"].text
     assert "40 of 40" not in made["benchmarks.html"].text
     assert "osu" in made["benchmarks.html"].text.lower()
-    assert "--style survey" in made["artifact.html"].text
-    assert built.pdf is not None
+    assert "--style supplement" in made["artifact.html"].text
     assert built.pdf.stat().st_size > 10_000
 
 

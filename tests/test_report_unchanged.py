@@ -172,13 +172,13 @@ def test_an_unchanged_report_stays_and_a_changed_sample_makes_it_anew(campaign: 
 def test_a_report_of_several_campaigns_has_a_folder_of_its_own(campaign: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(campaign, tmp_path / "after"))
     both = [sources.read(campaign), sources.read(other)]
-    names = [derived.report("survey"), derived.report("survey", [other])]
-    assert names == ["report-survey", "report-survey+after"]
+    names = [derived.report("supplement"), derived.report("supplement", [other])]
+    assert names == ["report-supplement", "report-supplement+after"]
     alone, shared = (campaign / name for name in names)
-    stage(both[:1], style="survey", engine="plain", folder=alone)
+    stage(both[:1], style="supplement", engine="plain", folder=alone)
     before = list(file_state.states_of(alone))
-    stage(both, style="survey", engine="plain", folder=shared)
-    named = "report-survey+after/data/"
+    stage(both, style="supplement", engine="plain", folder=shared)
+    named = "report-supplement+after/data/"
     assert any(named in path.read_text() for path in shared.glob("*.qmd")), "the command to check sums names the folder"
     assert list(file_state.states_of(alone)) == before, "the report of one campaign stays as it is"
     assert not (other / "report").exists()
@@ -247,7 +247,11 @@ def test_a_report_reads_only_what_its_fingerprint_covers(campaign: Path, style: 
     covered |= {Path(state[0]) for state in file_state.states_of(campaign, build_cache._is_input(campaign))}
     assert one_sample(campaign) in read & covered
     system = (*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, "/usr", "/etc", "/proc", "/sys", "/dev")
-    known = [folders.cache(), built.html.parents[1], *map(Path, system)]
+    own = [
+        *campaign.glob("report*"),
+        campaign / "records",
+    ]  # a paper has a supplement; records are kept between reports
+    known = [folders.cache(), folders.state(), *own, *map(Path, system)]
     beyond = [one for one in read - covered if one.is_file() and not any(map(one.is_relative_to, known))]
     beyond = [one for one in beyond if one.name != scratch.OWNER]  # of other processes, which may have been killed
     assert not beyond

@@ -7,6 +7,7 @@ what a notebook may hold.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from labkit.store import derived
 from labkit.store.campaign import Campaign
 
 Engine = Literal["auto", "quarto", "plain"]
+SUPPLEMENT = "supplement.pdf"  # beside the PDF of a style that has one
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Built:
     pdf : the whole book.
     engine : ``quarto`` or ``plain``.
     docx : the whole book for Word, where it was asked for.
+    supplement : PDF of what the style leaves out, beside that of the book.
     warnings : what its reader has to know: failed notebooks, missing figures.
     """
 
@@ -39,11 +42,13 @@ class Built:
     engine: str
     warnings: list[str] = field(default_factory=list)
     docx: Path | None = None
+    supplement: Path | None = None
 
     def moved(self, made: Path, folder: Path) -> Built:
         """Return the same report in another folder."""
-        pdf, docx = (one and folder / one.relative_to(made) for one in (self.pdf, self.docx))
-        return replace(self, html=folder / self.html.relative_to(made), pdf=pdf, docx=docx)
+        files = (self.pdf, self.docx, self.supplement)
+        pdf, docx, more = (one and folder / one.relative_to(made) for one in files)
+        return replace(self, html=folder / self.html.relative_to(made), pdf=pdf, docx=docx, supplement=more)
 
 
 def _silent(text: str) -> None:
@@ -113,7 +118,15 @@ def build(
     if len(unique) < len(campaigns):
         warnings.append("A campaign is named twice. The report shows it once.")
         campaigns = [*unique.values()][::-1]
-    required(style, [Path(path).name for path in campaigns], contract, allow, log)
+    settings = required(style, [Path(path).name for path in campaigns], contract, allow, log).settings
+    more: Path | None = None
+    if settings.supplement:
+        progress("making the supplement first")
+        more = build(
+            campaigns, style=settings.supplement, engine=engine, execute=execute, notebooks=notebooks, into=into,
+            progress=progress,
+        ).pdf  # fmt: skip
+        execute = execute and None  # its notebooks were executed
     for path in map(Path, campaigns):
         if _is_campaign(path) and notebooks is None:
             warnings += _executed(Campaign(path), execute, progress)
@@ -122,27 +135,34 @@ def build(
     name = derived.report(style, () if into else campaigns[1:])
     if made_from and (known := build_cache.kept(folder := _home(campaigns, into) / name, made_from)) is not None:
         progress("nothing has changed since this report was made")
-        return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known)
+        beside = folder / SUPPLEMENT if more else None
+        return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known, supplement=beside)
     progress("reading samples")
     sources = [read(Path(path), again=bool(execute)) for path in campaigns]
     if notebooks is not None:
         sources = [replace(one, folders=() if number else (notebooks,)) for number, one in enumerate(sources)]
     folder = _home(campaigns, into) / name
     given = {"style": style, "contract": contract, "log": log, "allow": allow, "title": title, "docx": docx}
-    built, whole = _made(sources, folder, chosen, progress, given)
+    built, whole = _made(sources, folder, chosen, progress, given, more)
     if made_from and whole:
         build_cache.keep(folder, made_from, built.warnings)
     return replace(built, warnings=warnings + built.warnings)
 
 
 def _made(
-    sources: Sequence[Source], folder: Path, engine: str, progress: Callable[[str], None], given: dict[str, Any]
+    sources: Sequence[Source],
+    folder: Path,
+    engine: str,
+    progress: Callable[[str], None],
+    given: dict[str, Any],
+    supplement: Path | None,
 ) -> tuple[Built, bool]:
     """Make a report in a temporary folder, and put it in its place; return also whether all figures could be drawn.
 
     Parameters
     ----------
     given : further options of `labkit.report.stage.stage`.
+    supplement : a PDF that is copied beside that of the book.
     """
     from labkit.report import place, plain, quarto  # as in `build`
     from labkit.report.check import check
@@ -161,8 +181,11 @@ def _made(
             place.publish(made, folder.parent, folder.name)
             raise ReportError(str(error).replace(str(made), str(folder))) from error
         docx = quarto.document(book)
+        beside = Path(shutil.copy(supplement, made / SUPPLEMENT)) if supplement else None
+        if beside:  # pages link to files of their own folder only
+            shutil.copy(beside, html.parent)
         place.publish(made, folder.parent, folder.name)
-    built = Built(html, pdf, engine, warnings + more, docx)
+    built = Built(html, pdf, engine, warnings + more, docx, beside)
     from labkit.figures import static  # 0.1 s with what it imports, which reading a campaign does without
 
     drawn = book.drawn or not static.browser_identity()  # the browser may draw the rest next time

@@ -54,10 +54,10 @@ def abstract(content: Content) -> str:
     member = every[0]
     if not len(member.summary):
         return f"{machine(member)} The campaign holds no samples, so nothing was found."
-    found = topics.chosen(_topics(member, content), FINDINGS, _LEAST)
+    found = topics.chosen(found_in(member, content), FINDINGS, _LEAST)
     near = answered.overall(content, member.source) if member.source else ""
     said = [judged.told(one, "brief") for one in found] or [_NOTHING]
-    parts = [machine(member), asked(member), near, *said, _sure(every, found), _caveats(every)]
+    parts = [machine(member), asked(member), near, *said, _sure(every, found), doubts(every)]
     return " ".join(part for part in parts if part)
 
 
@@ -66,25 +66,25 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
     named, measured = members[:_NAMED], [member for member in members if len(member.summary)]
     places: dict[str, list[str]] = {}
     for member in members:
-        places.setdefault(_place(member), []).append(f"**{escape(member.name)}** ({_extent(member)})")
+        places.setdefault(place(member), []).append(f"**{escape(member.name)}** ({extent(member)})")
     where = joined(f"{place}: {listed(names[:_NAMED])}" for place, names in [*places.items()][:_NAMED])
     more = f" and {plural(len(members) - _NAMED, 'more campaign')}" if len(members) > _NAMED else ""
     parts = [f"labkit measured {where}{more}."]
     if measured:
-        parts.append(f"The question was {_question(measured)}.")
+        parts.append(f"The question was {question(measured)}.")
     most = max(1, FINDINGS // len(named))
     findings_of = [
-        topics.chosen(_topics(member, content), most, most) if len(member.summary) else [] for member in named
+        topics.chosen(found_in(member, content), most, most) if len(member.summary) else [] for member in named
     ]
     for member, found in zip(named, findings_of, strict=True):
         said = " ".join(judged.told(one, "short") for one in found) or _NOTHING
         parts.append(f"**{escape(member.name)}:** {said}")
     if measured:
-        parts += [_in_short(measured, [one for found in findings_of for one in found]), _caveats(measured)]
+        parts += [_in_short(measured, [one for found in findings_of for one in found]), doubts(measured)]
     return " ".join(part for part in parts if part)
 
 
-def _topics(member: Member, content: Content) -> list[Finding]:
+def found_in(member: Member, content: Content) -> list[Finding]:
     """Return what each chapter found of a campaign."""
     return [one for chapter in content.chapters.values() if (one := topics.finding(chapter, member))]
 
@@ -94,10 +94,10 @@ def machine(member: Member) -> str:
     day = f" on {member.date}" if member.date else ""
     if len(member.records) and set(member.records["origin"]) <= {*BROUGHT}:
         return f"labkit imported the numbers of this campaign{day}; it did not measure them."
-    return f"labkit measured {_place(member)}{day}."
+    return f"labkit measured {place(member)}{day}."
 
 
-def _place(member: Member) -> str:
+def place(member: Member) -> str:
     """Name the machine with its processor, memory and hypervisor."""
     host = member.host
     facts = [str(host.get("cpu_model") or "")]
@@ -114,10 +114,10 @@ def _place(member: Member) -> str:
 
 def asked(member: Member) -> str:
     """Say what was asked, and how much was measured for it."""
-    return f"The question was {_question([member])}: {_extent(member)}."
+    return f"The question was {question([member])}: {extent(member)}."
 
 
-def _question(members: Sequence[Member]) -> str:
+def question(members: Sequence[Member]) -> str:
     """Say what campaigns ask of their machines."""
     names = [str(name).partition(".")[0] for member in members for name in member.summary["benchmark"]]
     families = Counter(names)
@@ -127,7 +127,7 @@ def _question(members: Sequence[Member]) -> str:
     return f"what {named} {verb} here, and which setting matters"
 
 
-def _extent(member: Member) -> str:
+def extent(member: Member) -> str:
     """Say how much was measured."""
     return f"{plural(len(member.summary), 'point')} in {plural(len(member.records), 'launch')}"
 
@@ -170,7 +170,7 @@ def _in_short(members: Sequence[Member], found: Sequence[Finding]) -> str:
     return f"{text}{100 * stats.LEVEL:.0f} % intervals need {stats.LAUNCHES} launches, which {has}."
 
 
-def _caveats(members: Sequence[Member], most: int = _CAVEATS) -> str:
+def doubts(members: Sequence[Member], most: int = _CAVEATS) -> str:
     """Name the conditions that most launches share and that change what the numbers mean, the most frequent first."""
     rows = [row for member in members for row in member.records[["origin", "badges", "warnings"]].to_dict("records")]
     counts = Counter(name for row in rows for name in caveats.groups_of(row))

@@ -78,12 +78,7 @@ def _values(number: Number, rows: pd.DataFrame) -> Iterator[str]:
     if rows.empty:
         return
     name = str(rows["benchmark"].iloc[0])
-    rows = by_benchmark(rows)[name]
-    others = [one for one in differing(rows) if one not in (*_PATH, "ranks", "fingerprint")]
-    keys = [*_PATH, "ranks", *others]
-    settings = [rows[key] if key == "ranks" else rows[key].map(level) for key in keys]
-    parts = [part for _, part in rows.groupby(settings, sort=False)]
-    parts.sort(key=lambda part: abs(math.log(part["ranks"].iloc[0] / (number.processes or part["ranks"].iloc[0]))))
+    rows, parts, others = _settings(number, rows)
     for part in parts[:_SHOWN]:
         first = part.iloc[0]
         where = [path_name(str(first["transport"]), str(first["testbed"]))]
@@ -95,6 +90,49 @@ def _values(number: Number, rows: pd.DataFrame) -> Iterator[str]:
     if len(parts) > _SHOWN:
         missing = dropped(rows, pd.concat(parts[:_SHOWN]))
         yield f"{code(name)}: {plural(len(parts) - _SHOWN, 'more setting')} ({escape(missing)})"
+
+
+def _settings(number: Number, rows: pd.DataFrame) -> tuple[pd.DataFrame, list[pd.DataFrame], list[str]]:
+    """Return the rows, their settings (those with the paper's number of processes first), and what these differ in."""
+    rows = by_benchmark(rows)[str(rows["benchmark"].iloc[0])]
+    others = [one for one in differing(rows) if one not in (*_PATH, "ranks", "fingerprint")]
+    keys = [*_PATH, "ranks", *others]
+    settings = [rows[key] if key == "ranks" else rows[key].map(level) for key in keys]
+    parts = [part for _, part in rows.groupby(settings, sort=False)]
+    parts.sort(key=lambda part: abs(math.log(part["ranks"].iloc[0] / (number.processes or part["ranks"].iloc[0]))))
+    return rows, parts, others
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """A published number and a measured one.
+
+    Parameters
+    ----------
+    number : that is published.
+    value : of one point, in the unit of the number.
+    member : the campaign of the point.
+    where : its path.
+    """
+
+    number: Number
+    value: Value
+    member: Member
+    where: str
+
+
+def pair(number: Number, members: Sequence[Member]) -> Pair | None:
+    """Return the measured value that stands beside a number: of the first campaign that has one; None without any.
+
+    Of several settings it is the one with the number of processes nearest the paper's, of several sizes the smallest.
+    """
+    for member in members:
+        for name in number.benchmarks:
+            if len(rows := measured(number, member.of(name))):
+                first = _settings(number, rows)[1][0].sort_values("message_size_B").iloc[0]
+                where = path_name(str(first["transport"]), str(first["testbed"]))
+                return Pair(number, _in_unit(number, first.to_dict()), member, where)
+    return None
 
 
 def _text(number: Number, rows: pd.DataFrame) -> str:

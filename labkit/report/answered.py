@@ -67,6 +67,11 @@ def _steps(found: Sequence[tuple[Source, Answer]], *, several: bool) -> Iterator
 
 def _row(topic: Topic, campaign: str) -> list[str]:
     name = f"{campaign}: {topic.name}" if campaign else topic.name
+    return [escape(name), f"**{topic.verdict}**", escape(why(topic))]
+
+
+def why(topic: Topic) -> str:
+    """Return the sentences on what decides the verdict on a topic, and on what is behind it."""
     text = f"{topic.lead.subject}: {sentence(topic.lead)}."
     if topic.verdict in ("bad", "doubtful"):
         text += f" Cause: {cause(topic.lead)}."
@@ -74,7 +79,7 @@ def _row(topic: Topic, campaign: str) -> list[str]:
         text += f" Excluded: {'; '.join(map(sentence, topic.excluded))}."
     if topic.worse:
         text += f" Worse: {settings(topic.worse)}."
-    return [escape(name), f"**{topic.verdict}**", escape(text)]
+    return text
 
 
 BLOCKS = {"answer": answers}

@@ -25,6 +25,7 @@ from labkit import __version__, benchmarks
 from labkit.errors import SpecError
 from labkit.point.units import format_size, plural
 from labkit.read.records.factors import texts
+from labkit.report import SUPPLEMENT
 from labkit.report.sources import Source
 from labkit.store import derived
 from labkit.store.archive import MANIFEST, Packed
@@ -121,7 +122,7 @@ def rendered(report: Path) -> list[Path]:
     if not report.is_dir() or report.is_symlink():
         return []
     paths = [path for path in sorted(report.rglob("*")) if path.is_file() and not path.is_symlink()]
-    return [path for path in paths if path.name == "report.pdf" or path.is_relative_to(report / "html")]
+    return [path for path in paths if path.name in ("report.pdf", SUPPLEMENT) or path.is_relative_to(report / "html")]
 
 
 def metadata(

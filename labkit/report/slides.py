@@ -10,9 +10,11 @@ import nbformat
 import yaml
 from nbformat.v4 import new_markdown_cell, new_notebook, new_raw_cell
 
+from labkit.judge.finding import Finding
 from labkit.report import judged
 from labkit.report.book import CONFIG, Book
 from labkit.report.campaigns import members
+from labkit.report.content import Content
 from labkit.report.notebook import KERNEL, Chapter
 from labkit.report.options import options, written
 from labkit.report.sources import Source
@@ -22,7 +24,7 @@ DECK = "slides.ipynb"  # all pages in one file, as reveal.js needs them
 _BREAK = "{{< pagebreak >}}"
 
 
-def shorten(chapters: Mapping[str, Chapter], sources: list[Source], most: int) -> list[str]:
+def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> list[str]:
     """Keep the figures of each chapter, each on a page of its own; the first one gets what the chapter found.
 
     Parameters
@@ -36,7 +38,7 @@ def shorten(chapters: Mapping[str, Chapter], sources: list[Source], most: int) -
     """
     kept = []
     for name, chapter in chapters.items():
-        drawn = [cell for cell in chapter.notebook.cells if _is_figure(cell)]
+        drawn = [cell for cell in chapter.notebook.cells if is_figure(cell)]
         if not drawn:
             continue
         kept.append(name)
@@ -47,29 +49,42 @@ def shorten(chapters: Mapping[str, Chapter], sources: list[Source], most: int) -
             cell.source = written({**chosen, "echo": False}, code)
             if number:
                 cells.append(new_markdown_cell(f"{_BREAK}\n\n## {chapter.title} ({number + 1}) {{.unnumbered}}"))
-            elif text := _sentence(chapter, sources):
+            elif text := _sentence(chapter, content):
                 cells.append(new_markdown_cell(text))
             cells.append(cell)
-        chapter.notebook.cells = cells
-        shown = {str(options(cell.source)[0]["label"]) for cell in cells if _is_figure(cell)}
-        chapter.csv = {file: text for file, text in chapter.csv.items() if file.partition(".")[0] in shown}
-        for place, cell in enumerate(cells):
-            cell["id"] = f"c{place}"
+        replace_cells(chapter, cells)
     return kept
 
 
-def _is_figure(cell: Any) -> bool:
+def replace_cells(chapter: Chapter, cells: list[Any]) -> None:
+    """Give a chapter other cells; it keeps the data of the figures among them."""
+    chapter.notebook.cells = cells
+    shown = {str(options(cell.source)[0]["label"]) for cell in cells if is_figure(cell)}
+    chapter.csv = {file: text for file, text in chapter.csv.items() if file.partition(".")[0] in shown}
+    for place, cell in enumerate(cells):
+        cell["id"] = f"c{place}"
+
+
+def is_figure(cell: Any) -> bool:
     """Return whether a cell shows a figure with a caption."""
     if cell.cell_type != "code" or not cell.outputs:
         return False
     return str(options(cell.source)[0].get("label", "")).startswith("fig-")
 
 
-def _sentence(chapter: Chapter, sources: list[Source]) -> str:
-    """Return what a chapter found in its campaign; empty where it compares nothing."""
-    source = next((one for one in sources if chapter.path in one.notebooks), sources[0])
-    first = members(source)[0]
-    one = finding(chapter, first) if len(first.summary) else None
+def source_of(chapter: Chapter, content: Content) -> Source:
+    """Return the campaign of a chapter."""
+    return next((one for one in content.sources if chapter.path in one.notebooks), content.sources[0])
+
+
+def found_by(chapter: Chapter, content: Content) -> Finding | None:
+    """Return what a chapter found in its campaign; None where it compares nothing."""
+    first = members(source_of(chapter, content))[0]
+    return finding(chapter, first) if len(first.summary) else None
+
+
+def _sentence(chapter: Chapter, content: Content) -> str:
+    one = found_by(chapter, content)
     return judged.told(one) if one else ""
 
 

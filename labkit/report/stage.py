@@ -39,6 +39,7 @@ from labkit.report import (
     oddities,
     painting,
     pairing,
+    paper,
     place,
     prune,
     slides,
@@ -119,15 +120,16 @@ def stage(
     listed = styles.placed(config["book"]["chapters"], list(chapters))
     elsewhere = {label for name, one in chapters.items() if name not in listed for label in notebook.labels(one)}
     chapters = {name: chapters[name] for name in listed if name in chapters}
-    _edit(Content(sources, chapters))
-    if chosen.settings.form == "slides":
+    _edit(draft := Content(sources, chapters))
+    if chosen.settings.form in ("paper", "slides"):
         elsewhere |= {label for one in chapters.values() for label in notebook.labels(one)}
-        names = slides.shorten(chapters, list(sources), chosen.settings.figures)
-        chapters = {name: chapters[name] for name in names}
+        shorten = {"paper": paper.shorten, "slides": slides.shorten}[chosen.settings.form]
+        chapters = {name: chapters[name] for name in shorten(chapters, draft, chosen.settings.figures)}
     config = {**config, book.SEAL: _sealed(chapters)}
     content = Content(
-        sources, chapters, empty, front_page if svg else "", style=style, contract=contract, log=log, allow=allow
-    )
+        sources, chapters, empty, front_page if svg else "", style=style, contract=contract, log=log, allow=allow,
+        made=draft.made,
+    )  # fmt: skip
     if svg:
         content.pictures[Path(front.FILE).name] = svg
     content.add(papers, svgs)

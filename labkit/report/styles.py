@@ -52,8 +52,10 @@ class Settings:
     like : another style, whose settings this one changes.
     campaigns : fewest campaigns that it needs.
     contract : whether it needs an acceptance contract.
-    form : ``book``, ``slides`` with a page for each figure, or ``lab`` of a learner's folder.
-    figures : most figures of a chapter on slides; 0 takes all.
+    form : ``book``, ``paper`` whose chapters are short, ``slides`` with a page for each figure, or ``lab`` of a
+        learner's folder.
+    figures : most figures of a chapter of a paper or on slides; 0 takes all.
+    supplement : another style, whose PDF is made too and stands beside this one as ``supplement.pdf``.
     colour : of headings, in the PDF of links too, as ``#1f3a5f``; empty for that of labkit.
     logo : picture at the top, such as ``figures/logo.svg``.
     """
@@ -62,10 +64,11 @@ class Settings:
     like: str = ""
     campaigns: int = 1
     contract: bool = False
-    form: Literal["book", "slides", "lab"] = "book"
+    form: Literal["book", "paper", "slides", "lab"] = "book"
     figures: int = 0
     colour: str = ""
     logo: str = ""
+    supplement: str = ""
 
     def __post_init__(self) -> None:
         if self.colour and not re.fullmatch(r"#[0-9a-fA-F]{6}", self.colour):

@@ -34,6 +34,12 @@ def finding(chapter: Chapter, member: Member) -> Finding | None:
     return _finding(member, chapter.path.stem, tuple(study.benchmarks), tuple(study.focus))
 
 
+def benchmarks(chapter: Chapter) -> Sequence[str]:
+    """Return the benchmarks of a chapter; none where its notebook has no study."""
+    study = _study(chapter)
+    return () if study is None else study.benchmarks
+
+
 def answers(chapter: Chapter) -> bool:
     """Whether a chapter says whether numbers are good, as the whole campaign's answer does."""
     study = _study(chapter)
@@ -90,7 +96,7 @@ def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[t
     first = [setting_matters.of_rows(tables[name], (factor,)) for name, factor in focus if name in tables]
     others = [one for rows in tables.values() if (one := setting_matters.of_rows(rows))]
     runs = [run_over_sizes.of_rows(rows) for rows in tables.values()]
-    found = [one for one in (*first, *sorted(others, key=_cost, reverse=True), *runs) if one is not None]
+    found = [one for one in (*first, *sorted(others, key=cost, reverse=True), *runs) if one is not None]
     return next((one for one in found if one.claims), found[0] if found else None)
 
 
@@ -106,12 +112,12 @@ def chosen(found: Sequence[Finding], most: int, least: int) -> list[Finding]:
     least : findings to return if there are so many topics.
     """
     distinct = list({judged.told(one): one for one in found if one.claims}.values())
-    rest = sorted(distinct[1:], key=_cost, reverse=True)
-    best = [*distinct[:1], *(one for one in rest if _cost(one) > 1)][:most]
+    rest = sorted(distinct[1:], key=cost, reverse=True)
+    best = [*distinct[:1], *(one for one in rest if cost(one) > 1)][:most]
     best += [one for one in rest if one not in best][: max(0, least - len(best))]
     return [one for one in distinct if one in best]
 
 
-def _cost(one: Finding) -> float:
+def cost(one: Finding) -> float:
     """Return how many times a finding costs; 1 where that is not certain."""
     return one.cost if math.isfinite(one.cost) else 1.0

@@ -320,6 +320,8 @@ def report_(options: argparse.Namespace) -> int:
     print(f"HTML report: {built.html}")
     if built.pdf:
         print(f"PDF report:  {built.pdf}")
+    if built.supplement:
+        print(f"Supplement:  {built.supplement}")
     if built.docx:
         print(f"Word report: {built.docx}")
     return OK

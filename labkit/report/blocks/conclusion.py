@@ -9,18 +9,11 @@ from labkit.judge.finding import Finding
 from labkit.point.notes import listed
 from labkit.point.units import plural
 from labkit.report import judged
-from labkit.report.blocks import repeated, surveyed
 from labkit.report.campaigns import all_members, members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.topics import finding
 from labkit.stats.shift import least_launches
-
-
-def conclusion(content: Content) -> str:
-    """Return a paragraph for each campaign, and one on the papers."""
-    text = topics(content)
-    return f"{text}\n\n{surveyed.counts(content)} {repeated.counts(content)}" if text else ""
 
 
 def topics(content: Content) -> str:
@@ -62,4 +55,4 @@ def _paragraph(findings: list[tuple[str, Finding]]) -> str:
     return text
 
 
-BLOCKS = {"conclusion": conclusion}
+BLOCKS = {"conclusion": topics}

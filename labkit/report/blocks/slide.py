@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from labkit.report import abstract
-from labkit.report.blocks import conclusion
 from labkit.report.campaigns import all_members
 from labkit.report.content import Content
 
@@ -16,9 +15,4 @@ def summary(content: Content) -> str:
     return "\n\n".join(parts)
 
 
-def closing(content: Content) -> str:
-    """Return what is established, and what is not."""
-    return conclusion.topics(content)
-
-
-BLOCKS = {"slide-summary": summary, "slide-conclusion": closing}
+BLOCKS = {"slide-summary": summary}

@@ -1,0 +1,168 @@
+"""The parts of a paper: abstract, keywords, machines, verdicts, and published numbers beside measured ones."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from labkit.judge.answer import FAMILIES, VERDICTS, Verdict
+from labkit.judge.finding import Finding
+from labkit.judge.finding import Value as Number
+from labkit.point.notes import listed
+from labkit.point.units import plural
+from labkit.read.records import Value
+from labkit.report import SUPPLEMENT, abstract, against, answered, judged, literature, markdown, topics
+from labkit.report.blocks import repeated
+from labkit.report.campaigns import all_members
+from labkit.report.choosing import hard, interval
+from labkit.report.content import Content
+from labkit.report.markdown import escape
+
+_FINDINGS, _MOST = 3, 250  # findings and words of the abstract
+_ALWAYS = ("interconnects", "performance measurement", "reproducibility")
+
+
+def summary(content: Content) -> str:
+    """Return the abstract: question, method, three results with intervals, the verdicts, and what limits them.
+
+    Of several campaigns the results are those that cost most. What limits them is cut where it exceeds 250 words.
+    """
+    members = [one for one in all_members(content) if len(one.summary)]
+    if not members:
+        return "The campaign holds no samples, so nothing was found."
+    places = listed(list(dict.fromkeys(abstract.place(one) for one in members)))
+    most = max(1, _FINDINGS // len(members))
+    found = [(one, topics.chosen(abstract.found_in(one, content), _FINDINGS, _FINDINGS)) for one in members]
+    first = [(one, each) for one, some in found for each in some[:most]]
+    more = [(one, each) for one, some in found for each in some[most:]]
+    chosen = [*first, *more][:_FINDINGS]
+    said = [
+        (f"**{escape(one.name)}**: " if len(members) > 1 else "") + judged.told(each, "brief") for one, each in chosen
+    ]
+    verdicts = Counter(
+        topic.verdict for source in content.sources for topic in answered.of_source(content, source).topics
+    )
+    parts = [
+        "Is a network as fast as it should be, and what decides how fast it is? This paper asks "
+        f"{abstract.question(members)}, on {places}.",
+        f"{plural(sum(len(one.summary) for one in members), 'point')} were measured in "
+        f"{plural(sum(len(one.records) for one in members), 'launch')}; all samples are kept. Brackets are 95 % "
+        "intervals over launches from six on, else ranges.",
+        *said,
+        _judged(verdicts),
+        _beside(content),
+    ]
+    for most in (2, 1, 0):
+        text = " ".join(filter(None, [*parts, abstract.doubts(members, most) if most else ""]))
+        if len(text.split()) <= _MOST:
+            break
+    return text
+
+
+def _judged(verdicts: Mapping[Verdict, int]) -> str:
+    """Say how many topics have each verdict."""
+    total = sum(verdicts.values())
+    if not total:
+        return "Nothing says how fast these paths could be."
+    shown = [f"{verdicts[name]} {name}" for name in reversed(VERDICTS) if verdicts[name]]
+    return f"By what their paths allow, the verdicts on {plural(total, 'topic')} are: {listed(shown)}."
+
+
+def _beside(content: Content) -> str:
+    count = repeated.published(content)
+    return f"{plural(count, 'value')} that five papers print stand beside values measured here." if count else ""
+
+
+def keywords(content: Content) -> str:
+    """Return the keywords: what was measured, and what every such paper is about."""
+    names = [str(name).partition(".")[0] for one in all_members(content) for name in one.summary.get("benchmark", ())]
+    families = [FAMILIES[name] for name, _ in Counter(names).most_common() if name in FAMILIES]
+    return f"**Keywords:** {'; '.join((*_ALWAYS, *families))}."
+
+
+def machines(content: Content) -> str:
+    """Say which machines were measured, and how much."""
+    parts = []
+    for one in all_members(content):
+        name = f"**{escape(one.name)}**: " if len(all_members(content)) > 1 else ""
+        if len(one.summary):
+            parts.append(f"{name}{abstract.machine(one)} It has {abstract.extent(one)}.")
+    return "\n\n".join(parts)
+
+
+def verdicts(content: Content) -> str:
+    """Return a table of the topics with their verdicts, and how many times as much as necessary each costs."""
+    rows = [
+        (source, [escape(topic.name), topic.verdict, *_measured(topic.lead)])
+        for source in content.sources
+        for topic in answered.of_source(content, source).topics
+    ]
+    caption = "Whether the numbers are good: each topic with the number that decides, and its reference. {#tbl-judged}"
+    return content.table(["topic", "verdict", "number", "reference"], rows, align="llrr", caption=caption, empty="")
+
+
+def _measured(one: Finding) -> tuple[str, str]:
+    """Return the number that decides a verdict, and what it is compared with."""
+    measured, limit = (one.values.get(name) for name in ("measured", "limit"))
+    return _shown(measured), _shown(limit)
+
+
+def _shown(value: object) -> str:
+    return hard(escape(f"{value}")) if isinstance(value, Number) else "–"
+
+
+def published(content: Content) -> str:
+    """Return one table for all papers: each printed number that has a counterpart here, and the ratio of both."""
+    rows = [row for paper in literature.papers() for one in paper.experiments for row in _pairs(one, paper, content)]
+    if not rows:
+        return "No number that the five papers print was measured here with the same arguments."
+    head = ["published in", "quantity", "published", "measured here", "ratio"]
+    caption = (
+        "Numbers of five papers beside those of the same arguments, quantity and statistic, and the ratio of measured "
+        "to published. {#tbl-published}"
+    )
+    text = (
+        f"{repeated.counts(content)} The table has each number that the papers print and that was measured with the "
+        "same arguments. The machines differ by up to twenty years, so a ratio is no error of either side."
+    )
+    return f"{text}\n\n{markdown.table(head, rows, align='llrrr', caption=caption)}"
+
+
+def _pairs(one: literature.Experiment, paper: literature.Literature, content: Content) -> Iterator[list[str]]:
+    """Yield the rows of an experiment."""
+    for number in paper.numbers_of(one):
+        found = against.pair(number, all_members(content))
+        if found is None:
+            continue
+        value, stated = found.value, number.value
+        name = escape(found.member.name) + ", " if content.several else ""
+        ratio = dataclasses.replace(
+            value, **{key: getattr(value, key) / stated for key in ("value", "low", "high", "step")}
+        )
+        yield [
+            f"[@{paper.paper.key}], {escape(number.where)}",
+            escape(", ".join(filter(None, (number.text, number.network)))),
+            hard(f"{escape(number.stated)}"),
+            hard(f"{value.text} {number.unit}{interval(value)}") + f" ({name}{escape(found.where)})",
+            _ratio(ratio),
+        ]
+
+
+def _ratio(ratio: Value) -> str:
+    return hard(f"{ratio.text}{interval(ratio)}")
+
+
+def supplement(content: Content) -> str:
+    """Return where the supplement is."""
+    return f"The [supplement]({SUPPLEMENT}) has what this paper leaves out."
+
+
+BLOCKS = {
+    "keywords": keywords,
+    "paper-abstract": summary,
+    "paper-machines": machines,
+    "published": published,
+    "supplement": supplement,
+    "verdict-table": verdicts,
+}
