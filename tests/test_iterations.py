@@ -320,6 +320,7 @@ def test_the_notebook_reads_what_a_campaign_holds() -> None:
     assert len(study.bandwidth_figure().data) >= 2  # type: ignore[attr-defined]
     assert study.noise_figure().plot.data  # type: ignore[attr-defined]
     assert study.observations()  # type: ignore[attr-defined]
+    assert "leave `--transport` out" in str(study.checks()), "options are code, or two dashes become one"  # type: ignore[attr-defined]
 
 
 def test_a_spectrum_shows_its_limit() -> None:

@@ -174,11 +174,23 @@ def test_the_pdf_has_pairs_in_a_row_and_text_that_stays_with_its_figure(tmp_path
     figure = ":::::: {{#fig-{0} .cell .half}}\n\n::::: output\n![](a.svg)\n:::::\n\n::::: caption\n{0}\n:::::\n\n::::::"
     pair = "\n\n".join(figure.format(name) for name in "ab")
     text = f":::::::::: {{.item kind=chapter file=x}}\n\n# X\n\nfar\n\n1\n\n- 2\n\n3\n\n{pair}\n\n::::::::::"
-    names = [f"--lua-filter={styles.TEMPLATES / 'plain' / name}" for name in ("number.lua", "format.lua")]
+    filters = ("plain/number.lua", "filters/ties.lua", "plain/format.lua")
+    names = [f"--lua-filter={styles.TEMPLATES / name}" for name in filters]
     made = pypandoc.convert_text(text, "typst", format="markdown", extra_args=["--metadata=target:typst", *names])
     sticky = r"#block\(sticky: true[^)]*\)\["
     assert re.search(rf"\nfar\n\n{sticky}\s*1\s*\]\s*{sticky}\s*- 2\s*\]\s*{sticky}\s*3\s*\]\s*#grid", made)
     assert re.search(r"#grid\(columns: \(1fr, 1fr\).*fig-a.*\], \[.*fig-b.*\]\)", made, re.S)
+
+
+def test_cells_of_quarto_have_pairs_in_a_row_too(tmp_path: Path) -> None:
+    cell = "::: {{.cell .half}}\n{0}\n:::"
+    one, two, three = (cell.format(name) for name in ("one", "two", "three"))
+    text = "\n\n".join([one, "between", two, "after", three, "- list", cell.format("four").replace(" .half", "")])
+    extra = [f"--lua-filter={styles.TEMPLATES / 'filters/ties.lua'}"]
+    made = pypandoc.convert_text(text, "typst", format="markdown", extra_args=extra)
+    grid = "between #grid(columns: (1fr, 1fr), column-gutter: 12pt, [ #block[ one ] ], [ #block[ two ] ])"
+    assert " ".join(made.split()) == f"{grid} after #block[ three ] - list #block[ four ]"
+    assert "#grid" not in pypandoc.convert_text(text, "html", format="markdown", extra_args=extra)
 
 
 def test_a_figure_is_described_from_its_data() -> None:
@@ -478,7 +490,7 @@ def test_the_look_for_quarto_compiles_and_numbers_by_chapter(tmp_path: Path) -> 
     template = "\n".join((folder / name).read_text() for name in names) + "\n$body$\n"
     (tmp_path / "t.typ").write_text(template)
     cell = '#figure(rect(), caption: [C], kind: "quarto-float-fig", supplement: "Figure")'
-    equation = "#math.equation(block: true, numbering: equation-numbering, $ a $)"
+    equation = "#math.equation(block: true, numbering: equation-numbering, $ a $) <eq-a>"
     parts = [
         "#heading(numbering: none)[Front]",
         cell,
@@ -491,6 +503,7 @@ def test_the_look_for_quarto_compiles_and_numbers_by_chapter(tmp_path: Path) -> 
         "= Extra",
         "==== Fourth",
         cell,
+        "See #ref(<eq-a>, supplement: [Equation]).",
     ]
     body = "\n\n".join(f"```{{=typst}}\n{part}\n```" for part in parts)
     extra = ["--standalone", f"--template={tmp_path / 't.typ'}", "--metadata=title:T", "--metadata=date:D"]
@@ -500,7 +513,16 @@ def test_the_look_for_quarto_compiles_and_numbers_by_chapter(tmp_path: Path) -> 
 
     typst.compile(str(source), output=str(tmp_path / "a.pdf"))
     text = " ".join(page.extract_text() for page in pypdf.PdfReader(tmp_path / "a.pdf").pages).replace("\xa0", " ")
-    for wanted in ("Figure 1: C", "1 One", "Figure 1.1: C", "Figure 1.2: C", "(1.1)", "A Extra", "Figure A.1: C"):
+    for wanted in (
+        "Figure 1: C",
+        "1 One",
+        "Figure 1.1: C",
+        "Figure 1.2: C",
+        "(1.1)",
+        "A Extra",
+        "Figure A.1: C",
+        "See Equation 1.1.",
+    ):
         assert wanted in " ".join(text.split()), wanted
     assert "(1.2)" not in text, "an equation without a label has no number"
 

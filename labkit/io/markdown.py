@@ -1,4 +1,4 @@
-"""Write pipe tables, the tables of Markdown. labkit prints all of its pipe tables with this module.
+"""Write pipe tables, the tables of Markdown, and code for commands in prose. All pipe tables of labkit come from here.
 
 The library tabulate writes them too, but a bar inside a cell ends that cell, and its rules are as long as the longest
 cell. Pandoc takes the widths of columns from the rules, so one column of prose would starve the others.
@@ -13,6 +13,15 @@ _LEAST, _MOST = 6, 60  # dashes of a rule
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 _SIGNS = re.compile(r"([\\`<\[{|])")
 _BAR = re.compile(r"(?<!\\)((?:\\\\)*)\|")
+_VALUE = (
+    r"(?:[A-Z][A-Z_]+\b|B\b|[^\s`|()]*[\d=][^\s`|()]*|\w+(?:,\w+)+)"  # of an option; another word is of the sentence
+)
+_OPTION = rf"(?:--[a-z][\w-]*(?:[ =]{_VALUE})?|-[a-zA-Z] \d[^\s`|()]*)"
+_LABKIT = r"labkit [a-z]+(?: [^\s`|-][^\s`|]*){0,2}"
+COMMAND = re.compile(  # a command of labkit or an option, in a text that is not Markdown
+    rf"(?<![^\s(])(?:(?:{_LABKIT} (?=-))?{_OPTION}(?: {_OPTION})*|labkit (?:doctor|explain|gate|lint|run|tune)\b)"
+    r"(?<![.,;:])"
+)
 _RULES = {"l": ":{}-", "r": "-{}:", "c": ":{}:"}
 
 
@@ -40,6 +49,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = ""
     lines = [f"| {' | '.join(row)} |" for row in cells]
     text = "\n".join([lines[0], f"|{'|'.join(rules)}|", *lines[1:]])
     return f"{text}\n\n: {caption}" if caption else text
+
+
+def commands(text: str) -> str:
+    """Return a plain text as Markdown with the commands and options in it as code.
+
+    Examples
+    --------
+    >>> print(commands("Bind each rank: --bind core, or see labkit doctor."))
+    Bind each rank: `--bind` core, or see `labkit doctor`.
+    """
+    return COMMAND.sub(lambda match: f"`{match[0]}`", text)
 
 
 def quiet(text: str) -> str:

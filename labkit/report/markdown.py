@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from labkit.io.markdown import COMMAND
 from labkit.io.markdown import table as table
 from labkit.io.sanitize import plain
 
@@ -12,15 +13,6 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~^$@])")
 APART = "{{\u200b<"  # how a shortcode is written where it is text: no engine takes it for one
 NEEDING = re.compile(r'<span data-needs="([\w -]*)">(.*?)</span>', re.S)  # as `needing` writes it
 _SMART = re.compile(r"""["']|--+|\.{3,}""")  # otherwise curly, a dash, an ellipsis
-_VALUE = (
-    r"(?:[A-Z][A-Z_]+\b|B\b|[^\s`|()]*[\d=][^\s`|()]*|\w+(?:,\w+)+)"  # of an option; another word is of the sentence
-)
-_OPTION = rf"(?:--[a-z][\w-]*(?:[ =]{_VALUE})?|-[a-zA-Z] \d[^\s`|()]*)"
-_LABKIT = r"labkit [a-z]+(?: [^\s`|-][^\s`|]*){0,2}"
-_COMMAND = re.compile(
-    rf"(?<![^\s(])(?:(?:{_LABKIT} (?=-))?{_OPTION}(?: {_OPTION})*|labkit (?:doctor|explain|gate|lint|run|tune)\b)"
-    r"(?<![.,;:])"
-)
 
 
 def line(text: object) -> str:
@@ -46,7 +38,7 @@ def escape(text: object) -> str:
     Run it again with `--launches 6`, or `labkit explain a_b --link RATE`.
     """
     words, end, parts = line(text), 0, list[str]()
-    for command in _COMMAND.finditer(words):
+    for command in COMMAND.finditer(words):
         parts += [_literally(words[end : command.start()]), code(command[0])]
         end = command.end()
     return "".join([*parts, _literally(words[end:])])

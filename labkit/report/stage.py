@@ -112,7 +112,7 @@ def stage(
     chapters, (svg, *svgs), warnings, drawn = _notebooks(
         sources,
         [front_spec, *(one.spec for one in papers)],
-        paired=engine == "plain" and chosen.settings.form != "slides",
+        paired=not docx and chosen.settings.form != "slides",
         apart=chosen.settings.form == "slides",
     )
     empty = prune.omit([*chapters.values()])

@@ -10,6 +10,7 @@ import pandas as pd
 
 from labkit import figures, studies
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
+from labkit.io.markdown import commands
 from labkit.judge import answer, causes, checking, detours, rules
 from labkit.judge.finding import Finding, Value
 from labkit.judge.rule import OBSERVED, PLAUSIBILITY
@@ -141,7 +142,7 @@ class Study(studies.Study):
             return Text("The data support no cause." if bad else "Nothing: no verdict is doubtful or bad.")
         return listed(
             f"**{text}**, of {_listed([str(one.subject) for one in some])}. "
-            f"{causes.every()[some[0].code].remedy} `{some[0].command or 'labkit doctor'}`"
+            f"{commands(causes.every()[some[0].code].remedy)} `{some[0].command or 'labkit doctor'}`"
             for text, some in found.items()
         )
 

@@ -1,5 +1,6 @@
 -- In the PDF, a page break cuts no row of a table and leaves no single row behind: a last column without width has cells
 -- over the first two rows and over the last two, which may not be broken. Rows that may be long stay as they are.
+-- Two small figures that follow one another share a row; a paragraph between them goes before both.
 -- Paragraphs of a part of the class "fine" stand in two columns of small print.
 -- A part of the class "contents" is the table of contents.
 -- Signs that typst would join stay as they are: "--launches" begins with no dash. Only pandoc 3.9 and later escapes some of them.
@@ -53,6 +54,29 @@ function Table(t)
   local width = t.colspecs[1][2] and 0.0 or nil
   t.colspecs:insert({ pandoc.AlignLeft, width })
   return t
+end
+
+local function is_half(b)           -- the cell of a small figure in Quarto, or the figure in the plain engine
+  return b and (b.t == "Figure" or b.t == "Div") and b.classes:includes("half")
+end
+
+function Blocks(blocks)
+  if not FORMAT:match("typst") then return nil end
+  local function raw(text) return pandoc.RawBlock("typst", text) end
+  local out, i = pandoc.Blocks {}, 1
+  while i <= #blocks do
+    local between = blocks[i + 1] and blocks[i + 1].t == "Para" and is_half(blocks[i + 2]) and blocks[i + 1]
+    local second = blocks[i + (between and 2 or 1)]
+    if is_half(blocks[i]) and is_half(second) then
+      if between then out:insert(between) end
+      out:extend { raw("#grid(columns: (1fr, 1fr), column-gutter: 12pt, ["), blocks[i], raw("], ["), second, raw("])") }
+      i = i + (between and 3 or 2)
+    else
+      out:insert(blocks[i])
+      i = i + 1
+    end
+  end
+  return out
 end
 
 function Div(d)

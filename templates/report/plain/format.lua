@@ -53,32 +53,16 @@ local format = {
   end,
 }
 
-local function is_half(b) return b.t == "Figure" and b.classes:includes("half") end
-
-local function gather(blocks)       -- the paragraph between two figures of a row goes before them
-  local i = #blocks
-  while i > 1 do
-    local half, between = is_half(blocks[i]), i > 2 and blocks[i - 1].t == "Para" and is_half(blocks[i - 2])
-    if half and between then blocks[i - 2], blocks[i - 1] = blocks[i - 1], blocks[i - 2] end
-    i = i - (half and (between and 3 or is_half(blocks[i - 1]) and 2) or 1)
-  end
-end
-
-local function floats(blocks)       -- two small figures share a row; text stays with the figure that follows it
-  gather(blocks)
-  local right, near = false, 0      -- whether the next block is a small figure; how many paragraphs stay
+local function floats(blocks)       -- text stays with the figure that follows it
+  local near = 0                    -- how many paragraphs stay
   for i = #blocks, 1, -1 do
     local b = blocks[i]
-    local half, text = is_half(b), b.t == "Para" or b.t == "BulletList"
-    if half and right then
-      blocks:insert(i + 2, raw("])"))
-      blocks:insert(i + 1, raw("], ["))
-      blocks:insert(i, raw("#grid(columns: (1fr, 1fr), column-gutter: 12pt, ["))
-    elseif text and near > 0 then
+    local text = b.t == "Para" or b.t == "BulletList"
+    if text and near > 0 then
       blocks:insert(i + 1, raw("]"))
       blocks:insert(i, raw("#block(sticky: true, spacing: 0.85em)["))
     end
-    right, near = half and not right, b.t == "Figure" and 3 or text and near - 1 or 0
+    near = (b.t == "Figure" or b.t == "RawBlock" and b.text:match("^#grid%(")) and 3 or text and near - 1 or 0
   end
   return blocks
 end
