@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ SMALL = 8.0  # pt: smallest print of captions, and of text in figures
 GAP = 2.0  # pt between the texts of two columns
 _TOP, _FOOT = 1.8 / 2.54 * 72, 1.6 / 2.54 * 72  # margins, pt
 _EPSILON = 0.05  # pt
+_HEADINGS = tuple(f"/H{level}" for level in range(1, 7))
 _LETTER, _CAPITAL = 0.53, 0.72  # mean width of a label's letters and signs, and their height, over the font's size
 
 Matrix = tuple[float, float, float, float, float, float]
@@ -66,6 +68,7 @@ class Layout:
     following : those that begin on the next page; no fault, because text may fill the page before a figure.
     small : print of captions and figures below `SMALL`.
     touching : cells of a row without a gap between their texts.
+    stranded : headings at the end of a page, and captions of tables on the page before.
     """
 
     pages: int = 0
@@ -76,11 +79,12 @@ class Layout:
     following: list[str] = field(default_factory=list)
     small: list[str] = field(default_factory=list)
     touching: list[str] = field(default_factory=list)
+    stranded: list[str] = field(default_factory=list)
 
     @property
     def faults(self) -> dict[str, list[str]]:
         """Names of what is wrong → where."""
-        names = ("empty", "split", "late", "small", "touching")
+        names = ("empty", "split", "late", "small", "touching", "stranded")
         return {name: getattr(self, name) for name in names}
 
 
@@ -120,6 +124,11 @@ def layout(path: Path) -> Layout:
             found.touching += _touching(element)
         elif element.kind in ("/Caption", "/Figure"):
             found.small += _small(element)
+        elif element.kind in _HEADINGS and element.runs and not [*element.of("/TOC")]:
+            low = min(run.base for run in element.runs)
+            if element.first < found.pages and lowest.get(element.first, 0.0) >= low - 1:
+                found.stranded.append(f"page {element.first}: a heading is the last line")
+        found.stranded += _apart(element)
     heads = sorted(
         (element.first, -max(run.base for run in element.runs)) for element in elements if element.kind == "/H1"
     )
@@ -234,6 +243,14 @@ def _touching(table: Element) -> Iterator[str]:
                     gap = min(r.left for r in near) - left.right
                     yield f"page {left.page}: columns {number} and {number + 1} are {gap:.1f} pt apart"
                     break
+
+
+def _apart(element: Element) -> Iterator[str]:
+    """Yield where the caption of a table ends on a page before that on which the table begins."""
+    for one, other in pairwise(element.inside):
+        both = {one.kind, other.kind}
+        if both == {"/Caption", "/Table"} and one.pages and other.pages and max(one.pages) < min(other.pages):
+            yield f"page {max(one.pages)}: a caption without its table"
 
 
 def _small(element: Element) -> Iterator[str]:
@@ -364,6 +381,58 @@ class _Font:
             for start in range(0, len(raw), step):
                 total += self._widths.get(int.from_bytes(raw[start : start + step]), self._usual)
         return total / 1000
+
+
+class Tables(HTMLParser):
+    """The tables of a page.
+
+    Attributes
+    ----------
+    found : caption, head and rows of each.
+    """
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, list[str], list[list[str]]]] = []
+        self._captions: list[str] = []  # of the figures that are open
+        self._rows: list[list[str]] | None = None
+        self._into = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        if tag == "figure":
+            self._captions.append("")
+        elif tag == "table":
+            self._rows = []
+            if not self._captions:
+                self._captions.append("")
+        elif tag == "tr" and self._rows is not None:
+            self._rows.append([])
+        elif tag in ("td", "th") and self._rows:
+            self._rows[-1].append("")
+        self._into = tag if tag in ("td", "th", "caption", "figcaption") else self._into
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._into:
+            self._into = ""
+        if tag == "table" and self._rows:
+            rows = [[" ".join(cell.split()) for cell in row] for row in self._rows]
+            self.found.append((" ".join(self._captions[-1].split()), rows[0], rows[1:]))
+            self._rows = None
+        if tag == "figure" and self._captions:
+            self._captions.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self._into in ("caption", "figcaption") and self._captions:
+            self._captions[-1] += data
+        elif self._into and self._rows and self._rows[-1]:
+            self._rows[-1][-1] += data
+
+
+def constant(head: list[str], rows: list[list[str]]) -> list[str]:
+    """Return the heads of columns whose cells are all the same, where at least two others differ."""
+    same = [name for n, name in enumerate(head) if len({row[n] for row in rows}) == 1 and rows[0][n]]
+    return same if len(rows) > 1 and len(head) - len(same) > 1 else []
 
 
 _TICK = re.compile(r'<g class="([xy]\d*)tick"><text ([^>]*)>(.*?)</text>', re.S)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -174,3 +175,21 @@ def test_a_table_keeps_its_values_beside_its_texts() -> None:
     assert [column.name for column in made.columns] == ["message_size_B", "latency_us_p50", "n"]
     assert made.rows[0][0] == "8 B"
     assert made.values[0][:2] == (8, pytest.approx(float(frame["latency_us_p50"].iloc[0])))
+
+
+def test_a_column_above_9999_mb_per_s_is_in_gigabytes_and_its_head_says_so() -> None:
+    frame = pd.DataFrame(
+        {
+            "message_size_B": [8, 1024],
+            "bandwidth_MBps_p50": [135.0, 12920.0],
+            "bandwidth_MBps_low": [79.0, 10650.0],
+            "bandwidth_MBps_high": [137.0, 13060.0],
+        }
+    )
+    made = notebook.of_frame(frame)
+    assert [column.title for column in made.columns] == ["message size", "median (GB/s)", "low (GB/s)", "high (GB/s)"]
+    assert made.rows == (("8 B", "0.135", "0.079", "0.137"), ("1 KiB", "12.9", "10.7", "13.1"))
+    assert made.values[1][1] == 12920.0, "programs get the column's own unit, as its name says"
+    small = notebook.of_frame(frame[:1])
+    assert small.columns[1].title == "median (MB/s)"
+    assert small.rows[0][1] == "135"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 import subprocess
@@ -17,13 +18,14 @@ from labkit.apps.teaching import handout, labs
 from labkit.apps.teaching.attempts import Attempts
 from labkit.io import project
 from labkit.report.stage import TEMPLATES
-from tests.layout import Layout, layout
+from tests.layout import Layout, Tables, constant, crowded, layout
 
 POINTS = 8.0  # of a note, at least
 MOST = {"two-cores": 60, "virtual-cluster": 40, "survey": 25, "supplement": 110, "lab": 12}  # pages
 BOTH = ("survey", "supplement")  # styles that are built of two examples
 FIRST = {"lab": ["Lab report"], "survey": ["Abstract", "Keywords:"], "supplement": ["About this supplement"]}
 LAB = "collectives"
+WHOLE = ("benchmarks.html", "interconnects.html")  # print the survey's tables with all their columns
 FIGURE = 17.0 / 2.54 * 72 / 720  # pt a pixel of a figure takes: 720 px on the width of the text
 LOOK = "_extensions/report/typst-template.typ"
 CELLS = "| a | word word word word word word word word word word word word word |\n"
@@ -100,6 +102,45 @@ def test_every_figure_has_a_description_in_the_pdf_and_commands_can_be_copied(
     text = "\n".join(page.extract_text() for page in pypdf.PdfReader(str(built[1].pdf)).pages)
     assert built[0] in ("lab", "survey") or "labkit run" in text
     assert not re.search(r"(?<!\S)–[a-z]", text)  # two dashes stay two
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_labels_of_axes_keep_apart(built: tuple[str, report.Built]) -> None:
+    folder = built[1].html.parent.parent
+    pictures = [*(folder / "figures").glob("*.svg"), *(folder / "static").glob("*.svg")]
+    assert pictures
+    assert not {one.name: found for one in pictures if (found := crowded(one.read_text()))}
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_every_table_has_a_number_and_no_column_of_equal_cells(built: tuple[str, report.Built]) -> None:
+    found = 0
+    for page in built[1].html.parent.glob("*.html"):
+        for caption, head, rows in Tables(page.read_text()).found:
+            found += 1
+            assert re.match(r"(Table|Figure) [A-Z\d.]+:", caption), (page.name, head)
+            if page.name not in WHOLE and all(len(row) == len(head) for row in rows):
+                assert not constant(head, rows), (page.name, caption)
+    assert found > 2 or built[0] == "lab"
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_captions_of_figures_end_with_what_there_is_to_see(built: tuple[str, report.Built]) -> None:
+    captions = [
+        html.unescape(re.sub(r"<[^>]*>", "", one))
+        for page in built[1].html.parent.glob("*.html")
+        for one in re.findall(
+            r'<figure[^>]*>(?:(?!</figure>).)*class="plot"(?:(?!</figure>).)*<figcaption[^>]*>(.*?)</fig',
+            page.read_text(),
+            re.S,
+        )
+    ]
+    assert captions or built[0] == "lab"
+    told = [one for one in captions if re.search(r"(Farthest|Highest|From|Half|hundred|Least|Largest)[^:]*", one)]
+    assert len(told) >= 0.9 * len(captions), [one for one in captions if one not in told]
 
 
 TIES = TEMPLATES / "filters/ties.lua"

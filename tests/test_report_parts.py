@@ -41,6 +41,7 @@ from labkit.report import (
     summary,
 )
 from labkit.report.book import Book
+from labkit.report.content import Content
 
 SPEC = {"data": [{"x": [1], "y": [2]}], "layout": {"height": 300, "title": {"text": "a </script> <!-- b"}}}
 
@@ -589,3 +590,23 @@ def test_markdown_with_very_many_shortcodes_and_tags_is_cleaned_in_one_pass() ->
     many = 60_000  # each looked at once: with every one compared with all others this would take minutes
     assert cleaning.markdown("{{< pagebreak >}} " * many) == "{{< pagebreak >}} " * many
     assert cleaning.markdown("{{< include x >}}<b> " * many) == f"{markdown.APART} include x >}}}}\\<b> " * many
+
+
+def test_columns_of_equal_cells_are_said_once_in_the_caption() -> None:
+    rows = [("8 B", "shm", "0.14", "–", "6"), ("1 MiB", "shm", "84.8", "–", "6")]
+    table = parts.Table.of(["size", "transport", "median (µs)", "p99 (µs)", "launches"], rows, "lllrr")
+    source = '#| label: tbl-a\n#| tbl-cap: "Times."\nshow()'
+    cell = new_code_cell(source, outputs=[new_output("display_data", data=parts.bundle(table))])
+    alone = new_code_cell("show()", outputs=[new_output("display_data", data=parts.bundle(table))])
+    chapter = notebook.finish(Path("10-a.ipynb"), book=new_notebook(cells=[cell, alone]))
+    first, second = (one for one in chapter.notebook.cells if one.cell_type == "code")
+    assert 'tbl-cap: "Times. In all rows: transport shm, no p99 (µs), launches 6."' in first.source
+    assert first.outputs[0].data["text/markdown"].startswith("| size | median (µs) |")
+    assert "transport" in second.outputs[0].data["text/markdown"], "a table without a caption says it in its columns"
+    assert markdown.varied(["a", "b"], [["1", "2"], ["1", "2"]]) == ([0, 1], ""), "two columns stay"
+    assert markdown.varied(["a", "b", "sign here"], [["1", "2", ""], ["2", "3", ""]]) == ([0, 1, 2], "")
+    one = Content([], {}).table(
+        ["a", "b", "c"], [(None, "xyz"), (None, "xvw")], align="lrl", caption="C. {#tbl-c}", empty=""
+    )
+    assert ": C. In all rows: a x. {#tbl-c}" in one
+    assert "| b | c |\n|-----:|:-----|" in one

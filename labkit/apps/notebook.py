@@ -17,7 +17,7 @@ from labkit.figures import parts
 from labkit.io import extras, markdown
 from labkit.point.columns import ENDS, METRICS, SHOWN, split, title
 from labkit.point.notes import note
-from labkit.point.units import format_count, format_duration, format_number, format_size, plural
+from labkit.point.units import MOST_MB, format_count, format_duration, format_number, format_size, plural
 from labkit.read import reference
 from labkit.read.records import value_of
 from labkit.run.measuring import Progress
@@ -208,15 +208,16 @@ def of_frame(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> parts
     shown = list(columns) if columns is not None else list(frame)
     chosen = frame[["campaign", *(name for name in shown if name != "campaign")] if several else shown]
     rows = chosen.to_dict("records")
-    short = [_head(column) for column in chosen.columns]
-    heads = [title(c) if short.count(head) > 1 else head for c, head in zip(chosen.columns, short, strict=True)]
+    large = {name: "GB/s" for name in METRICS if METRICS[name].unit == "MB/s" and _exceeds(chosen, name)}
+    short = [_head(column, large) for column in chosen.columns]
+    heads = [_long(c, large) if short.count(head) > 1 else head for c, head in zip(chosen.columns, short, strict=True)]
     sides = ["r" if kind.kind in "iuf" else "l" for kind in chosen.dtypes]
     return parts.Table(
         tuple(
             parts.Column(str(c), markdown.quiet(h), side)
             for c, h, side in zip(chosen.columns, heads, sides, strict=True)
         ),
-        tuple(tuple(markdown.quiet(_cell(row, column)) for column in chosen.columns) for row in rows),
+        tuple(tuple(markdown.quiet(_cell(row, column, large)) for column in chosen.columns) for row in rows),
         tuple(tuple(_plain(row[column]) for column in chosen.columns) for row in rows),
     )
 
@@ -230,15 +231,33 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | None) else str(value)
 
 
-def _head(column: str) -> str:
-    """Return a short head: ``median (µs)`` for latency_us_p50; the caption names the metric, if it is one."""
+def _long(column: str, large: Mapping[str, str]) -> str:
+    """Return the title of a column, with the unit that it is told in."""
+    named = split(column)
+    unit = large.get(named[0]) if named else None
+    return title(column).replace(f"({METRICS[named[0]].unit})", f"({unit})") if named and unit else title(column)
+
+
+def _exceeds(frame: pd.DataFrame, metric: str) -> bool:
+    """Whether a column of a metric in MB/s has a number that is easier to read in GB/s."""
+    columns = [name for name in frame if (named := split(name)) and named[0] == metric]
+    return any(frame[name].max() > MOST_MB for name in columns)
+
+
+def _head(column: str, large: Mapping[str, str]) -> str:
+    """Return a short head: ``median (µs)`` for latency_us_p50; the caption names the metric, if it is one.
+
+    Parameters
+    ----------
+    large : metric → unit that it is told in, where that is another than its own.
+    """
     if named := split(column):
         metric, statistic = named
-        return f"{'median' if statistic == 'p50' else statistic} ({METRICS[metric].unit})"
+        return f"{'median' if statistic == 'p50' else statistic} ({large.get(metric) or METRICS[metric].unit})"
     return "message size" if column == "message_size_B" else title(column).replace("option ", "")
 
 
-def _cell(row: Mapping[str, Any], column: str) -> str:
+def _cell(row: Mapping[str, Any], column: str, large: Mapping[str, str]) -> str:
     """Return a cell: a statistic in the digits of its interval, another number in four, a dash for none."""
     value, named = row[column], split(column)
     if column.endswith("_size_B"):
@@ -246,7 +265,7 @@ def _cell(row: Mapping[str, Any], column: str) -> str:
     if column == "n" and isinstance(value, int):
         return format_count(value)
     if named and named[1] in ENDS:
-        return value_of(row, named[0]).ends[ENDS.index(named[1])]
+        return value_of(row, named[0]).in_unit(large.get(named[0], "")).ends[ENDS.index(named[1])]
     if named and named[1] in SHOWN:
-        return value_of(row, *named).text
+        return value_of(row, *named).in_unit(large.get(named[0], "")).text
     return format_number(value) if isinstance(value, float) else str(value)

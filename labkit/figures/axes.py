@@ -94,9 +94,15 @@ def spaced(places: Sequence[float], labels: Sequence[str], px: float) -> list[in
     >>> spaced([0, 1, 2, 10], ["1", "1,000", "2,000", "8"], 200)
     [0, 2, 3]
     """
+    return _fitting(places, labels, px, range(len(places)))
+
+
+def _fitting(places: Sequence[float], labels: Sequence[str], px: float, chosen: Iterable[int]) -> list[int]:
+    """Return which of the chosen ticks have room, one after the other."""
     length = float(places[-1] - places[0]) if len(places) else 0.0
-    shown = [0] if length else list(range(len(places)))[:1]
-    for n in range(1, len(places) if length else 0):
+    first, *rest = [*chosen] or [0]
+    shown = [first] if len(places) else []
+    for n in rest if length else ():
         wide = _LETTER * (len(labels[n]) + len(labels[shown[-1]])) / 2 + _BETWEEN
         if (places[n] - places[shown[-1]]) / length * px >= wide:
             shown.append(n)
@@ -109,7 +115,9 @@ def thinned(axis: Mapping[str, Any], px: float) -> dict[str, Any]:
     places = np.log10(values).tolist() if axis.get("type") == "log" else values
     if not all(isinstance(one, int | float) for one in places):
         return {}
-    shown = spaced(places, list(map(str, labels)), px)
+    every = [range(0, len(places), step) for step in range(1, len(places))]
+    even = next((one for one in every if len(_fitting(places, labels, px, one)) == len(one)), None)
+    shown = spaced(places, list(map(str, labels)), px) if even is None else even
     return {"tickangle": 0, "tickvals": [values[n] for n in shown], "ticktext": [labels[n] for n in shown]}
 
 

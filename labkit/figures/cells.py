@@ -15,7 +15,7 @@ from labkit.figures import unit as units
 from labkit.figures.plotly import go, make_subplots, sample_colours
 from labkit.point.columns import METRICS
 from labkit.point.notes import note
-from labkit.point.units import format_number, format_share, format_size, plural
+from labkit.point.units import MOST_MB, format_number, format_share, format_size, plural
 from labkit.read.records.resolution import MOST, sign, text
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
@@ -260,7 +260,7 @@ def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statisti
     if value not in names and value not in reported:
         raise unknown_name("value", value, names, error=DataError)
     cells = cells.rename(columns={value: "value"}).dropna(subset=[rows, columns, "value"])
-    if "unit" in cells and set(cells["unit"]) == {units.SMALL} and cells["value"].max() > units.MOST:
+    if "unit" in cells and set(cells["unit"]) == {units.SMALL} and cells["value"].max() > MOST_MB:
         cells = cells.assign(value=cells["value"] / 1000, unit=units.LARGE)
     if statistic is not None:
         cells = cells[cells["statistic"] == statistic]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.errors import DataError, SpecError
 from labkit.figures import data, small_print, unit
+from labkit.figures.seen import seen
 from labkit.figures.style import CONFIG, NOTE, settle
 from labkit.figures.style import MIME as PLOTLY
 from labkit.io import markdown
@@ -177,6 +178,7 @@ class Described:
     instead : a table to show instead of a figure with a single x value.
     notes : small print; `axis` is the one above it, `title` its title without them.
     caption : as in `Figure`.
+    seen : what there is to see in it, in words.
     """
 
     alt: str = ""
@@ -186,6 +188,7 @@ class Described:
     title: str = ""
     axis: str = "xaxis"
     caption: str = ""
+    seen: str = ""
 
 
 Read = Described | Table | Text | Omitted | Warned
@@ -255,6 +258,7 @@ def described(spec: Mapping[str, Any], notes: Sequence[Note] = (), caption: str 
         title,
         axis,
         caption,
+        seen(spec),
     )
 
 
@@ -284,6 +288,7 @@ def as_json(part: Read) -> dict[str, Any]:
         "title": part.title,
         "axis": part.axis,
         "caption": part.caption,
+        "seen": part.seen,
     }
 
 
@@ -324,6 +329,7 @@ def read(given: object) -> Read:
         _text(given, "title"),
         _text(given, "axis"),
         _text(given, "caption"),
+        _text({"seen": "", **given}, "seen"),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from labkit.figures import data
+from labkit.figures import data, looks
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.units import OTHER_UNITS, format_number, format_size
 
@@ -77,7 +77,7 @@ def seen(spec: Mapping[str, Any]) -> str:
     """
     layout = spec.get("layout") or {}
     traces = [one for one in spec.get("data") or [] if _is_shown(one)]
-    named = [one for one in traces if "series" in (one.get("meta") or {})]  # without lines that are drawn to compare
+    named = [one for one in traces if looks.drawn(one)]  # without lines that are drawn to compare
     traces = named or traces
     if heat := [one for one in traces if one.get("type") == "heatmap"]:
         return _cells(heat, layout)

@@ -11,9 +11,9 @@ import numpy as np
 from labkit.figures import data, small_print
 from labkit.figures.plotly import go
 from labkit.point.columns import METRICS
-from labkit.point.units import factor
+from labkit.point.units import MOST_MB, factor
 
-SMALL, LARGE, MOST = "MB/s", "GB/s", 9999  # units of bandwidths, and the largest number told in the first
+SMALL, LARGE = "MB/s", "GB/s"
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _VALUES = re.compile(rf"({_NUMBER.pattern}(?: to {_NUMBER.pattern})?) {SMALL}")
 _OF_VALUES = re.compile(r"(interval|p95|p99|p999|max|min): ")  # lines of a hover text with values in the old unit
@@ -71,7 +71,7 @@ def readable(spec: dict[str, Any]) -> bool:
     if f"({SMALL})" not in str(axis.get("title") or "") or any("yaxis" in trace for trace in traces):
         return False
     heights = [y for trace in traces for y in data.values(trace.get("y")) if isinstance(y, int | float)]
-    if not heights or max(heights) <= MOST:
+    if not heights or max(heights) <= MOST_MB:
         return False
     for trace in traces:
         trace["y"] = _scaled(data.values(trace.get("y")), 1e-3)

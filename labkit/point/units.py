@@ -41,6 +41,7 @@ OTHER_UNITS: Mapping[str, Mapping[str, float]] = {
     "MB/s": {"GB/s": 1e-3, "Gbit/s": 8e-3, "MiB/s": MB / MiB},
     "GB/s": {"MB/s": 1e3, "Gbit/s": 8.0, "GiB/s": GB / GiB},
 }
+MOST_MB = 9999  # the largest number of MB/s on an axis or in a column; larger ones are told in GB/s
 _TIME = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 

@@ -108,8 +108,17 @@ class Content:
         """
         if not rows:
             return empty
-        align = align or "l" * len(head)
-        if not self.several or not any(source for source, _ in rows):
-            return markdown.table(head, [row for _, row in rows], align=align, caption=caption)
-        named = [[markdown.escape(source.name) if source else "all", *row] for source, row in rows]
-        return markdown.table(["campaign", *head], named, align="l" + align, caption=caption)
+        cells, align = [list(row) for _, row in rows], align or "l" * len(head)
+        if self.several and any(source for source, _ in rows):
+            cells = [[markdown.escape(source.name) if source else "all", *row] for source, row in rows]
+            head, align = ["campaign", *head], "l" + align
+        kept, common = markdown.varied(head, cells)
+        if common:
+            words, mark, label = caption.partition(" {#")
+            caption = f"{words} {common}{mark}{label}"
+        return markdown.table(
+            [head[n] for n in kept],
+            [[row[n] for n in kept] for row in cells],
+            align="".join(align[n] for n in kept),
+            caption=caption,
+        )

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from labkit.figures.parts import Described, Table, described
-from labkit.figures.seen import seen
 from labkit.figures.style import HEIGHT, MIME
 from labkit.io import csv_export
 from labkit.report import cleaning
@@ -54,23 +53,14 @@ def as_csv(table: Table) -> str:
     return csv_export.of_rows(dict(zip(titles, row, strict=True)) for row in table.values)
 
 
-def sight(spec: Mapping[str, Any]) -> str:
-    """Return as Markdown what is to see in a figure, for its caption; nothing if its arrays are malformed."""
-    try:
-        return escape(seen(spec))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError, OverflowError):
-        return ""
-
-
 def captioned(caption: str, file: str, label: str, about: Described | Mapping[str, Any]) -> str:
     """Return a picture as Markdown, with its caption, which is Markdown too, and what it shows in words.
 
     Parameters
     ----------
-    about : description of the figure, or the figure as plotly's plain data, which also says what is to see in it.
+    about : description of the figure, or the figure as plotly's plain data; what is to see in it ends the caption.
     """
-    if not isinstance(about, Described) and (shown := sight(about)):
-        caption = f"{caption} {shown}"
     about = about if isinstance(about, Described) else described(about)
+    caption = f"{caption} {escape(about.seen)}" if about.seen else caption
     words = cleaning.spoken(about.alt) or "Figure"
     return f'![{caption}]({file}){{#{label} fig-alt="{words}"}}'

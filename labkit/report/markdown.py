@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from labkit.io.markdown import COMMAND
 from labkit.io.markdown import table as table
@@ -13,6 +13,24 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~^$@])")
 APART = "{{\u200b<"  # how a shortcode is written where it is text: no engine takes it for one
 NEEDING = re.compile(r'<span data-needs="([\w -]*)">(.*?)</span>', re.S)  # as `needing` writes it
 _SMART = re.compile(r"""["']|--+|\.{3,}""")  # otherwise curly, a dash, an ellipsis
+
+
+def varied(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[int], str]:
+    """Return which columns of a table differ between its rows, and as a sentence what all rows have in common.
+
+    A table keeps at least two columns, and columns to be filled in.
+
+    Examples
+    --------
+    >>> varied(["size", "path", "n", "p99"], [["8 B", "shm", "6", "–"], ["1 B", "shm", "7", "–"]])
+    ([0, 2], 'In all rows: path shm, no p99.')
+    """
+    same = [len({row[n] for row in rows}) == 1 and bool(rows[0][n].strip()) for n in range(len(head))] if rows else []
+    kept = [n for n, one in enumerate(same) if not one]
+    if len(rows) < 2 or len(kept) < 2 or len(kept) == len(head):
+        return list(range(len(head))), ""
+    common = [f"no {head[n]}" if rows[0][n] == "–" else f"{head[n]} {rows[0][n]}" for n in range(len(head)) if same[n]]
+    return kept, f"In all rows: {', '.join(common)}."
 
 
 def line(text: object) -> str:

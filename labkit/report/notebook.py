@@ -169,6 +169,9 @@ def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
     sights = [s for o in cell.outputs if (s := o.get("metadata", {}).pop(_SIGHT, ""))]
     if len(sights) == 1 and chosen.get("fig-cap"):
         chosen["fig-cap"] = f"{chosen['fig-cap']} {sights[0]}"
+    if len(cell.outputs) == 1 and (caption := next((key for key in ("tbl-cap", "fig-cap") if chosen.get(key)), "")):
+        cell.outputs[0], common = _slim(cell.outputs[0])
+        chosen[caption] = f"{chosen[caption]} {common}" if common else chosen[caption]
     cell.source = written(chosen, code)
     shown = [o for o in cell.outputs if o.output_type != "stream"]
     if label.startswith(("fig-", "tbl-")) and not shown and chosen.get("include") is not False:
@@ -214,6 +217,18 @@ def laid_out(part: parts.Table | parts.Text | parts.Omitted) -> Any:
     return new_output("display_data", data={"text/markdown": text}, metadata={_PART: parts.as_json(part)})
 
 
+def _slim(output: Any) -> tuple[Any, str]:
+    """Return an output without the columns of a table whose cells are all the same, and a sentence that says them."""
+    part = part_of(output)
+    if not isinstance(part, parts.Table):
+        return output, ""
+    kept, common = markdown.varied([column.title for column in part.columns], part.rows)
+    if not common:
+        return output, ""
+    rows, values = (tuple(tuple(row[n] for n in kept) for row in every) for every in (part.rows, part.values))
+    return laid_out(parts.Table(tuple(part.columns[n] for n in kept), rows, values)), common
+
+
 def part_of(output: Any) -> parts.Read | None:
     """Return the part that an output of a chapter shows; None for outputs that labkit's studies did not make."""
     given = output.get("metadata", {}).get(_PART)
@@ -241,7 +256,7 @@ def _figure(data: Mapping[str, Any], about: parts.Described, name: str, chapter:
         chapter.csv[file] = text
     forms = figures.bundle(data[figures.PLOTLY], svg, alt=about.alt, link=f"data/{file}" if text else "")
     words = {"alt": about.alt} if svg else {}
-    return new_output("display_data", data=forms, metadata=words | {_SIGHT: figures.sight(data[figures.PLOTLY])})
+    return new_output("display_data", data=forms, metadata=words | {_SIGHT: markdown.escape(about.seen)})
 
 
 def _tidy(book: Any) -> int:
@@ -276,7 +291,7 @@ def _described(spec: Mapping[str, Any]) -> parts.Described:
     """Describe a figure that labkit did not draw; the description is empty if its arrays are malformed."""
     try:
         return parts.described(spec)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError, OverflowError):
         return parts.Described()
 
 

@@ -129,6 +129,7 @@ def _place(benchmark: str) -> int:
 
 
 def _key_row(number: KeyNumber) -> list[str]:
+    value = number.shown.readable()
     origin = "" if number.origin == "measured" else f" ({number.origin})"
     return [
         escape(f"{number.title}{origin}"),
@@ -136,8 +137,8 @@ def _key_row(number: KeyNumber) -> list[str]:
         f"{number.ranks}{ASSUMED if number.ranks_assumed else ''}",
         escape(number.setting) or "–",
         _size(number.size) if sized(number.benchmark) else "–",
-        f"**{number.text}**\u00a0{number.unit}",
-        number.range.replace(" ", "\u00a0"),
+        f"**{value.text}**\u00a0{value.unit}",
+        value.range.replace(" ", "\u00a0"),
         str(number.launches),
         units.format_count(number.n) if number.n else "–",
     ]

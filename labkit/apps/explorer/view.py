@@ -21,7 +21,7 @@ from labkit.judge.comparison import Comparison
 from labkit.models import bounds
 from labkit.models.limits import METRICS_OF_LATENCY, Limit
 from labkit.point.columns import COLUMNS, METRICS, SHOWN, STATISTICS, split, statistic_column
-from labkit.point.units import OTHER_UNITS, factor
+from labkit.point.units import OTHER_UNITS
 from labkit.read import records
 from labkit.read.records.factors import differing, level
 from labkit.read.records.value import Value
@@ -226,7 +226,7 @@ class View:
     def value(self, row: Mapping[str, Any], statistic: str = "") -> Value:
         """A statistic of a row in the view's unit; without a name, the one that is drawn."""
         name = statistic or ("" if self.statistic == HEADLINE else self.statistic)
-        return in_unit(records.value_of(row, self.metric, name), self.unit)
+        return records.value_of(row, self.metric, name).in_unit(self.unit)
 
     def place(self, summary: pd.DataFrame, row: Mapping[str, Any]) -> tuple[float, float] | None:
         """Place of a point in the figure; None where the figure does not have it."""
@@ -240,13 +240,6 @@ class View:
             positive = rows.loc[rows[SIZE] > 0, SIZE]
             x = axes.place(x, float(positive.min()) if len(positive) else 1.0)
         return (x, y) if not math.isnan(y) and not math.isnan(x) else None
-
-
-def in_unit(value: Value, unit: str) -> Value:
-    """Return a value in another unit of its metric; its own `unit` stays that of the metric."""
-    times = factor(METRICS[value.metric].unit, unit)
-    scaled = {name: getattr(value, name) * times for name in ("value", "low", "high", "step")}
-    return dataclasses.replace(value, **scaled)
 
 
 def metrics_of(summary: pd.DataFrame) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pandas as pd
 
 from labkit import stats
 from labkit.point.columns import ENDS, METRICS, SHOWN, STATISTICS, end_column, statistic_column
-from labkit.point.units import format_number, format_range, plural
+from labkit.point.units import MOST_MB, factor, format_number, format_range, plural
 from labkit.read.records.resolution import Columns, coarse_of, columns, headlines_of, numbers, of_row, sign
 
 _EXACT = ("p50", "p95", "p99", "p999", "min", "max")  # times that occurred: they stand on the clock's steps
@@ -30,6 +30,7 @@ class Value:
     label : what the ends are, such as ``range of 3 launches``.
     step : smallest difference that the clock resolves; NaN where it is not known.
     coarse : whether the time behind the value spans fewer than ten steps of the clock: then it is a bound.
+    told : unit of its numbers; empty for that of the metric.
     """
 
     metric: str
@@ -41,10 +42,28 @@ class Value:
     step: float = math.nan
     coarse: bool = False
 
+    told: str = ""
+
     @property
     def unit(self) -> str:
         """Unit of all its numbers."""
-        return METRICS[self.metric].unit
+        return self.told or METRICS[self.metric].unit
+
+    def in_unit(self, unit: str) -> Value:
+        """Return it in another unit of its metric, in the same digits.
+
+        Raises
+        ------
+        SpecError
+            If the metric is not told in that unit.
+        """
+        times = factor(METRICS[self.metric].unit, unit) / factor(METRICS[self.metric].unit, self.told)
+        scaled = {name: getattr(self, name) * times for name in ("value", "low", "high", "step")}
+        return replace(self, told=unit, **scaled)
+
+    def readable(self) -> Value:
+        """Return it in GB/s where it exceeds 9,999 MB/s, else as it is."""
+        return self.in_unit("GB/s") if self.unit == "MB/s" and self.value > MOST_MB else self
 
     @property
     def words(self) -> str:

@@ -19,7 +19,6 @@ from labkit.apps.explorer import drawing, live, reading, store
 from labkit.apps.explorer.live import Long
 from labkit.apps.explorer.selection import Selection
 from labkit.apps.explorer.session import Chosen, Session
-from labkit.apps.explorer.view import in_unit
 from labkit.errors import LabkitError
 from labkit.figures import iterations, looks, style
 from labkit.point import notes
@@ -235,7 +234,7 @@ def _statistics(row: dict[str, Any], metric: str, unit: str) -> dict[str, str]:
     """Statistics of a metric with the range of their interval, or the reason why a percentile is missing."""
     statistics = {}
     for name in SHOWN:
-        value = in_unit(records.value_of(row, metric, name), unit)
+        value = records.value_of(row, metric, name).in_unit(unit)
         if not math.isnan(value.value):
             interval = "" if math.isnan(value.low) else f" ({value.range})"
             statistics[value.words] = f"{value.text} {unit or value.unit}{interval}"
