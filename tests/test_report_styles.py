@@ -24,7 +24,7 @@ from labkit.errors import DataError, ReportError
 from labkit.io import project
 from labkit.point.columns import METRICS
 from labkit.read import reference
-from labkit.report import blocks, literature, stage, styles, summary, templates
+from labkit.report import blocks, literature, sources, stage, styles, summary, templates
 from labkit.report.blocks import surveyed
 from labkit.report.blocks import testbeds as blocks_testbeds
 from labkit.report.content import Content
@@ -391,6 +391,7 @@ def test_a_spoiled_list_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         literature.papers.cache_clear()
 
 
+LOGS = Path(__file__).parent / "golden" / "imb"
 BODY = ["index", "introduction", "method", "results", "threats", "related", "conclusion", "references"]
 
 
@@ -418,6 +419,19 @@ def test_a_survey_is_a_paper_whose_supplement_has_the_chapters_of_the_survey(tmp
     assert "osu" in made["benchmarks.html"].text.lower()
     assert "--style supplement" in made["artifact.html"].text
     assert built.pdf.stat().st_size > 10_000
+
+
+def test_a_paper_about_imported_numbers_does_not_say_that_labkit_measured_them(tmp_path: Path) -> None:
+    log = next(one for one in sorted(LOGS.iterdir()) if one.is_file())
+    assert cli.main(["import", str(log), "--into", str(tmp_path / "c")]) == 0
+    stage.stage([sources.read(tmp_path / "c")], style="survey", engine="plain", folder=tmp_path / "report")
+    texts = {path.name: path.read_text() for path in (tmp_path / "report").glob("*.qmd")}
+    assert "were imported from the output of other tools" in texts["index.qmd"]
+    assert "samples are kept" not in texts["index.qmd"]
+    assert "numbers of MPI" in texts["introduction.qmd"]
+    assert "measured elsewhere" in texts["method.qmd"]
+    assert "Every sample is kept" not in texts["method.qmd"]
+    assert "one host, |" not in texts["threats.qmd"], "the log names none"
 
 
 CONTRACT = """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -237,9 +237,14 @@ class Answer:
     @property
     def counts(self) -> str:
         """How many topics have each verdict, in words; empty without any."""
-        counts = Counter(one.verdict for one in self.topics)
-        parts = [_counted(one, counts[one]) for one in reversed(VERDICTS) if counts[one]]
-        return f"of {plural(len(self.topics), 'topic')}, {listed(parts)}" if parts else ""
+        return counted(self.topics)
+
+
+def counted(topics: Sequence[Topic]) -> str:
+    """Return how many topics have each verdict, in words; empty without any."""
+    counts = Counter(one.verdict for one in topics)
+    parts = [_counted(one, counts[one]) for one in reversed(VERDICTS) if counts[one]]
+    return f"of {plural(len(topics), 'topic')}, {listed(parts)}" if parts else ""
 
 
 def _counted(verdict: Verdict, count: int) -> str:

@@ -119,12 +119,15 @@ def asked(member: Member) -> str:
 
 def question(members: Sequence[Member]) -> str:
     """Say what campaigns ask of their machines."""
-    names = [str(name).partition(".")[0] for member in members for name in member.summary["benchmark"]]
-    families = Counter(names)
-    words = [FAMILIES.get(name, "") for name, _ in families.most_common()]
-    named = listed([word for word in words if word]) or "its benchmarks"
-    verb = "costs" if sum(map(bool, words)) == 1 and not named.endswith("s") else "cost"
-    return f"what {named} {verb} here, and which setting matters"
+    named = families(members)
+    several = named.endswith("s") or " and " in named
+    return f"what {named} {'cost' if several else 'costs'} here, and which setting matters"
+
+
+def families(members: Sequence[Member]) -> str:
+    """Name what was measured, the most frequent first."""
+    names = Counter(str(name).partition(".")[0] for member in members for name in member.summary["benchmark"])
+    return listed([FAMILIES[name] for name, _ in names.most_common() if name in FAMILIES]) or "its benchmarks"
 
 
 def extent(member: Member) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from labkit.judge.answer import FAMILIES, VERDICTS, Verdict
+from labkit.judge.answer import FAMILIES, counted
 from labkit.judge.finding import Finding
 from labkit.judge.finding import Value as Number
 from labkit.point.notes import listed
@@ -18,6 +18,7 @@ from labkit.report.campaigns import all_members
 from labkit.report.choosing import hard, interval
 from labkit.report.content import Content
 from labkit.report.markdown import escape
+from labkit.store.samples.facts import BROUGHT
 
 _FINDINGS, _MOST = 3, 250  # findings and words of the abstract
 _ALWAYS = ("interconnects", "performance measurement", "reproducibility")
@@ -40,17 +41,13 @@ def summary(content: Content) -> str:
     said = [
         (f"**{escape(one.name)}**: " if len(members) > 1 else "") + judged.told(each, "brief") for one, each in chosen
     ]
-    verdicts = Counter(
-        topic.verdict for source in content.sources for topic in answered.of_source(content, source).topics
-    )
+    every = [topic for source in content.sources for topic in answered.of_source(content, source).topics]
     parts = [
         "Is a network as fast as it should be, and what decides how fast it is? This paper asks "
-        f"{abstract.question(members)}, on {places}.",
-        f"{plural(sum(len(one.summary) for one in members), 'point')} were measured in "
-        f"{plural(sum(len(one.records) for one in members), 'launch')}; all samples are kept. Brackets are 95 % "
-        "intervals over launches from six on, else ranges.",
-        *said,
-        _judged(verdicts),
+        f"{abstract.question(members)}{'' if _brought(content) else f', on {places}'}.",
+        f"{_much(content)} Brackets are 95 % intervals over launches from six on, else ranges.",
+        *(said or ["No comparison supports a claim about performance."]),
+        f"Beside what their paths allow, {counted(every)}." if every else "",
         _beside(content),
     ]
     for most in (2, 1, 0):
@@ -60,13 +57,14 @@ def summary(content: Content) -> str:
     return text
 
 
-def _judged(verdicts: Mapping[Verdict, int]) -> str:
-    """Say how many topics have each verdict."""
-    total = sum(verdicts.values())
-    if not total:
-        return "Nothing says how fast these paths could be."
-    shown = [f"{verdicts[name]} {name}" for name in reversed(VERDICTS) if verdicts[name]]
-    return f"By what their paths allow, the verdicts on {plural(total, 'topic')} are: {listed(shown)}."
+def _much(content: Content) -> str:
+    """Say how much was measured, or imported."""
+    members = [one for one in all_members(content) if len(one.summary)]
+    points = plural(sum(len(one.summary) for one in members), "point")
+    launches = plural(sum(len(one.records) for one in members), "launch")
+    if _brought(content):
+        return f"{points} of {launches} were imported from the output of other tools."
+    return f"{points} were measured in {launches}; all samples are kept."
 
 
 def _beside(content: Content) -> str:
@@ -79,6 +77,42 @@ def keywords(content: Content) -> str:
     names = [str(name).partition(".")[0] for one in all_members(content) for name in one.summary.get("benchmark", ())]
     families = [FAMILIES[name] for name, _ in Counter(names).most_common() if name in FAMILIES]
     return f"**Keywords:** {'; '.join((*_ALWAYS, *families))}."
+
+
+def contributions(content: Content) -> str:
+    """Return what the paper contributes, as a list."""
+    members = [one for one in all_members(content) if len(one.summary)]
+    numbers = "numbers" if _brought(content) else "measurements"
+    points = [
+        f"{numbers} of {abstract.families(members)}, each with its interval over launches where it has several;",
+        "a verdict on each number beside a reference that was measured, computed or stated, with the likeliest cause "
+        "where it is not good;",
+        "a comparison with the numbers that five papers print, for equal arguments, quantities and statistics;",
+        "a supplement with every definition, command, table and figure, so that each number can be traced.",
+    ]
+    return markdown.bullets(points)
+
+
+def _brought(content: Content) -> bool:
+    """Whether all numbers are from elsewhere."""
+    origins = {str(name) for one in all_members(content) if len(one.records) for name in one.records["origin"]}
+    return bool(origins) and origins <= {*BROUGHT}
+
+
+def measuring(content: Content) -> str:
+    """Return how the numbers came about: by labkit, or elsewhere."""
+    if _brought(content):
+        return (
+            "**Measuring.** The numbers were measured elsewhere, and imported from what the tools printed. How often "
+            "each was measured, and in which state the machine was, is known only as far as the output says it."
+        )
+    return (
+        "**Measuring.** A point is a benchmark with all its settings. It is measured in several launches: each starts "
+        "the processes anew, because two launches of one program differ more than two iterations do [@hunold2016]. The "
+        "points alternate in random order. Before the clock starts, the receiver compares the bytes that came with "
+        "those that were sent, and untimed iterations pass. Every sample is kept, with the command, the versions, and "
+        "the state of the machine before and after."
+    )
 
 
 def machines(content: Content) -> str:
@@ -159,9 +193,11 @@ def supplement(content: Content) -> str:
 
 
 BLOCKS = {
+    "contributions": contributions,
     "keywords": keywords,
     "paper-abstract": summary,
     "paper-machines": machines,
+    "paper-measuring": measuring,
     "published": published,
     "supplement": supplement,
     "verdict-table": verdicts,

@@ -61,12 +61,12 @@ def _one_moment(member: Member) -> str:
 
 
 def _one_host(member: Member) -> str:
-    hosts = {str(one) for one in member.records["host"]} if len(member.records) else set()
+    hosts = {str(one) for one in member.records["host"]} - {""} if len(member.records) else set()
     return f"one host, {next(iter(hosts))}" if len(hosts) == 1 else ""
 
 
 def _one_day(member: Member) -> str:
-    days = {str(one)[:10] for one in member.records["start"]} if len(member.records) else set()
+    days = {str(one)[:10] for one in member.records["start"]} - {""} if len(member.records) else set()
     return f"one day, {next(iter(days))}" if len(days) == 1 else ""
 
 
