@@ -77,7 +77,7 @@ def test_clauses_select_and_compare(changes: dict[str, Any], points: int, fulfil
 
 def test_evidence_names_the_worst_point_first() -> None:
     worst = sentences.evidence(verdict())[0]
-    assert worst.startswith("mpi.latency 8 B [")
+    assert worst.startswith("mpi.latency, transport tcp, 8 B: ")
     assert "4.0" in worst
     assert "no point has 'colour'" in sentences.sentence(verdict(where={"colour": "shm"}))
 

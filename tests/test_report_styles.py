@@ -474,14 +474,14 @@ def test_acceptance_has_a_verdict_of_each_clause_and_a_page_to_sign(tmp_path: Pa
     assert "pass loose" in first
     assert "fail tight" in first
     assert "failed no memory left" in made["clauses.html"].text
-    signed = made["sign-off.html"].text
+    signed = made["index.html"].text
     assert "signature" in signed
     assert "c 2 6 fail campaign tested before" in signed, "each test of the log"
     assert "loose 1, 2 none" in signed, "each clause: its tests"
     assert "tight none 1, 2" in signed
     assert "No test on record" not in signed
     assert hashlib.sha256(before).hexdigest() in signed
-    assert hashlib.sha256(contract.read_bytes()).hexdigest() in made["sign-off.html"].text
+    assert hashlib.sha256(contract.read_bytes()).hexdigest() in made["index.html"].text
     assert "bound = 0.001" in made["contract.html"].text
     assert "--style acceptance --contract c.toml --log tests.jsonl" in made["artifact.html"].text
 

@@ -28,7 +28,7 @@ from labkit.point.columns import METRICS, end_column, split
 from labkit.point.spec import validated
 from labkit.point.units import format_number, format_size, parse_size, plural
 from labkit.read.records import GIVEN
-from labkit.read.records.factors import level
+from labkit.read.records.factors import UNSTATED, differing, level, setting, text
 from labkit.read.records.resolution import coarse, sign
 from labkit.store.samples import Samples
 
@@ -343,7 +343,9 @@ def _verdict(clause: Clause, rows: Sequence[Mapping[str, Any]], where: Mapping[s
     order = sorted(
         range(len(points)), key=lambda i: (good[i], -math.inf if math.isnan(points[i][0]) else -worst * points[i][0])
     )
-    evidence = [_evidence(clause, *points[i]) for i in order[:_SHOWN]]
+    parts = pd.DataFrame(rows).groupby("benchmark", sort=False) if rows else ()
+    factors = {str(name): differing(part, skip=["fingerprint"]) for name, part in parts}
+    evidence = [_evidence(clause, *points[i], factors[str(points[i][1]["benchmark"])]) for i in order[:_SHOWN]]
     covered = _coverage(clause, rows, where)
     passed = sum(good) * 100 >= clause.share * len(points) and (covered is None or covered.whole)
     form = "points" if covered is None else "both" if clause.bound is not None or not all(good) else "hosts"
@@ -381,8 +383,13 @@ def _number(clause: Clause, row: Mapping[str, Any]) -> float:
     return float(row.get(end_column(metric, statistic, end), math.nan))
 
 
-def _evidence(clause: Clause, number: float, row: Mapping[str, Any]) -> Evidence:
-    """Return a point and its number."""
+def _evidence(clause: Clause, number: float, row: Mapping[str, Any], factors: Sequence[str]) -> Evidence:
+    """Return a point and its number.
+
+    Parameters
+    ----------
+    factors : that tell the points of the clause apart.
+    """
     code, value = "interval" if clause.basis == "interval" else "value", Value(value=number, unit=clause.unit)
     if clause.bound is None:
         code = "launches"
@@ -393,7 +400,8 @@ def _evidence(clause: Clause, number: float, row: Mapping[str, Any]) -> Evidence
     fewer = f" of {clause.launches}" if row["launches"] < clause.launches else ""
     launches = f"{row['launches']}{fewer}"
     values: Values = {
-        "point": " ".join(_place(row)),
+        "point": ", ".join(_place(row, factors)),
+        "fingerprint": str(row["fingerprint"]),
         "value": value,
         "statistic": clause.statistic,
         "launches": launches,
@@ -401,9 +409,10 @@ def _evidence(clause: Clause, number: float, row: Mapping[str, Any]) -> Evidence
     return Evidence(code=code, values=values)
 
 
-def _place(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what identifies a point for people, and its fingerprint for programs."""
+def _place(row: Mapping[str, Any], factors: Sequence[str]) -> Iterator[str]:
+    """Yield what tells a point from the others of its clause."""
     yield str(row["benchmark"])
+    if words := setting(row, [name for name in factors if text(row, name) != UNSTATED]):
+        yield words
     if row[_SIZE]:
         yield format_size(int(row[_SIZE]))
-    yield f"[{row['fingerprint']}]"
