@@ -25,7 +25,7 @@ _BREAK = "{{< pagebreak >}}"
 
 
 def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> list[str]:
-    """Keep the figures of each chapter, each on a page of its own; the first one gets what the chapter found.
+    """Keep the figures of each chapter, each on a page of its own; the title of the first is what the chapter found.
 
     Parameters
     ----------
@@ -42,15 +42,15 @@ def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> lis
         if not drawn:
             continue
         kept.append(name)
-        head = new_markdown_cell(f"{_BREAK}\n\n# {chapter.title} {{#{chapter.label}}}")
-        cells: list[Any] = [head]
+        one = found_by(chapter, content)
+        states = one is not None and one.claims
+        title = judged.told(one, "short").rstrip(".") if states and one is not None else chapter.title
+        cells: list[Any] = [new_markdown_cell(f"{_BREAK}\n\n# {title} {{#{chapter.label}}}")]
         for number, cell in enumerate(drawn[:most] if most else drawn):
             chosen, code = options(cell.source)
             cell.source = written({**chosen, "echo": False}, code)
             if number:
                 cells.append(new_markdown_cell(f"{_BREAK}\n\n## {chapter.title} ({number + 1}) {{.unnumbered}}"))
-            elif text := _sentence(chapter, content):
-                cells.append(new_markdown_cell(text))
             cells.append(cell)
         replace_cells(chapter, cells)
     return kept
@@ -81,11 +81,6 @@ def found_by(chapter: Chapter, content: Content) -> Finding | None:
     """Return what a chapter found in its campaign; None where it compares nothing."""
     first = members(source_of(chapter, content))[0]
     return finding(chapter, first) if len(first.summary) else None
-
-
-def _sentence(chapter: Chapter, content: Content) -> str:
-    one = found_by(chapter, content)
-    return judged.told(one) if one else ""
 
 
 def join(book: Book) -> None:
