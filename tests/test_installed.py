@@ -19,7 +19,7 @@ import nbformat
 import pypandoc
 import pytest
 import yaml
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 
 from labkit import suites
 from labkit.apps import cli
@@ -173,6 +173,8 @@ def executed(folder: Path, created: str, text: str) -> None:
     """A campaign with an executed notebook, and one in its report with the picture of the figure."""
     out = new_output("display_data", data={"text/plain": "words", "text/html": "<script>", "text/markdown": text})
     cells = [
+        new_raw_cell("---\nfilters: [evil.lua]\n---"),
+        new_markdown_cell("---\nfilters: [evil.lua]\n---\n\n```{dot}\n//| file: /etc/passwd\n```\n\n--- | ---"),
         new_markdown_cell("# Latency {#sec-latency}\n\n@fig-a and @fig-b, @sec-gone. {{< include /etc/passwd >}}"),
         new_code_cell('#| label: fig-a\n#| fig-cap: "C."\nshow()', outputs=[out]),
         new_code_cell("#| label: fig-b\nshow()"),
@@ -195,16 +197,18 @@ def test_the_book_has_the_latest_campaign_as_executed_and_nothing_that_acts(whol
     (campaigns / "broken/campaign.json").write_text("{")
     title, (book,) = added(whole)
     assert title == "Campaign new"
-    assert book.cells[0].source.startswith(
+    assert book.cells[0].source == "\u200b---\nfilters: [evil.lua]\n\u200b---"
+    assert book.cells[1].source.endswith("\u200b---\n\n```\u200b{dot}\n//| file: /etc/passwd\n```\n\n--- | ---")
+    assert book.cells[2].source.startswith(
         "# Latency {#sec-latency}\n\n@fig-a and a figure, another section. {{\u200b<"
     )
-    assert book.cells[1].outputs[0].data == {
+    assert book.cells[3].outputs[0].data == {
         "text/plain": "words",
         "text/markdown": "new a table {{\u200b< env HOME >}}",
         "image/svg+xml": "<svg/>",
     }
     (campaigns / "new/report/10-latency.ipynb").unlink()
-    assert "image/svg+xml" not in added(whole)[1][0].cells[1].outputs[0].data
+    assert "image/svg+xml" not in added(whole)[1][0].cells[3].outputs[0].data
 
 
 @pytest.mark.slow
@@ -212,6 +216,8 @@ def test_quarto_renders_the_book_of_the_folder(whole: Path) -> None:
     if obstacle := quarto.usable():
         pytest.skip(obstacle)
     executed(whole / "data/campaigns/new", "2026-11-20T10:00:00+00:00", "measured")
+    (whole / "data/campaigns/derived/book").mkdir(parents=True)
+    (whole / "data/campaigns/derived/book/evil.lua").write_text('error("run")')
     done = subprocess.run(["quarto", "render"], cwd=whole, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert not [line for line in done.stderr.splitlines() if "WARN" in line]

@@ -1,6 +1,7 @@
 -- Quarto, before it renders the project: the notebooks of the latest campaign, as executed, become the last chapters of
 -- the book; without a campaign the notebooks as they are. Quarto reads which from _quarto.yml.local, and then renders.
--- A campaign may come from anyone: copies are shown, without HTML and without shortcodes, which could read files.
+-- A campaign may come from anyone: copies are shown, without HTML, shortcodes, settings and code that
+-- Quarto would run, which could read files.
 local CAMPAIGNS, COPIES, NOTEBOOK = "data/campaigns", "data/campaigns/derived/book", "^%d.*%.ipynb$"
 local APART = "{{\u{200b}<"
 
@@ -42,8 +43,11 @@ local function latest()             -- the campaign with executed notebooks that
   return folder, name
 end
 
-local function quiet(text)
-  return ((type(text) == "table" and table.concat(text) or tostring(text or "")):gsub("{{<", APART))
+local function quiet(text)           -- without shortcodes, blocks of settings, and blocks that Quarto runs
+  text = "\n" .. (type(text) == "table" and table.concat(text) or tostring(text or ""))
+  text = text:gsub("{{<", APART):gsub("\r", ""):gsub("\n([ \t]*%-%-%-+[ \t]*)%f[\n\0]", "\n\u{200b}%1")
+             :gsub("([`~][`~][`~]+[ \t]*){", "%1\u{200b}{")
+  return text:sub(2)
 end
 
 local function bare(notebook)       -- a copy of an executed notebook with nothing that Quarto or a page would act on
