@@ -24,11 +24,12 @@ from labkit.apps.cli import main
 from labkit.apps.explorer import store
 from labkit.apps.explorer.panels import answer as explored
 from labkit.apps.show import answered
-from labkit.apps.show.findings import as_dict
+from labkit.apps.show.findings import as_dict, how_likely
 from labkit.errors import DataError
 from labkit.judge import answer, causes, rules
 from labkit.judge.answer import Answer, Topic
 from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Finding, Subject, Value, ordered, sound
+from labkit.judge.sentences import cause as said_cause
 from labkit.judge.sentences import clue, sentence, settings
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
@@ -503,7 +504,7 @@ def test_all_places_say_the_same_of_a_campaign_in_the_same_order(
     verdicts = [f"{one.subject}: {sentence(one)}" for topic in found.topics for one in topic.findings]
     assert in_order(whole, verdicts)
     for topic in found.topics:
-        causes = [f"cause: {sentence(one)}" for one in topic.lead.causes if one.supported]
+        causes = [f"{how_likely(one)}: {sentence(one)}" for one in topic.lead.causes if one.supported]
         assert in_order(whole, [sentence(topic.lead), *causes])
 
     page = report_answer.answers(Content([source], {}))
@@ -535,7 +536,7 @@ def _why(topic: Topic) -> str:
     """What each place says of a topic."""
     text = f"{topic.lead.subject}: {sentence(topic.lead)}."
     if topic.verdict in ("bad", "doubtful"):
-        text += f" Cause: {sentence(topic.cause) if topic.cause else 'unknown'}."
+        text += f" Cause: {said_cause(topic.lead)}."
     excluded = "; ".join(sentence(one) for one in topic.excluded)
     text += f" Excluded: {excluded}." if excluded else ""
     return f"{text} Worse: {settings(topic.worse)}." if topic.worse else text

@@ -354,7 +354,10 @@ def _part(campaign: Campaign, benchmark: str, columns: Columns, coded: bool) -> 
             return None
         kind, kinds, headers = frame[f"{records.MARK}{_KIND}"].to_numpy(), read.kinds, read.headers
         lacking = {one.code == MISSING for notes in {*frame["warnings"]} for one in notes}  # may be there the next time
-        if len(frame) >= kept.WORTH and True not in lacking:
+        home = place.parents[
+            1
+        ]  # of an example, derived/NAME in the folder of campaigns, which only looking must not make
+        if len(frame) >= kept.WORTH and True not in lacking and home.parents[1].exists():
             kept.keep(frame, kind, headers, place, valid)
         frame = frame[[name for name in frame if columns(str(name)) or name in kept.ALWAYS]]
         if coded:
