@@ -384,28 +384,27 @@ class _Font:
 
 
 class Tables(HTMLParser):
-    """The tables of a page.
-
-    Attributes
-    ----------
-    found : caption, head and rows of each.
-    """
+    """The tables of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, list[str], list[list[str]]]] = []
-        self._captions: list[str] = []  # of the figures that are open
+        self._tables: list[tuple[list[str], list[list[str]]]] = []  # captions by which a table may be, and its rows
+        self._captions: list[list[str]] = []  # of the figures that are open: a caption may follow its table
         self._rows: list[list[str]] | None = None
         self._into = ""
         self.feed(page)
 
+    @property
+    def found(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Caption, head and rows of each."""
+        return [(" ".join("".join(words).split()), rows[0], rows[1:]) for words, rows in self._tables]
+
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         if tag == "figure":
-            self._captions.append("")
+            self._captions.append([])
         elif tag == "table":
             self._rows = []
-            if not self._captions:
-                self._captions.append("")
+            self._captions.append(self._captions[-1] if self._captions else [])
         elif tag == "tr" and self._rows is not None:
             self._rows.append([])
         elif tag in ("td", "th") and self._rows:
@@ -417,14 +416,14 @@ class Tables(HTMLParser):
             self._into = ""
         if tag == "table" and self._rows:
             rows = [[" ".join(cell.split()) for cell in row] for row in self._rows]
-            self.found.append((" ".join(self._captions[-1].split()), rows[0], rows[1:]))
+            self._tables.append((self._captions.pop(), rows))
             self._rows = None
         if tag == "figure" and self._captions:
             self._captions.pop()
 
     def handle_data(self, data: str) -> None:
         if self._into in ("caption", "figcaption") and self._captions:
-            self._captions[-1] += data
+            self._captions[-1].append(data)
         elif self._into and self._rows and self._rows[-1]:
             self._rows[-1][-1] += data
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from labkit.point.columns import Metric
-from labkit.point.units import format_size
+from labkit.point.units import format_number, format_size
 
 _TICKS = 13  # that fit beside each other at 720 px
 _LETTER, _BETWEEN, _LINE = 7.3, 8.0, 14.0  # px of a letter of a label, between two labels, and of a line of them
@@ -147,7 +147,7 @@ def step(low: float, high: float, px: float, *, upward: bool, fixed: bool = Fals
         if best[0] >= _LEAST and str(name).startswith("L"):
             break
         gaps = [math.log10(b / a) * decade for a, b in pairwise(ticks)]
-        wide = [_LETTER * len(f"{one:,.6g}") + _BETWEEN for one in ticks]
+        wide = [_LETTER * len(format_number(one, digits=6)) + _BETWEEN for one in ticks]
         need = [_LINE] * len(gaps) if upward else [(a + b) / 2 for a, b in pairwise(wide)]
         fits = all(gap >= least for gap, least in zip(gaps, need, strict=True))
         if fits and best[0] < len(ticks) <= _MOST:

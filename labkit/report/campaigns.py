@@ -194,7 +194,7 @@ def _table(members: list[Member]) -> str:
                 str(len(member.records)),
             ]
         )
-    return markdown.table(
+    return markdown.differing(
         ["campaign", "title", "date", "testbeds", "hosts", "processor", "points", "launches"],
         rows,
         align="llllllrr",

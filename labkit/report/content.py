@@ -112,13 +112,4 @@ class Content:
         if self.several and any(source for source, _ in rows):
             cells = [[markdown.escape(source.name) if source else "all", *row] for source, row in rows]
             head, align = ["campaign", *head], "l" + align
-        kept, common = markdown.varied(head, cells)
-        if common:
-            words, mark, label = caption.partition(" {#")
-            caption = f"{words} {common}{mark}{label}"
-        return markdown.table(
-            [head[n] for n in kept],
-            [[row[n] for n in kept] for row in cells],
-            align="".join(align[n] for n in kept),
-            caption=caption,
-        )
+        return markdown.differing(head, cells, align=align, caption=caption)

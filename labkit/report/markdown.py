@@ -33,6 +33,23 @@ def varied(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[int
     return kept, f"In all rows: {', '.join(common)}."
 
 
+def differing(head: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "", caption: str) -> str:
+    """Return a table of the columns in which its rows differ; its caption says what they have in common.
+
+    Parameters
+    ----------
+    head, rows, align, caption : as `labkit.io.markdown.table` takes them.
+    """
+    kept, common = varied(head, rows)
+    words, mark, label = caption.partition(" {#")
+    return table(
+        [head[n] for n in kept],
+        [[row[n] for n in kept] for row in rows],
+        align="".join((align or "l" * len(head))[n] for n in kept),
+        caption=f"{words} {common}{mark}{label}" if common else caption,
+    )
+
+
 def line(text: object) -> str:
     """Return a value as plain text on one line, of characters that a file can hold."""
     return " ".join(plain(str(text)).encode(errors="replace").decode().split())

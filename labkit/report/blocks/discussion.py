@@ -37,7 +37,7 @@ def stability(content: Content) -> str:
     if worst:
         head = ["benchmark", "size", "path", "width", "launches"]
         caption = "Points whose intervals or ranges over launches are widest, as a part of the value. {#tbl-unstable}"
-        parts.append(markdown.table(head, worst, align="lllrr", caption=caption))
+        parts.append(markdown.differing(head, worst, align="lllrr", caption=caption))
     return "\n\n".join(parts)
 
 
