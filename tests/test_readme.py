@@ -65,7 +65,7 @@ def test_there_are_commands() -> None:
 @pytest.mark.parametrize("line", MAKE)
 def test_make_knows_what_readme_makes(line: str) -> None:
     makefile = (ROOT / "Makefile").read_text()
-    for target in line.split()[1:]:
+    for target in (word for word in line.split()[1:] if "=" not in word):  # others set variables
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), line
 
 
