@@ -365,7 +365,7 @@ def test_the_look_for_quarto_has_authors_and_obeys_the_settings(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"name": "A", "affilation": "B"}, r"author: .* has the key 'affilation'\. Reports show name, affiliation,"),
+        ({"name": "A", "affil": "B"}, r"author: .* has the key 'affil'\. Reports show name, affiliation,"),
         ({"orcid": "1"}, "has no name"),
         (
             {"name": "A", "affiliation": {"name": "B", "ref": "x"}},
