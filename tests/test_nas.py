@@ -190,7 +190,7 @@ def test_the_figures_have_every_rank_and_every_pair() -> None:
     messages = np.array([[0, 20], [10, 0]])
     quiet = figures.Traffic("EP S", np.zeros((2, 2), int), np.zeros((2, 2), int))
     drawn = figures.traffic([quiet, figures.Traffic("CG S", messages, messages * 1500)])
-    assert len(drawn.data) == 1
+    assert [one.type for one in drawn.data] == ["heatmap", "scatter", "scatter"], "texts stand apart, dark or light"
     assert drawn.data[0].text[0] == ["", "20 ×<br>1.5 kB"]
     assert drawn.data[0].z[1] == [pytest.approx(4.176, abs=1e-3), None]
     with pytest.raises(DataError, match="two ranks or more"):

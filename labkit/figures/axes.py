@@ -137,7 +137,7 @@ def step(low: float, high: float, px: float, *, upward: bool, fixed: bool = Fals
     Examples
     --------
     >>> step(1, 1000, 200, upward=True), step(20, 90, 120, upward=True), step(1, 1e6, 100, upward=True)
-    ('D2', 'L20', 1)
+    (1, 'L20', 1)
     """
     if not 0 < low < high < math.inf:
         return None

@@ -357,7 +357,7 @@ def _part(campaign: Campaign, benchmark: str, columns: Columns, coded: bool) -> 
         home = place.parents[
             1
         ]  # of an example, derived/NAME in the folder of campaigns, which only looking must not make
-        if len(frame) >= kept.WORTH and True not in lacking and home.parents[1].exists():
+        if len(frame) >= kept.WORTH and True not in lacking and home.parent.parent.exists():
             kept.keep(frame, kind, headers, place, valid)
         frame = frame[[name for name in frame if columns(str(name)) or name in kept.ALWAYS]]
         if coded:
