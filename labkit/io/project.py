@@ -144,7 +144,7 @@ def config() -> Path:
     Raises
     ------
     SpecError
-        If the project has them where the settings of its book belong.
+        If ``_quarto.yml`` of the project has settings of the report: that file is for the book of the folder.
     """
     project = current()
     if project and '"*.ipynb"' in safe_read.text(project / CONFIG, most=1 << 20):

@@ -122,9 +122,10 @@ class Pair:
 
 
 def pair(number: Number, members: Sequence[Member]) -> Pair | None:
-    """Return the measured value that stands beside a number: of the first campaign that has one; None without any.
+    """Return the measured value to print beside a number, from the first campaign that has one; None without any.
 
-    Of several settings it is the one with the number of processes nearest the paper's, of several sizes the smallest.
+    Of several settings, the one whose number of processes is nearest to the paper's is taken; of several sizes, the
+    smallest.
     """
     for member in members:
         for name in number.benchmarks:

@@ -22,7 +22,7 @@ from labkit.point.units import format_number
 def check(view: View) -> Iterator[Finding]:
     """Yield a verdict for each setting of the benchmarks whose latency crosses a path: on its smallest size.
 
-    Over a long path the largest size stands for a setting whose smallest one is good, if that is not good.
+    If the smallest size is good over a long path, the largest one is judged too; if that is not good, it decides.
     """
     some = [*_paths.chosen(view, bounds.crossings_of, ("round_trip_us", "latency_us"), bounds.of_latency)]
     found = [_judged(one, view) for one in some]

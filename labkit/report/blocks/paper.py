@@ -27,7 +27,8 @@ _ALWAYS = ("interconnects", "performance measurement", "reproducibility")
 def summary(content: Content) -> str:
     """Return the abstract: question, method, three results with intervals, the verdicts, and what limits them.
 
-    Of several campaigns the results are those that cost most. What limits them is cut where it exceeds 250 words.
+    Of several campaigns, each has its share of the three results. Caveats are left out where the text would have more
+    than 250 words.
     """
     members = [one for one in all_members(content) if len(one.summary)]
     if not members:
