@@ -333,6 +333,15 @@ def test_a_campaign_of_another_machine_is_not_measured(tmp_path: Path) -> None:
         deciding.decide(Campaign(tmp_path), lambda: asked(FAST), 1.0)
 
 
+def test_an_example_is_refused_once_and_not_for_each_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    example = Campaign.existing(EXAMPLES / "two-cores")
+    monkeypatch.setattr(socket, "gethostname", lambda: example.facts["host"]["hostname"])
+    said: list[str] = []
+    with pytest.raises(DataError, match=r": cp -r \S+two-cores two-cores-copy$"):
+        deciding.decide(example, lambda: asked(FAST), 1.0, said.append)
+    assert said == []
+
+
 @pytest.mark.parametrize(("value", "settled"), [(24.0, True), (13.0, False)])
 def test_what_is_good_since_its_cause_was_removed_is_said_to_be_decided(value: float, settled: bool) -> None:
     """The bandwidth still grows with the size; larger messages fill the link of 200 Mbit/s, or they do not."""

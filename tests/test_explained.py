@@ -17,6 +17,7 @@ from labkit.judge.finding import Evidence, Finding, Subject, Value, Wanted
 from labkit.judge.sentences import sentence
 from labkit.judge.view import View
 from labkit.models import schedules
+from labkit.models.bounds import Stated
 from labkit.models.loggp_engine import finish, hockney
 from labkit.point.spec import Spec
 from labkit.read import records
@@ -649,6 +650,48 @@ def far(
         replace(one, host=NODES, meta={**one.meta, "fingerprint": repr(one.spec), "start": f"2026-01-01T00:00:0{n}Z"})
         for n, one in enumerate(found)
     ]
+
+
+def over_far(*points: list[Samples]) -> list[str]:
+    """Verdicts and forms of bandwidths over a link of 200 Mbit/s whose round trip takes 6 ms: it holds 143 KB."""
+    launches = of_samples([one for some in points for one in some])
+    stated = Stated(link="200mbit", delay="3ms")
+    view = View("c", launches.records, records.summary(launches.records), launches, stated=stated)
+    return [f"{one.level} {one.form}".strip() for one in answer(view, ["bandwidth-of-path"]).findings]
+
+
+@pytest.mark.parametrize(
+    ("value", "moved", "more", "says"),
+    [
+        (8.2, 310_000, {}, "unknown started"),  # 4 round trips until the path is full, and 13 ms for the bytes
+        (23.0, 310_000, {}, "good"),
+        (4.0, 310_000, {}, "bad"),  # half of that is a fault
+        (8.2, 24_000_000, {}, "bad"),  # of a second of sending, 24 ms are little
+        (2.4, 60_000, {"socket_buffer": 16384}, "bad"),  # a longer stream would be no faster
+        (2.4, 0, {}, "bad"),  # nobody counted the bytes
+    ],
+)
+def test_a_stream_that_ends_in_its_slow_start_says_nothing_of_the_link(
+    value: float, moved: int, more: dict[str, Any], says: str
+) -> None:
+    meta = {"received_B": moved, "segment_B": 1448}
+    one = far("sockets.tcp_stream", 65536, value, RATE, options={"tool": "iperf3", **more}, meta=meta, **STREAM)
+    assert over_far(one) == [says]
+
+
+@pytest.mark.parametrize(
+    ("window", "value", "says"),
+    [
+        (4, 18.7, "unknown answered"),  # 1 MiB in 44 ms, and 2 round trips
+        (8, 18.0, "doubtful"),  # 2 MiB in 88 ms, and 2 round trips: 20.9 MB/s
+        (64, 18.7, "doubtful"),  # of 700 ms, 12 ms are little
+        (1, 8.0, "bad"),  # below a limit that a larger window would pass; the cause says so
+    ],
+)
+def test_windows_that_wait_for_answers_of_a_long_path_say_nothing_of_its_rate(
+    window: int, value: float, says: str
+) -> None:
+    assert over_far(far(size=1 << 18, value=value, options={"window": window})) == [says]
 
 
 LIMIT = {"limit": Value(value=2000.0, unit="MB/s")}

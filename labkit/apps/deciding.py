@@ -35,7 +35,9 @@ def decide(
     Raises
     ------
     DataError
-        If the campaign was measured on another machine.
+        If the campaign was measured on another machine, or labkit must not change it.
+    LaunchError
+        If another run measures into the campaign.
     """
     first, end = asked(), time.monotonic() + budget
     answer = first
@@ -70,13 +72,15 @@ def _of(campaign: Campaign) -> str:
 
 
 def _refuse(campaign: Campaign) -> None:
-    """Refuse a campaign of another machine."""
+    """Refuse a campaign of another machine, and one that cannot be measured into."""
     if not here(campaign):
         raise DataError(
             f"{campaign.name} was measured on {_of(campaign) or 'an unknown machine'}, but this is "
             f"{socket.gethostname()}: what this machine costs says nothing about that one. Run labkit explain --decide "
             "there."
         )
+    with campaign.lease():  # what refuses one point would refuse each of them
+        pass
 
 
 def _room(wanted: Sequence[Wanted], budget: float) -> int:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import fnmatch
 import heapq
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
@@ -241,8 +242,8 @@ class Campaign(Folder):
         """
         if self.bundled:
             raise DataError(
-                f"{self.path} is an example of labkit, and labkit never changes it. Name another campaign with "
-                "--into, or copy the folder and use the copy."
+                f"{self.path} is an example of labkit, and labkit never changes it. Copy it, and name the copy: "
+                f"{shlex.join(('cp', '-r', str(self.path), f'{self.path.name}-copy'))}"
             )
         if self._anchor is None:
             self._refuse_links()

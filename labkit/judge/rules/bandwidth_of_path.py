@@ -6,16 +6,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from labkit.judge.finding import SHARE, Count, Finding, Value
+from labkit import benchmarks, stats
+from labkit.judge.finding import SHARE, Count, Finding, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
 from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
 from labkit.judge.view import View
 from labkit.models import bounds
-from labkit.models.bounds import Bound
+from labkit.models.bounds import Bound, Stated
 from labkit.models.inside import LINK, MACHINE
 from labkit.point.columns import METRICS
 from labkit.point.units import format_share
+from labkit.read.records import rerun
+from labkit.store.samples.facts import RECEIVED_B, SEGMENT_B
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -39,7 +42,11 @@ def _judged(one: Chosen, view: View) -> Finding:
     excess = size * (factor / one.measured.value - 1 / bound.reference) if one.measured.value else math.inf
     if bounds.inside(one.samples) and _paths.sleeps(one, view, found, excess):
         return _paths.no_reference(RULE, one, view, "micro.wake_up")
-    return replace(found, form="functional", level="unknown", measure=()) if one.functional else found
+    if one.functional:
+        return replace(found, form="functional", level="unknown", measure=())
+    if found.level in ("bad", "doubtful") and (trip := _trip(one, view)):
+        return _started(one, bound, trip, found) or _answered(one, bound, trip, found) or found
+    return found
 
 
 def _values(one: Chosen, limit: float, what: str, bound: Bound) -> dict[str, Value | Count | str]:
@@ -62,6 +69,67 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     level, values["unsure"] = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=True)
     wanted = _paths.more(view, level, one)
     return RULE.found(one.subject, level=level, cost=cost, decided=one.decided, measure=wanted, **values)
+
+
+def _trip(one: Chosen, view: View) -> float:
+    """Return the delays of a round trip over the path, s; 0 where nobody states them."""
+    wire = bounds.path(one.samples, view.stated or Stated())
+    return 2 * wire.delay if wire is not None and math.isfinite(wire.rate) else 0.0
+
+
+def _started(one: Chosen, bound: Bound, trip: float, found: Finding) -> Finding | None:
+    """Return that a stream ended so early that its slow start explains its rate; None if it does not.
+
+    A connection of TCP sends ten segments, and twice as many in each round trip, until they fill the path (RFC 6928).
+    A buffer that was set keeps more of them back for as long as the stream lasts.
+    """
+    samples, fills = one.samples, bound.reference * trip
+    received, spec = RECEIVED_B.of(samples.meta), samples.spec
+    if not received or spec.count("socket_buffer", 0) or bounds.directions_of(spec.benchmark) != 1:
+        return None
+    first = _FIRST_SEGMENTS * (SEGMENT_B.of(samples.meta) or _SEGMENT) * max(1, spec.count("streams"))
+    trips = max(0, math.ceil(math.log2(fills / first)))
+    seconds = max(_STREAM_S, math.ceil(trips * trip / _LITTLE))
+    longer = rerun.command(spec, "--time-cap", str(seconds), "--launches", str(stats.LAUNCHES))
+    return _waited(
+        one, bound, received, Count(trips, "round trip"), trip, replace(found, form="started", command=longer)
+    )
+
+
+def _answered(one: Chosen, bound: Bound, trip: float, found: Finding) -> Finding | None:
+    """Return that windows fill the path, and that what each waits for explains a doubtful rate; None if it does not.
+
+    An answer to each window takes a round trip, and a question before it, whether the receiver is ready, another one.
+    """
+    spec, fills = one.samples.spec, bound.reference * trip
+    known = benchmarks.get(spec.benchmark)
+    window = spec.count("window", 0)
+    moved = bounds.directions_of(spec.benchmark) * max(1, spec.ranks // 2) * window * (spec.size or 0)
+    if known.cadence != "windowed" or found.level != "doubtful" or not moved >= fills:
+        return None
+    larger = window * math.ceil(_TRIPS * fills / _LITTLE / moved)
+    wanted = () if rerun.imported(spec) else (Wanted(spec.replace(options={**spec.values, "window": larger})),)
+    return _waited(
+        one, bound, moved, Count(_TRIPS, "round trip"), trip, replace(found, form="answered", measure=wanted)
+    )
+
+
+def _waited(one: Chosen, bound: Bound, moved: float, trips: Count, trip: float, found: Finding) -> Finding | None:
+    """Return a verdict as unknown if bytes that wait for some round trips cannot reach more; else None."""
+    possible = moved / (moved / bound.reference + trips.value * trip)
+    if one.measured.value < possible * METRICS[one.metric].factor / LINK[0]:
+        return None
+    values: dict[str, Value | Count] = {
+        "possible": one.limit(possible, found.form),
+        "trips": trips,
+        "trip": Value(value=trip * 1e6, unit="µs"),
+    }
+    return replace(found, level="unknown", values={**found.values, **values})
+
+
+_FIRST_SEGMENTS, _SEGMENT = 10, 1448  # of a connection before the first answer (RFC 6928); B of payload in each
+_TRIPS = 2  # that a window waits for at most
+_LITTLE, _STREAM_S = 0.05, 2  # part of the time that waiting may take; s of a stream that is measured again, at least
 
 
 def _beside(one: Chosen, best: Bound, view: View) -> Finding:
@@ -91,6 +159,10 @@ RULE = Rule(
         "({what}), and {own_share} of {own}, the reference of its own path ({own_what})",
         "defect": "{measured:interval} is {share} of {limit} ({what}): {wrong}, or the measurement, is wrong",
         "no reference": "{measured:interval}; no reference, because {reason}",
+        "started": "{measured:interval} is {share} of {limit} ({what}), but the stream is too short for a verdict: the "
+        "slow start of TCP takes {trips} of {trip}, with which so few bytes reach {possible} at most",
+        "answered": "{measured:interval} is {share} of {limit} ({what}), but its windows are too short for a verdict: "
+        "with {trips} of {trip} to ask and to answer they reach {possible} at most",
         "functional": "{measured:interval} is {share} of {limit} ({what}); the device shows function, not performance",
     },
     check=check,
