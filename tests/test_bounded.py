@@ -215,12 +215,13 @@ def test_the_first_page_says_how_near_the_numbers_come_to_their_bounds() -> None
     count = answered.overall(content, source)
     assert count.startswith(f"Of {len(found.topics)} topics, ")
     assert count in abstract(content)
-    page = answered.answers(content)
-    assert "{#tbl-answer}" in page
-    assert page.count("**good**") == sum(one.verdict == "good" for one in found.topics[:12])
-    assert "To do next:" in page
+    table = answered.answers(content)
+    assert "{#tbl-answer}" in table
+    assert table.count("**good**") == sum(one.verdict == "good" for one in found.topics[:12])
+    steps = answered.steps(content)
+    assert steps.startswith("To do next:")
     first = found.steps[0]
-    assert (f"`{first.command}`" if first.runnable else first.command) in page
+    assert (f"`{first.command}`" if first.runnable else first.command) in steps
 
 
 def campaign(path: Path, measured: list[Any]) -> Content:
@@ -243,6 +244,7 @@ def test_of_a_topic_the_worst_is_named_and_a_defect_before_all(tmp_path: Path) -
     assert "**bad**" in page
     assert "is wrong" in page
     assert answered.overall(content, source) == "Of 1 topic, 1 is bad."
+    assert answered.bad(content, source) == "Bad: MPI bandwidth over link of a host (cause unknown)."
 
 
 def test_a_campaign_without_bounds_has_no_answer_on_the_first_page(tmp_path: Path) -> None:
@@ -250,5 +252,6 @@ def test_a_campaign_without_bounds_has_no_answer_on_the_first_page(tmp_path: Pat
     (source,) = content.sources
     found = answered.of_source(content, source)
     assert found.topics == ()
-    assert answered.overall(content, source) == ""
+    assert answered.overall(content, source) == answered.bad(content, source) == ""
     assert answered.answers(content) == ""
+    assert answered.steps(content).startswith("To do next:"), "launches are missing"

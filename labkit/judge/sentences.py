@@ -100,11 +100,16 @@ def settings(findings: Sequence[Finding], most: int = 2) -> str:
     """
     parts = []
     for one in findings[:most]:
-        cause = likeliest(one)
-        why = f", {causes.every()[cause.code].name}" if cause else ""
+        why = f", {name}" if (name := cause_name(one)) else ""
         parts.append(f"{one.subject.setting or one.subject.benchmark} ({one.level}{why})")
     more = len(findings) - len(parts)
     return joined([*parts, plural(more, "more setting")] if more else parts)
+
+
+def cause_name(one: Finding) -> str:
+    """Return the name of the likeliest cause of a finding; empty where none is likely."""
+    found = likeliest(one)
+    return causes.every()[found.code].name if found else ""
 
 
 def cause(one: Finding) -> str:

@@ -1,4 +1,4 @@
-"""Write the report's first page: what was measured, what was found, how sure that is, and a verdict of each topic."""
+"""Write the report's first page: what was measured, how good it is, how sure that is, and what each chapter found."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from labkit import stats
 from labkit.judge.answer import FAMILIES
 from labkit.judge.finding import Finding
 from labkit.point.notes import joined, listed
-from labkit.point.units import format_count, format_fact, format_share, plural
+from labkit.point.units import format_fact, format_share, plural
 from labkit.report import answered, caveats, judged, markdown, topics
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
+from labkit.report.notebook import Chapter
 from labkit.store.samples.facts import BROUGHT
 
-FINDINGS = 4  # in the abstract, at most
-_LEAST = 3  # of them, if there are so many topics
 _NAMED = 3  # campaigns that the abstract describes; of more, the chapters speak
 _CAVEATS = 3
+_TITLES = 2  # of chapters in a line of their results, at most
 _BUSY = "busy machine"
-_REASONS = markdown.needing("tbl-verdicts", "; @tbl-verdicts gives the reasons")
-_NOTHING = f"No comparison supports a claim about performance{_REASONS}."
 _ALL = markdown.needing("sec-caveats", "; @sec-caveats has all")
 _MOSTLY = 0.5  # of the launches on a busy machine, from which the abstract warns of it first
 _DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
@@ -44,9 +42,9 @@ _DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
 
 
 def abstract(content: Content) -> str:
-    """Return the abstract: sentences that follow from the records, about 150 words for any number of campaigns.
+    """Return the abstract: sentences that follow from the records, few enough that a figure fits below them.
 
-    Several campaigns share the sentences on machine, question, certainty and caveats, and the number of findings.
+    Several campaigns share the sentences on machine, question, certainty and caveats.
     """
     every = all_members(content)
     if len(every) > 1:
@@ -54,15 +52,13 @@ def abstract(content: Content) -> str:
     member = every[0]
     if not len(member.summary):
         return f"{machine(member)} The campaign holds no samples, so nothing was found."
-    found = topics.chosen(found_in(member, content), FINDINGS, _LEAST)
-    near = answered.overall(content, member.source) if member.source else ""
-    said = [judged.told(one, "brief") for one in found] or [_NOTHING]
-    parts = [machine(member), asked(member), near, *said, _sure(every, found), doubts(every)]
+    near = [make(content, member.source) for make in (answered.overall, answered.bad) if member.source]
+    parts = [machine(member), asked(member), *near, _sure(every), doubts(every)]
     return " ".join(part for part in parts if part)
 
 
 def _of_several(members: Sequence[Member], content: Content) -> str:
-    """Machines and question once, then what each campaign found in short, then certainty and caveats once."""
+    """Machines and question once, then how good each campaign is, then certainty and caveats once."""
     named, measured = members[:_NAMED], [member for member in members if len(member.summary)]
     places: dict[str, list[str]] = {}
     for member in members:
@@ -72,15 +68,11 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
     parts = [f"labkit measured {where}{more}."]
     if measured:
         parts.append(f"The question was {question(measured)}.")
-    most = max(1, FINDINGS // len(named))
-    findings_of = [
-        topics.chosen(found_in(member, content), most, most) if len(member.summary) else [] for member in named
-    ]
-    for member, found in zip(named, findings_of, strict=True):
-        said = " ".join(judged.told(one, "short") for one in found) or _NOTHING
-        parts.append(f"**{escape(member.name)}:** {said}")
+    for member in named:
+        if member.source and (said := answered.overall(content, member.source)):
+            parts.append(f"**{escape(member.name)}:** {said}")
     if measured:
-        parts += [_in_short(measured, [one for found in findings_of for one in found]), doubts(measured)]
+        parts += [_sure(measured), doubts(measured)]
     return " ".join(part for part in parts if part)
 
 
@@ -135,42 +127,22 @@ def extent(member: Member) -> str:
     return f"{plural(len(member.summary), 'point')} in {plural(len(member.records), 'launch')}"
 
 
-def _sure(members: Sequence[Member], found: Sequence[Finding]) -> str:
-    """Say what the brackets are, how much the findings rest on, and how many points have no interval."""
+def _sure(members: Sequence[Member]) -> str:
+    """Say what the brackets behind values are, and how many points have a single launch."""
     launches = [int(number) for member in members for number in member.summary["launches"]]
     enough, one = sum(number >= stats.LAUNCHES for number in launches), launches.count(1)
     level = f"{100 * stats.LEVEL:.0f} %"
-    few = [f"{plural(min(one.launches for one in found), 'launch')} or more"] if found else []
-    samples = [one.samples for one in found]
-    few += [f"{format_count(min(filter(None, samples)))} timed iterations or more"] if any(samples) else []
-    few += ["some values reported by a tool"] if 0 in samples else []
-    rest = f" ({', '.join(few)})" if few else ""
     if enough == len(launches):
         several = any((member.summary["sessions"] >= stats.LAUNCHES).any() for member in members)
         over = f"launches, or over {stats.LAUNCHES} sessions and more" if several else "launches"
-        return f"Brackets are {level} intervals of the median over {over}{rest}."
-    text = (
-        f"Brackets are ranges of launches{rest}"
-        if not enough
-        else f"Brackets are {level} intervals from {stats.LAUNCHES} launches on, else ranges{rest}"
-    )
-    text += f", without a confidence level: {level} intervals need {stats.LAUNCHES} launches."
+        return f"Brackets are {level} intervals of the median over {over}."
+    text = f"Brackets are {level} intervals from {stats.LAUNCHES} launches on, else ranges of launches."
+    if not enough:
+        text = f"Brackets are ranges of launches: {level} intervals need {stats.LAUNCHES} launches."
     if one:
         has = "has" if one == 1 else "have"
         text += f" {plural(one, 'point')} ({format_share(one / len(launches))}) {has} a single launch."
     return text
-
-
-def _in_short(members: Sequence[Member], found: Sequence[Finding]) -> str:
-    """Say how many launches the findings rest on, and how many points have enough of them for an interval."""
-    launches = [int(number) for member in members for number in member.summary["launches"]]
-    enough = sum(number >= stats.LAUNCHES for number in launches)
-    fewest = plural(min(one.launches for one in found), "launch") if found else ""
-    text = f"Each rests on {fewest} or more. " if found else ""
-    if enough == len(launches):
-        return text.strip()
-    has = f"{enough:,} of {plural(len(launches), 'point')} {'has' if enough == 1 else 'have'}"
-    return f"{text}{100 * stats.LEVEL:.0f} % intervals need {stats.LAUNCHES} launches, which {has}."
 
 
 def doubts(members: Sequence[Member], most: int = _CAVEATS) -> str:
@@ -195,31 +167,46 @@ def doubts(members: Sequence[Member], most: int = _CAVEATS) -> str:
 
 
 def verdicts(content: Content) -> str:
-    """Return a line for each chapter: topic and finding; of several campaigns, the finding in brief."""
-    rows = []
-    alone = len(all_members(content)) == 1
+    """Return a line for each chapter: topic and finding; of several campaigns, the finding in brief.
+
+    Chapters of which the same is said share a line. The chapter that says whether numbers are good has none: its
+    verdicts stand in a table of their own.
+    """
+    said_of: dict[str, list[Chapter]] = {}
     for chapter in content.chapters.values():
-        source = next((one for one in content.sources if chapter.path in one.notebooks), content.sources[0])
-        several = len(members(source)) > 1
-        said = []
-        for member in members(source)[:_NAMED]:
-            one = topics.finding(chapter, member) if len(member.summary) else None
-            if one:
-                said.append(
-                    (f"**{escape(member.name)}:** " if several else "")
-                    + judged.told(one, "whole" if alone else "brief")
-                )
-        if topics.answers(chapter):
-            said.append(answered.overall(content, source))
-        said += ["The notebook stopped with an error."] if chapter.error else []
-        rows.append([chapter.title, f"{' '.join(said)} (@{chapter.label})"])
-    if not rows:
+        if topics.answers(chapter) and not chapter.error:
+            continue
+        said_of.setdefault(_said(chapter, content), []).append(chapter)
+    if not content.chapters:
         return (
             "The campaign names no notebook, so there are no chapters. A notebook that measures into it, as "
             "`papermill notebooks/10-latency.ipynb 10.ipynb -p campaign FOLDER` does, adds its own."
         )
+    rows = [[_names(chapters), said] for said, chapters in said_of.items()]
     caption = "What each chapter found. {#tbl-verdicts}"
-    return markdown.table(["topic", "result"], rows, caption=caption)
+    return markdown.table(["chapter", "result"], rows, caption=caption) if rows else ""
+
+
+def _names(chapters: Sequence[Chapter]) -> str:
+    """Return chapters by their titles, or by their numbers where there are many."""
+    if len(chapters) > _TITLES:
+        return ", ".join(f"@{one.label}" for one in chapters)
+    return "; ".join(f"{one.title} (@{one.label})" for one in chapters)
+
+
+def _said(chapter: Chapter, content: Content) -> str:
+    """Return what a chapter found of each campaign, and whether its notebook stopped with an error."""
+    alone = len(all_members(content)) == 1
+    source = next((one for one in content.sources if chapter.path in one.notebooks), content.sources[0])
+    several = len(members(source)) > 1
+    said = []
+    for member in members(source)[:_NAMED]:
+        one = topics.finding(chapter, member) if len(member.summary) else None
+        if one:
+            name = f"**{escape(member.name)}:** " if several else ""
+            said.append(name + judged.told(one, "whole" if alone else "brief"))
+    said += ["The notebook stopped with an error."] if chapter.error else []
+    return " ".join(said) or "No finding."
 
 
 BLOCKS = {"abstract": abstract, "verdicts": verdicts}

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from labkit.judge import answer
 from labkit.judge.answer import Answer, Topic
-from labkit.judge.sentences import cause, sentence, settings
+from labkit.judge.sentences import cause, cause_name, sentence, settings
+from labkit.point.notes import listed
 from labkit.point.units import plural
 from labkit.report import markdown
 from labkit.report.content import Content
@@ -14,6 +15,7 @@ from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
 
 TOPICS = 12  # that the first page has room for
+_BAD = 3  # topics that the first sentences name
 
 
 def of_source(content: Content, source: Source) -> Answer:
@@ -31,8 +33,16 @@ def overall(content: Content, source: Source) -> str:
     return escape(f"{found.counts[0].upper()}{found.counts[1:]}.") if found.topics else ""
 
 
+def bad(content: Content, source: Source) -> str:
+    """Name the topics of a campaign that are bad, with their causes, in a sentence; empty without any."""
+    topics = [one for one in of_source(content, source).topics if one.verdict == "bad"]
+    names = [f"{one.name} ({cause_name(one.lead) or 'cause unknown'})" for one in topics[:_BAD]]
+    more = [plural(len(topics) - _BAD, "more topic")] if len(topics) > _BAD else []
+    return escape(f"Bad: {listed([*names, *more])}.") if names else ""
+
+
 def answers(content: Content) -> str:
-    """Return what to do next, and a table with the verdict on each topic and its cause."""
+    """Return a table with the verdict on each topic and its cause, the worst first."""
     found = [(source, one) for source in content.sources if (one := of_source(content, source)).topics]
     if not found:
         return ""
@@ -42,20 +52,20 @@ def answers(content: Content) -> str:
         left += max(0, len(one.topics) - room)
         rows += [_row(topic, source.name if content.several else "") for topic in one.topics[:room]]
     caption = (
-        "Whether the numbers are good. The worst benchmark of a topic decides, by its best setting; worse settings are "
-        "named beside it. {#tbl-answer}"
+        "Whether the numbers are good. The worst benchmark of a topic decides, by its best setting"
+        f"{markdown.needing('sec-good', '; @sec-good names worse settings, and the evidence for each cause')}."
     )
-    parts = [
-        *_steps(found, several=content.several),
-        markdown.table(["topic", "verdict", "why"], rows, caption=caption),
-    ]
     if left:
-        parts.append(f"{plural(left, 'more topic')} are left out here; `labkit explain` prints all.")
-    return "\n\n".join(parts)
+        caption += f" {plural(left, 'more topic')} left out; `labkit explain` prints all."
+    return markdown.table(["topic", "verdict", "why"], rows, caption=f"{caption} {{#tbl-answer}}")
+
+
+def steps(content: Content) -> str:
+    """Return what to do next about each campaign."""
+    return "\n\n".join(_steps([(one, of_source(content, one)) for one in content.sources], several=content.several))
 
 
 def _steps(found: Sequence[tuple[Source, Answer]], *, several: bool) -> Iterator[str]:
-    """Yield what to do next about each campaign, before the verdicts, so that it stands on the first page."""
     for source, one in found:
         if steps := [
             f"{code(step.command) if step.runnable else escape(step.command)} ({escape(step.about)})"
@@ -67,7 +77,15 @@ def _steps(found: Sequence[tuple[Source, Answer]], *, several: bool) -> Iterator
 
 def _row(topic: Topic, campaign: str) -> list[str]:
     name = f"{campaign}: {topic.name}" if campaign else topic.name
-    return [escape(name), f"**{topic.verdict}**", escape(why(topic))]
+    return [escape(name), f"**{topic.verdict}**", escape(_briefly(topic))]
+
+
+def _briefly(topic: Topic) -> str:
+    """Return what decides the verdict on a topic, with the name of its cause."""
+    text = f"{topic.lead.subject}: {sentence(topic.lead)}."
+    if topic.verdict in ("bad", "doubtful"):
+        text += f" Cause: {cause_name(topic.lead) or cause(topic.lead)}."
+    return text
 
 
 def why(topic: Topic) -> str:
@@ -82,4 +100,4 @@ def why(topic: Topic) -> str:
     return text
 
 
-BLOCKS = {"answer": answers}
+BLOCKS = {"answer": answers, "steps": steps}

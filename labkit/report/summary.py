@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from labkit import stats
 from labkit.point import units
 from labkit.point.columns import STATISTICS
 from labkit.point.notes import joined
@@ -70,9 +69,7 @@ def key_table(content: Content) -> str:
         ["quantity", "path", "ranks", "setting", "size", "value", "interval", "launches", "n"],
         rows,
         align="llrlrrlrr",
-        caption=f"Key numbers.{rest} Intervals are {100 * stats.LEVEL:.0f} % intervals of the median from "
-        f"{stats.LAUNCHES} launches on, and else the range of launches; with {stats.LAUNCHES} sessions, of the medians "
-        f"of sessions. The values rest on {rests}. {{#tbl-key}}",
+        caption=f"Key numbers.{rest} The values rest on {rests}. {{#tbl-key}}",
         empty="This campaign has no samples yet, so there are no key numbers.",
     )
 
