@@ -316,7 +316,6 @@ def test_a_pinned_governor_is_not_suspected() -> None:
 def test_the_notebook_reads_what_a_campaign_holds() -> None:
     study = studies.get("is_this_good")(measure=False, campaign=str(EXAMPLE), request_sizes="1")
     assert "the samples" not in str(study.findings())
-    assert {"benchmark", "binds", "verdict"} <= {*study.verdicts()}  # type: ignore[attr-defined]
     assert len(study.bandwidth_figure().data) >= 2  # type: ignore[attr-defined]
     assert study.noise_figure().plot.data  # type: ignore[attr-defined]
     assert study.observations()  # type: ignore[attr-defined]

@@ -168,6 +168,24 @@ def test_a_report_reads_no_part_that_is_not_as_labkit_writes_it(tmp_path: Path) 
     assert "text/html" in shown[2].data
 
 
+def test_a_column_has_one_number_of_digits() -> None:
+    """Numbers without an interval have three digits each, zeros at the end included; whole numbers have none."""
+    frame = pd.DataFrame(
+        {
+            "latency_us_p99": [0.19531, 9.5, 183.1, float("nan")],
+            "slots": [2.0, 10.0, 5.0, 1.0],
+            "certain": [True, False, True, True],
+        }
+    )
+    made = notebook.of_frame(frame)
+    assert isinstance(made, parts.Table)
+    assert [*zip(*made.rows, strict=True)] == [
+        ("0.195", "9.50", "183", "–"),
+        ("2", "10", "5", "1"),
+        ("yes", "no", "yes", "yes"),
+    ]
+
+
 def test_a_table_keeps_its_values_beside_its_texts() -> None:
     frame = records.summary(table(sizes=(8,), transports=("shm",)))[["message_size_B", "latency_us_p50", "n"]]
     made = notebook.of_frame(frame)

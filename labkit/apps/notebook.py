@@ -15,7 +15,7 @@ from labkit import benchmarks, figures, studies
 from labkit.errors import LabkitWarning, SpecError
 from labkit.figures import parts
 from labkit.io import extras, markdown
-from labkit.point.columns import ENDS, METRICS, SHOWN, split, title
+from labkit.point.columns import ENDS, METRICS, SHOWN, STATISTICS, split, title
 from labkit.point.notes import note
 from labkit.point.units import MOST_MB, format_count, format_duration, format_number, format_size, plural
 from labkit.read import reference
@@ -28,6 +28,7 @@ from labkit.suites.following import news
 if TYPE_CHECKING:
     import pandas as pd
 
+_DIGITS = 3  # of a number without an interval in a table
 _plain_warning = warnings.showwarning
 
 
@@ -217,7 +218,7 @@ def of_frame(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> parts
             parts.Column(str(c), markdown.quiet(h), side)
             for c, h, side in zip(chosen.columns, heads, sides, strict=True)
         ),
-        tuple(tuple(markdown.quiet(_cell(row, column, large)) for column in chosen.columns) for row in rows),
+        tuple(zip(*(map(markdown.quiet, _cells(rows, column, large)) for column in chosen.columns), strict=True)),
         tuple(tuple(_plain(row[column]) for column in chosen.columns) for row in rows),
     )
 
@@ -253,12 +254,20 @@ def _head(column: str, large: Mapping[str, str]) -> str:
     """
     if named := split(column):
         metric, statistic = named
-        return f"{'median' if statistic == 'p50' else statistic} ({large.get(metric) or METRICS[metric].unit})"
+        name = "median" if statistic == "p50" else STATISTICS[statistic].label if "_" in statistic else statistic
+        return f"{name} ({large.get(metric) or METRICS[metric].unit})"
     return "message size" if column == "message_size_B" else title(column).replace("option ", "")
 
 
-def _cell(row: Mapping[str, Any], column: str, large: Mapping[str, str]) -> str:
-    """Return a cell: a statistic in the digits of its interval, another number in four, a dash for none."""
+def _cells(rows: Sequence[Mapping[str, Any]], column: str, large: Mapping[str, str]) -> list[str]:
+    """Return the cells of a column: numbers without an interval have the same number of digits."""
+    cells = [_cell(row, column, large) for row in rows]
+    fractions = any(isinstance(one, float) and math.isfinite(one) and one != round(one) for one in cells)
+    return [format_number(one, digits=_DIGITS, zeros=fractions) if isinstance(one, float) else one for one in cells]
+
+
+def _cell(row: Mapping[str, Any], column: str, large: Mapping[str, str]) -> str | float:
+    """Return a cell: a statistic in the digits of its interval, another number as it is, a dash for none."""
     value, named = row[column], split(column)
     if column.endswith("_size_B"):
         return format_size(int(value))
@@ -267,5 +276,9 @@ def _cell(row: Mapping[str, Any], column: str, large: Mapping[str, str]) -> str:
     if named and named[1] in ENDS:
         return value_of(row, named[0]).in_unit(large.get(named[0], "")).ends[ENDS.index(named[1])]
     if named and named[1] in SHOWN:
-        return value_of(row, *named).in_unit(large.get(named[0], "")).text
-    return format_number(value) if isinstance(value, float) else str(value)
+        shown = value_of(row, *named).in_unit(large.get(named[0], ""))
+        open_ = not (shown.coarse or shown.high > shown.low or shown.step > 0)
+        return shown.value if open_ else shown.text
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return float(value) if isinstance(value, float) else str(value)

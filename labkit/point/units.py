@@ -250,11 +250,18 @@ def _magnitude(value: float) -> int:
 
 
 def format_number(
-    value: float, unit: str = "", *, width: float = math.nan, step: float = math.nan, digits: int = 4, none: str = "–"
+    value: float,
+    unit: str = "",
+    *,
+    width: float = math.nan,
+    step: float = math.nan,
+    digits: int = 4,
+    zeros: bool = False,
+    none: str = "–",
 ) -> str:
     """Write a number for people: with the `decimals` it deserves, without an exponent, thousands separated.
 
-    Zeros at its end stay only if an interval or a clock's step justifies them.
+    Zeros at its end stay only if an interval or a clock's step justifies them, or `zeros` asks for them.
 
     Parameters
     ----------
@@ -268,12 +275,14 @@ def format_number(
     ('15,754 MB/s', '0.9351', '8')
     >>> format_number(9.99, width=0.02), format_number(0.05, "µs", step=0.01)
     ('9.990', '0.05 µs')
+    >>> format_number(0.5, digits=3, zeros=True)
+    '0.500'
     """
     if not math.isfinite(value):
         return none
     places = decimals(value, width=width, step=step, digits=digits)
     text = f"{round(value, places):,.{max(places, 0)}f}"
-    if places > 0 and not width > 0 and not step > 0:
+    if places > 0 and not zeros and not width > 0 and not step > 0:
         text = text.rstrip("0").rstrip(".")
     return f"{text} {unit}" if unit else text
 

@@ -15,6 +15,8 @@ from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
 
 TOPICS = 12  # that the first page has room for
+_ALL = "sec-verdicts"  # section with what is behind the verdicts
+_WORSE = 8  # settings of a topic that it names
 _BAD = 3  # topics that the first sentences name
 
 
@@ -53,11 +55,28 @@ def answers(content: Content) -> str:
         rows += [_row(topic, source.name if content.several else "") for topic in one.topics[:room]]
     caption = (
         "Whether the numbers are good. The worst benchmark of a topic decides, by its best setting"
-        f"{markdown.needing('sec-good', '; @sec-good names worse settings, and the evidence for each cause')}."
+        f"{markdown.needing(_ALL, f'; @{_ALL} has worse settings, and the evidence for each cause')}."
     )
     if left:
         caption += f" {plural(left, 'more topic')} left out; `labkit explain` prints all."
     return markdown.table(["topic", "verdict", "why"], rows, caption=f"{caption} {{#tbl-answer}}")
+
+
+def in_full(content: Content) -> str:
+    """Return a table of what is behind each verdict: causes with their evidence, what is excluded, worse settings."""
+    rows = [
+        [escape(f"{source.name}: {topic.name}" if content.several else topic.name), topic.verdict, escape(more)]
+        for source in content.sources
+        for topic in of_source(content, source).topics
+        if (more := _behind(topic))
+    ]
+    caption = (
+        "What is behind the verdicts: all settings that are worse than the best one, and causes with their evidence."
+    )
+    empty = "No verdict has a cause or a worse setting."
+    return (
+        markdown.table(["topic", "verdict", "behind it"], rows, caption=f"{caption} {{#tbl-behind}}") if rows else empty
+    )
 
 
 def steps(content: Content) -> str:
@@ -90,14 +109,19 @@ def _briefly(topic: Topic) -> str:
 
 def why(topic: Topic) -> str:
     """Return the sentences on what decides the verdict on a topic, and on what is behind it."""
-    text = f"{topic.lead.subject}: {sentence(topic.lead)}."
+    return " ".join(filter(None, (f"{topic.lead.subject}: {sentence(topic.lead)}.", _behind(topic, worse=2))))
+
+
+def _behind(topic: Topic, worse: int = _WORSE) -> str:
+    """Return in sentences what is behind the verdict on a topic: cause, what is excluded, and worse settings."""
+    parts = []
     if topic.verdict in ("bad", "doubtful"):
-        text += f" Cause: {cause(topic.lead)}."
+        parts.append(f"Cause: {cause(topic.lead)}.")
     if topic.excluded:
-        text += f" Excluded: {'; '.join(map(sentence, topic.excluded))}."
+        parts.append(f"Excluded: {'; '.join(map(sentence, topic.excluded))}.")
     if topic.worse:
-        text += f" Worse: {settings(topic.worse)}."
-    return text
+        parts.append(f"Worse: {settings(topic.worse, worse)}.")
+    return " ".join(parts)
 
 
-BLOCKS = {"answer": answers, "steps": steps}
+BLOCKS = {"answer": answers, "behind-verdicts": in_full, "steps": steps}

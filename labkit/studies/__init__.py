@@ -420,7 +420,7 @@ class Study:
         total = len(self.records)
         every = plural(total, "record")
         badges = [f"{one} ({count})" for one, count in doubts.kinds(self.records["badges"])]
-        said = f"badges, with how many of {every} have them: {', '.join(badges)}"
+        said = f"badges in {every}: {', '.join(badges)}"
         notes = [note("badges", said)] if badges else []
         for one, count in doubts.kinds(self.records["warnings"]):
             text = _OPTION.sub(r"`\g<0>`", one.text)

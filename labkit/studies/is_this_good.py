@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,13 +11,13 @@ from labkit import figures, studies
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.io.markdown import commands
 from labkit.judge import answer, causes, checking, detours, rules
-from labkit.judge.finding import Finding, Value
+from labkit.judge.finding import Finding
 from labkit.judge.rule import OBSERVED, PLAUSIBILITY
 from labkit.judge.sentences import sentence, whole
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
 from labkit.point.spec import Spec, sweep
-from labkit.point.units import format_range, format_size, parse_sizes
+from labkit.point.units import format_size, parse_sizes
 from labkit.read.columnar import Launches, of_samples
 from labkit.store.samples import Samples
 from labkit.studies import words
@@ -126,10 +125,6 @@ class Study(studies.Study):
             tuple(f"{one.subject}: {sentence(one)}: {one.level}." for one in self.judged),
         )
 
-    def verdicts(self) -> pd.DataFrame:
-        """A row for each benchmark and path: measured value, bound, share and verdict."""
-        return verdict_table(self.judged)
-
     def checks(self) -> Text | Omitted:
         """What may be behind the verdicts that are not good, likeliest first, as a Markdown list."""
         found: dict[str, list[Finding]] = {}
@@ -141,8 +136,7 @@ class Study(studies.Study):
             bad = any(one.level in ("bad", "doubtful") for one in self.judged)
             return Text("The data support no cause." if bad else "Nothing: no verdict is doubtful or bad.")
         return listed(
-            f"**{text}**, of {_listed([str(one.subject) for one in some])}. "
-            f"{commands(causes.every()[some[0].code].remedy)} `{some[0].command or 'labkit doctor'}`"
+            f"**{text}**, of {_listed([str(one.subject) for one in some])}. {_to_do(some[0])}"
             for text, some in found.items()
         )
 
@@ -198,29 +192,12 @@ class Study(studies.Study):
         return listed(f"**{one.code}**, {whole(one)}" for one in self.observed)
 
 
+def _to_do(cause: Finding) -> str:
+    """Return what to do about a cause, with the command that decides it."""
+    remedy = commands(causes.every()[cause.code].remedy)
+    return f"{remedy} Run `{cause.command}`." if cause.command else remedy
+
+
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{'; '.join(names[:_NAMED])}{more}"
-
-
-def verdict_table(judged: Sequence[Finding]) -> pd.DataFrame:
-    """A row for each setting that was judged, as text."""
-    head = ["benchmark", "setting", "quantity", "measured", "interval", "limit", "of it", "binds", "verdict"]
-    return pd.DataFrame([_row(one) for one in judged], columns=head)
-
-
-def _row(one: Finding) -> tuple[str, ...]:
-    measured, limit = one.values["measured"], one.values.get("limit")
-    part = next((each for each in (one.values.get("share"), one.values.get("times")) if each), None)
-    assert isinstance(measured, Value)
-    return (
-        one.subject.benchmark,
-        one.subject.setting,
-        measured.of,
-        f"{measured}",
-        format_range(measured.low, measured.high, none="-"),
-        f"{limit}" if isinstance(limit, Value) else "-",
-        f"{part:3}" if isinstance(part, Value) else "-",
-        limit.of if isinstance(limit, Value) else "-",
-        one.level if one.form != "defect" else "defect",
-    )

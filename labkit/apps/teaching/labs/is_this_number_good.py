@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,11 +13,11 @@ from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
 from labkit.apps.teaching.results import Results
 from labkit.judge import answer, rules
-from labkit.judge.finding import Finding
+from labkit.judge.finding import Finding, Value
 from labkit.models.bounds import Stated
 from labkit.point.spec import Effort, Spec, sweep
+from labkit.point.units import format_range
 from labkit.read.columnar import of_samples
-from labkit.studies.is_this_good import verdict_table
 
 LINK = "virtual-cluster:2,rate=50mbit"
 RATE, DATA, PACKET = 50 / 8, 1448, 1514  # MB/s; B of a packet
@@ -152,7 +153,7 @@ LAB = Lab(
     shows={
         "measured": _measured,
         "rule": lambda r: f"The rule: {rules.every()['bandwidth-of-path'].must}.",
-        "verdicts": lambda r: verdict_table(_judged(r)),
+        "verdicts": lambda r: _verdicts(_judged(r)),
         "streams": lambda r: figures.versus_size(r.rows(STREAM[0]), STREAM[1], series=["transport"], tail=None),
     },
     means="A number alone is neither good nor bad. Beside the bound of its path it says how much a better library, setting or placement could still bring: near the bound nothing does, and only another path helps. A number above its bound is a reason to look for the error, not to celebrate.",
@@ -162,3 +163,26 @@ LAB = Lab(
         "Lab 9, *Lies, statistics and benchmarks*: rule 11 asks for the bound.",
     ),
 )
+
+
+def _verdicts(judged: Sequence[Finding]) -> pd.DataFrame:
+    """A row for each setting that was judged, as text."""
+    head = ["benchmark", "setting", "quantity", "measured", "interval", "limit", "of it", "binds", "verdict"]
+    return pd.DataFrame([_row(one) for one in judged], columns=head)
+
+
+def _row(one: Finding) -> tuple[str, ...]:
+    measured, limit = one.values["measured"], one.values.get("limit")
+    part = next((each for each in (one.values.get("share"), one.values.get("times")) if each), None)
+    assert isinstance(measured, Value)
+    return (
+        one.subject.benchmark,
+        one.subject.setting,
+        measured.of,
+        f"{measured}",
+        format_range(measured.low, measured.high, none="-"),
+        f"{limit}" if isinstance(limit, Value) else "-",
+        f"{part:3}" if isinstance(part, Value) else "-",
+        limit.of if isinstance(limit, Value) else "-",
+        one.level if one.form != "defect" else "defect",
+    )
