@@ -12,7 +12,7 @@ import pytest
 
 from labkit import benchmarks
 from labkit.point.columns import METRICS, STATISTICS, statistic_column
-from labkit.point.notes import joined
+from labkit.point.notes import FUNCTIONAL, badge, joined
 from labkit.point.spec import Spec
 from labkit.read import records, reference
 from labkit.read.reference import comparing
@@ -67,7 +67,8 @@ def test_every_shipped_number_of_a_benchmark_names_its_statistic_if_the_paper_st
 def test_halo3d_with_other_arguments_than_the_papers_is_not_shown() -> None:
     times = {"latency_us_p50": 67.5, "latency_us_mean": 70.0, "latency_us_osu_mean": 67_500.0}
     missing = (
-        "not measured: latency (mean over ranks) of `apps.halo3d26` with the paper's arguments (preset=ethernet2020)"
+        "not measured: latency (mean over ranks) of `apps.halo3d26` with the paper's arguments (preset=ethernet2020, "
+        "over TCP)"
     )
     for other in ({}, {"option_preset": "ethernet2020", "option_nx": 5.0}, {"option_neighbours": "26"}):
         assert cell("halo_tcp", member(times | other, benchmark="apps.halo3d26")) == missing
@@ -84,20 +85,25 @@ def test_the_fft_is_compared_at_the_papers_size_in_its_unit() -> None:
 
 
 def test_the_fft_beside_halo3d_is_never_a_latency_beside_incast() -> None:
-    value = {"message_size_B": 10_000, "impact_mean_times_value": 22.0, "latency_us_osu_mean": 4909.0}
+    value = {
+        "message_size_B": 10_000,
+        "impact_mean_times_value": 22.0,
+        "latency_us_osu_mean": 4909.0,
+        "transport": "rc",
+    }
     rows = [{"option_victim": "latency", "option_aggressor": "incast"}, {"option_aggressor": "udp"}]
     assert cell("qos_slowdown", member(*(value | row for row in rows), benchmark="congestion.interference")) == (
         "not measured: congestion impact, mean of `congestion.interference` with the paper's arguments (10000 B, "
-        "victim=fft, aggressor=halo3d26)"
+        "victim=fft, aggressor=halo3d26, over RDMA)"
     )
     fft = value | {"impact_mean_times_value": 8.0, "option_lead": 1.0}
     text = cell("qos_slowdown", member(fft, *(value | row for row in rows), benchmark="congestion.interference"))
-    assert text == "`congestion.interference` (TCP, 8 ranks, the paper 48): **8** times"
+    assert text == "`congestion.interference` (rc, 8 ranks, the paper 48): **8** times"
 
 
 def test_shares_are_compared_with_shares() -> None:
     hpl = member({"performance_GFLOPS_mean": 7.065, "peak_percent_value": 4.25, "ranks": 2}, benchmark="compute.hpl")
-    assert "**4.25** %" in cell("hpl_roce", hpl)
+    assert "**4.25** %" in cell("hpl_tcp", hpl)
     share = {"bandwidth_MBps_mean": 1020.0, "io_percent_value": 62.0}
     simple = share | {"option_problem": "E", "option_subtype": "simple"}
     ibisco = reference.load("ibisco-cluster-2025")
@@ -116,12 +122,12 @@ def test_shares_are_compared_with_shares() -> None:
     ids=["same", "other size", "other statistic", "other option"],
 )
 def test_size_statistic_and_options_are_the_same(row: dict[str, Any], shown: str) -> None:
-    text = cell("roce_latency", member(row | {"ranks": 2}, benchmark="mpi.latency"))
+    text = cell("tcp_latency", member(row | {"ranks": 2}, benchmark="mpi.latency"))
     assert text == shown if shown else text.startswith("not measured: latency (mean) of `mpi")
 
 
 def test_a_number_without_a_statistic_is_not_compared() -> None:
-    number = dataclasses.replace(ETHERNET["roce_latency"], statistic="")
+    number = dataclasses.replace(ETHERNET["tcp_latency"], statistic="")
     row = {"message_size_B": 0, "latency_us_mean": 7.0}
     text = against.cell(number, [member(row, benchmark="mpi.latency")])
     assert text == "not compared with `mpi.latency`: the paper does not say which statistic it is"
@@ -129,7 +135,7 @@ def test_a_number_without_a_statistic_is_not_compared() -> None:
 
 def test_no_setting_is_dropped_without_a_word() -> None:
     rows = [{"message_size_B": 0, "latency_us_mean": 1.0 + n, "library": f"L {n}", "ranks": 2} for n in range(5)]
-    text = cell("roce_latency", member(*rows, benchmark="mpi.latency"))
+    text = cell("tcp_latency", member(*rows, benchmark="mpi.latency"))
     assert text.count("library=L") == 3
     assert text.endswith("`mpi.latency`: 2 more settings (library L 3, L 4)")
 
@@ -159,17 +165,17 @@ def test_a_range_of_sizes_is_compared_with_the_range_of_values() -> None:
 def test_only_experiments_with_the_papers_arguments_count_as_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     content = Content([], {})
     times = {"latency_us_osu_mean": 67_500.0}
-    for row, count in ((times, 0), (times | {"option_preset": "ethernet2020"}, 3)):
+    for row, count in ((times, 0), (times | {"option_preset": "ethernet2020"}, 2)):
         campaign = member(row, benchmark="apps.halo3d26")
         for module in (repeated, beside):
             monkeypatch.setattr(module, "members" if module is beside else "all_members", lambda *_, c=campaign: [c])
         monkeypatch.setattr(repeated, "names", lambda _: {"apps.halo3d26"})
         assert repeated.published(content) == count
-        assert f"repeats {1 if count else 0} at the scale" in repeated.counts(content)
+        assert f"repeats 0 at the scale at hand and {1 if count else 0} in part" in repeated.counts(content)  # no RDMA
         text = repeated.repeated(content)
         table = next(line for line in text.splitlines() if line.startswith("| **Halo exchange"))
-        assert ("not measured" in table) is not count
-        assert "labkit measure apps.halo3d26 -m 8 -o preset=ethernet2020" in text or count
+        assert ("**67.5**\xa0ms" in table) is bool(count)
+        assert "labkit measure apps.halo3d26 -m 8 -o preset=ethernet2020" in text
 
 
 def test_published_numbers_beside_points_have_their_arguments() -> None:
@@ -190,6 +196,7 @@ def test_units_of_both_sides_are_equal_in_every_cell() -> None:
             row |= {
                 "message_size_B": 10_240 if number.size_B is None else number.size_B,
                 statistic_column(number.metric, number.statistic): 1.0,
+                "transport": comparing.points(number)[0].transport,
             }
             text = against.cell(number, [member(row, benchmark=name)]).replace("\u00a0", " ")
             assert re.search(rf"\*\* {re.escape(number.unit)}\b|\*\* {re.escape(number.unit)}(,|$)", text), text
@@ -208,3 +215,80 @@ def test_the_command_for_a_number_has_options_of_its_benchmark_only() -> None:
         _, _, name, *words = against.command(number).split()
         given = dict(words[n + 1].split("=") for n, word in enumerate(words) if word == "-o")
         assert set(given) <= {one.name for one in dataclasses.fields(benchmarks.get(name).options)}, number.name
+
+
+def compared(name: str, row: dict[str, Any], paper: reference.Paper = ETHERNET) -> comparing.Comparison:
+    """A number beside one point."""
+    number = paper.measurable(paper[name])
+    options = {f"option_{key}": value for key, value in number.options.items() if value != reference.ANY}
+    usual = {"message_size_B": number.size_B or 0, "transport": comparing.points(number)[0].transport, "ranks": 2}
+    found = comparing.first(number, [member(usual | options | row, benchmark=number.benchmarks[0]).summary])
+    assert found is not None
+    return found
+
+
+TIME = {"latency_us_mean": 7.0, "latency_us_mean_low": 6.5, "latency_us_mean_high": 7.8}
+RATE = {"bandwidth_MBps_mean": 2500.0, "bandwidth_MBps_mean_low": 2400.0, "bandwidth_MBps_mean_high": 2600.0}
+
+
+def test_a_ratio_is_measured_over_published_with_the_interval_of_the_measured_value() -> None:
+    am_lat = reference.load("breaking-band-2019")
+    one = compared("am_lat", TIME | {"latency_us_mean": 2.43, "latency_us_mean_low": 2.3}, am_lat)
+    assert (one.measured, one.launches) == ("2,430 [2,300 to 7,800]", 6)
+    assert one.ratio == "2.0 [1.9 to 6.4]"
+
+
+def test_a_ratio_to_a_printed_range_has_both_ends_and_one_to_a_bound_is_a_bound() -> None:
+    assert compared("tcp_latency", TIME).ratio == "0.467 to 0.54 [0.43 to 0.60]"
+    assert compared("tcp_bandwidth", RATE).ratio == "< 0.667 [0.640 to 0.693]"
+    below = dataclasses.replace(ETHERNET["tcp_bandwidth"], relation="below")
+    rows = member({"message_size_B": 4 << 20, "ranks": 2} | RATE, benchmark="mpi.bandwidth").summary
+    assert str(comparing.compare(below, rows)[0].ratio).startswith("> ")
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "why"),
+    [
+        ("halo_tcp", {"message_size_B": 8, "latency_us_osu_mean": 9.0, "ranks": 8}, "8 ranks, the paper 48"),
+        ("tcp_bandwidth", RATE | {"badges": (badge("emulated link"),)}, "the rate of an emulated link was chosen"),
+        ("tcp_latency", TIME | {"badges": (badge(f"soft-RoCE: {FUNCTIONAL}"),)}, f"soft-RoCE: {FUNCTIONAL}"),
+        ("tcp_latency", TIME | {"badges": (badge("oversubscription"),)}, "there are more ranks than processors"),
+    ],
+)
+def test_a_value_without_a_ratio_says_why(name: str, row: dict[str, Any], why: str) -> None:
+    one = compared(name, row)
+    assert one.ratio == f"– ({why})"
+    assert one.measured
+
+
+def test_shares_and_ratios_compare_at_any_scale_and_over_an_emulated_link() -> None:
+    row = {"impact_mean_times_value": 1.32, "badges": (badge("emulated link"),), "transport": "tcp"}
+    one = compared("qos_tcp", row)
+    assert (one.number.stated, one.scale) == ("1.10 times", "2 ranks, the paper 48")
+    assert one.ratio == "1.2"
+    assert compared("hpl_tcp", {"peak_percent_value": 32.0, "transport": "tcp"}).ratio == "0.5"
+
+
+def test_a_point_that_names_no_path_takes_that_of_its_kind() -> None:
+    inside = {"badges": (badge("shared memory"),)}
+    for name, row, taken in (
+        ("roce_latency", {}, True),
+        ("roce_latency", inside, False),
+        ("tcp_latency", {}, False),
+        ("incast_tcp_one", {"message_size_B": 10_240}, True),
+        ("incast_roce", {"message_size_B": 10_240}, False),
+    ):
+        number = ETHERNET.measurable(ETHERNET[name])
+        options = {f"option_{key}": value for key, value in number.options.items() if value != reference.ANY}
+        row = {"message_size_B": 0, "transport": "auto"} | TIME | RATE | options | row
+        found = comparing.compare(number, member(row, benchmark=number.benchmarks[0]).summary)
+        assert bool(found) is taken, name
+
+
+def test_a_number_over_another_and_a_share_of_one_are_the_quantities_that_labkit_measures() -> None:
+    slower, alone = ETHERNET["qos_roce"], ETHERNET["qos_roce_alone"]
+    assert ETHERNET.measurable(slower).value == pytest.approx(slower.value / alone.value)
+    assert ETHERNET.measurable(slower).unit == "times"
+    one = ETHERNET.measurable(ETHERNET["incast_tcp_one"])
+    assert (one.stated, one.measures) == ("about 20 Gb/s", "B/s")
+    assert ETHERNET.measurable(alone) is alone

@@ -10,14 +10,13 @@ from labkit.point.columns import METRICS, split, statistic_column
 from labkit.point.notes import joined
 from labkit.point.units import format_size
 from labkit.read.records import Value, headline_metric, headline_statistic, value_of
-from labkit.read.records.factors import NONE, OPEN, differing, level, named
+from labkit.read.records.factors import NONE, OPEN, differing, level, named, path_name
 from labkit.report.markdown import escape
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _PATH = ("transport", "testbed")
-_WORDS = {"shm": "shared memory", "tcp": "TCP"}
 
 
 def metric_of(rows: pd.DataFrame, wanted: str = "") -> str:
@@ -98,19 +97,6 @@ def dropped(rows: pd.DataFrame, shown: pd.DataFrame) -> str:
         if gone := [text for text in dict.fromkeys(map(level, rows[name])) if text not in (*kept, NONE)]:
             words.append(f"{named(name)} {', '.join(gone)}")
     return joined(words)
-
-
-def path_name(transport: str, testbed: str) -> str:
-    """Return a path in words.
-
-    Examples
-    --------
-    >>> path_name("tcp", "local"), path_name("auto", "soft-roce,loss=1"), path_name("auto", "local")
-    ('TCP', 'soft-RoCE, loss=1', '')
-    """
-    kind, _, settings = testbed.replace(",", ", ").replace("soft-roce", "soft-RoCE").partition(", ")
-    parts = ["" if transport in OPEN else _WORDS.get(transport, transport), "" if kind == "local" else kind, settings]
-    return ", ".join(part for part in parts if part)
 
 
 def nearest(curve: pd.DataFrame, size: int) -> dict[str, Any]:

@@ -157,8 +157,9 @@ class Literature:
     experiments: tuple[Experiment, ...] = field(default_factory=tuple)
 
     def numbers_of(self, experiment: Experiment, *, further: bool = False) -> list[Number]:
-        """The numbers of an experiment that are compared, or the others."""
-        return [self.paper[name] for name in (experiment.further if further else experiment.values)]
+        """The numbers of an experiment that are compared, as the quantities that labkit measures, or the others."""
+        paper = self.paper
+        return [paper.measurable(paper[name]) for name in (experiment.further if further else experiment.values)]
 
     @property
     def paper(self) -> Paper:

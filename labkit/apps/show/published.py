@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
@@ -11,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from labkit import benchmarks
 from labkit.apps.show.texttable import text_table
 from labkit.io import csv_export
-from labkit.point.columns import METRICS
 from labkit.read import reference
-from labkit.read.records import by_benchmark
+from labkit.read.records import by_benchmark, summary
 from labkit.read.reference import UNMEASURED, Entry, Paper, comparing
 
 if TYPE_CHECKING:
@@ -84,23 +84,71 @@ def papers(form: str) -> str:
     return text_table(("paper", "numbers", "cited as", "title"), lines, right=(1,))
 
 
-def beside(records: pd.DataFrame) -> str:
-    """Return a table of the published numbers of the benchmarks in a table of records, for people."""
-    entries = _matching(records)
+def beside(frame: pd.DataFrame) -> str:
+    """Return a table of the published numbers of the benchmarks in a table of records, for people.
+
+    Each stands beside the measured value of the same arguments, size and statistic, or the reason why there is none.
+    """
+    entries = _matching(frame)
     if not entries:
         return "No published number of these benchmarks has these options. `labkit reference` lists the papers."
+    tables = by_benchmark(summary(frame))
     rows = []
     for name, one in entries:
-        value = one.number.stated_in(METRICS[one.number.metric].unit)
+        best = comparing.first(one.number, [tables[name]])
+        said = comparing.not_measured(one.number) if best is None else ""
+        value = f"{best.measured} {one.number.unit}" if best else "-"
         statistic = one.number.statistic_words or ("-" if one.number.statistic else "not named")
-        rows.append((name, value, statistic, one.number.stated, one.number.circumstances or "-", one.place))
-    head = ("benchmark", "value", "statistic", "as published", "conditions", "place")
-    return f"Published, not measured here:\n{text_table(head, rows, right=(1,))}"
+        launches = str(best.launches) if best else "-"
+        where = ", ".join(filter(None, (best.where, best.scale))) if best else ""
+        ratio = best.ratio if best else f"- ({said})"
+        conditions = one.number.circumstances or "-"
+        rows.append((name, one.number.stated, statistic, value, launches, ratio, where or "-", conditions, one.place))
+    head = (
+        "benchmark",
+        "published",
+        "statistic",
+        "measured",
+        "launches",
+        "ratio",
+        "measured over",
+        "conditions",
+        "place",
+    )
+    table = text_table(head, rows, right=(1, 3, 4))
+    return f"Published numbers beside measured ones; the ratio is measured over published:\n{table}"
 
 
-def rows_beside(records: pd.DataFrame) -> list[dict[str, Any]]:
+def rows_beside(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the published numbers of the benchmarks in a table of records, for programs."""
-    return list({(one.file, one.number.name): row(one) for _, one in _matching(records)}.values())
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    tables = by_benchmark(summary(frame)) if len(frame) else {}
+    for name, one in _matching(frame):
+        best = comparing.first(one.number, [tables[name]])
+        if best or (one.file, one.number.name) not in found:
+            found[one.file, one.number.name] = row(one) | {"compared": _compared(one, best)}
+    return list(found.values())
+
+
+def _compared(one: Entry, best: comparing.Comparison | None) -> dict[str, Any]:
+    """Return the measured side of a comparison and the ratio; null where there is none, with the reason."""
+    if best is None:
+        return {"measured": None, "ratio": None, "why_not": comparing.not_measured(one.number)}
+    ends = ("value", "low", "high")
+    return {
+        "measured": [{name: _finite(getattr(value, name)) for name in ends} for value in best.values],
+        "interval": best.values[0].label,
+        "unit": one.number.unit,
+        "launches": best.launches,
+        "ranks": int(best.rows[0]["ranks"]),
+        "path": best.where,
+        "ratio": None if best.why else best.ratio,
+        "why_not": best.why or None,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _matching(records: pd.DataFrame) -> list[tuple[str, Entry]]:
@@ -108,9 +156,15 @@ def _matching(records: pd.DataFrame) -> list[tuple[str, Entry]]:
     return [
         (name, one)
         for name, rows in by_benchmark(records).items()
-        for metric in benchmarks.get(name).metrics
+        for metric in _metrics(name)
         for one in comparing.beside(rows, metric)
     ]
+
+
+def _metrics(name: str) -> list[str]:
+    """Return all metrics of a benchmark, also those that it derives."""
+    benchmark = benchmarks.get(name)
+    return [*benchmark.metrics, *benchmark.phases.values(), *benchmark.derived]
 
 
 def _flat(cells: dict[str, Any]) -> dict[str, Any]:

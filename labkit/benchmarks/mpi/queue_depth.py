@@ -1,8 +1,8 @@
 """Bandwidth with a bounded queue: between half of it and all of it is always outstanding.
 
 The sender posts half a queue, then waits for the older half, and so on; a sample is half a queue. Unlike a window the
-queue never runs empty. The bandwidth test of Liu et al., "Performance comparison of MPI implementations over
-InfiniBand, Myrinet and Quadrics" (2003), section 4.1.
+queue never runs empty. The bandwidth test of Liu et al., "Micro-benchmark level performance comparison of high-speed
+cluster interconnects" (2003), section 4.1.
 """
 
 from labkit.benchmarks import KernelBenchmark

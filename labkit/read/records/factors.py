@@ -37,6 +37,7 @@ _OF_SAMPLES = ("cadence", "timing")  # values that a tool reports have neither
 OF_SOURCES = ("origin", "ranks_assumed")  # decide whether a value was stated
 NONE = "-"
 UNSTATED = "not stated"
+_WORDS = {"shm": "shared memory", "tcp": "TCP"}
 OPEN = ("auto", UNSTATED)  # levels that name no path: the library chose it, or a log does not state it
 ASSUMED = " (assumed)"
 # the second column adds nothing if every value of the first goes with one value of the second
@@ -234,3 +235,16 @@ def level(value: Any) -> str:
     if isinstance(value, float):
         return NONE if math.isnan(value) else format_exact(value)
     return str(value) if value is not None and str(value) else NONE
+
+
+def path_name(transport: str, testbed: str) -> str:
+    """Return a path in words.
+
+    Examples
+    --------
+    >>> path_name("tcp", "local"), path_name("auto", "soft-roce,loss=1"), path_name("auto", "local")
+    ('TCP', 'soft-RoCE, loss=1', '')
+    """
+    kind, _, settings = testbed.replace(",", ", ").replace("soft-roce", "soft-RoCE").partition(", ")
+    parts = ["" if transport in OPEN else _WORDS.get(transport, transport), "" if kind == "local" else kind, settings]
+    return ", ".join(part for part in parts if part)

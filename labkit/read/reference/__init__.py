@@ -16,15 +16,17 @@ from typing import Any
 
 from labkit.errors import DataError, SpecError, unknown_name
 from labkit.io import project, safe_read
+from labkit.point.columns import METRICS
 from labkit.point.spec import validated
 from labkit.read.reference._units import UNITS, Written, written
-from labkit.read.reference.number import ANY, LARGE, SMALL, UNMEASURED, Claim, Number
+from labkit.read.reference.number import ANY, LARGE, PATHS, SMALL, UNMEASURED, Claim, Number
 
 __all__ = [
     "ANY",
     "FILES",
     "FOLDER",
     "LARGE",
+    "PATHS",
     "SMALL",
     "UNITS",
     "UNMEASURED",
@@ -86,6 +88,10 @@ class Paper:
     def sum(self, name: str) -> float:
         """A number as the sum of its smallest parts."""
         return sum(leaf.value for leaf in self.leaves([name]))
+
+    def measurable(self, number: Number) -> Number:
+        """Return a number as the quantity that labkit measures: divided by, or taken of, the number that it names."""
+        return number.against(self[number.over or number.of]) if number.over or number.of else number
 
     def place(self, number: Number) -> str:
         """Where a number stands: paper, table or section, and page."""
@@ -212,13 +218,24 @@ def _named(numbers: Sequence[Number]) -> dict[str, Number]:
 def _follow(paper: Paper) -> None:
     """Raise a SpecError for a name that is not in the paper, or parts in different units."""
     for number in paper.numbers.values():
-        others = (number.observed, number.instead, *number.ratio, *number.saving)
+        others = (number.observed, number.instead, number.over, number.of, *number.ratio, *number.saving)
         paper.leaves([number.name, *filter(None, others)])
+        if number.over or number.of:
+            _follow_quantity(paper, number)
         units = {number.unit} | {paper[part].unit for part in number.parts}
         if len(units) > 1:
             raise SpecError(f"{number.name} and its parts are in {' and '.join(sorted(units))}, not in one unit")
     for claim in paper.claims:
         paper.leaves([claim.total, *claim.parts])
+
+
+def _follow_quantity(paper: Paper, number: Number) -> None:
+    """Raise a SpecError for a number whose quotient or share is none of its metric."""
+    other, unit = paper[number.over or number.of], METRICS[number.metric].unit
+    if number.over and other.measures != number.measures:
+        raise SpecError(f"{number.name} is over {other.name}, but they are in {number.unit} and {other.unit}")
+    if paper.measurable(number).measures != UNITS[unit][0]:
+        raise SpecError(f"{number.name} with {other.name} is no number in {unit}, the unit of {number.metric}")
 
 
 def entries(*, file: str = "") -> list[Entry]:
@@ -244,7 +261,7 @@ def search(words: Iterable[str], *, file: str = "") -> list[Entry]:
 
 
 def matching(names: Iterable[str], metric: str, words: Iterable[str] = ()) -> list[Entry]:
-    """Return the numbers that labkit measures as one of some benchmarks, in a metric.
+    """Return the numbers that labkit measures as one of some benchmarks, each as the quantity of the metric.
 
     Of two values that a paper prints for the same, only the one that the models use is among them.
 
@@ -256,7 +273,7 @@ def matching(names: Iterable[str], metric: str, words: Iterable[str] = ()) -> li
     """
     wanted = set(names)
     return [
-        one
+        dataclasses.replace(one, number=one.paper.measurable(one.number))
         for one in search(words)
         if one.number.metric == metric and wanted & {*one.number.benchmarks} and not one.number.instead
     ]

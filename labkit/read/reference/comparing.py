@@ -1,22 +1,46 @@
-"""Choose the points that measure the same as a published number: same arguments, size, quantity and statistic."""
+"""Compare published numbers with points that measure the same: arguments, path, size, quantity and statistic.
+
+The ratio is measured over published. Its interval is that of the measured value, because papers print none.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from labkit import benchmarks
-from labkit.point.columns import statistic_column
-from labkit.point.units import parse_size
-from labkit.read.records.factors import level
-from labkit.read.reference import ANY, LARGE, SMALL, Entry, Number, matching
+from labkit.point import notes
+from labkit.point.columns import METRICS, statistic_column
+from labkit.point.notes import Note
+from labkit.point.units import parse_size, parse_sizes, plural
+from labkit.read.records import Value, by_benchmark, value_of
+from labkit.read.records.factors import OPEN, differing, level, path_name
+from labkit.read.reference import ANY, LARGE, PATHS, SMALL, Entry, Number, matching
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # how labkit measures, or where: no argument of an experiment
 _NEUTRAL = ("timing", "tool", "gid", "directory", "hugepages")
+_PATH = ("transport", "testbed")
+_HOST = {"loopback": "loopback", "shared-memory": "shared memory"}  # badges of paths inside a host
+_CHOSEN = {
+    "emulated-link": "the rate of an emulated link was chosen",
+    "simulation": "the network is simulated",
+    "oversubscription": "there are more ranks than processors",
+}
+# relation of a published value → that of what is divided by it
+_TURNED = {"": "", "about": "about ", "above": "< ", "below": "> ", "up to": "≥ ", "at least": "≤ "}
+_NORMAL = ("%", "times")  # units in which values of different scale may be compared
+OF_WORDS = {SMALL: 8, LARGE: 2**20}  # B that labkit measures where a paper says small or large messages only
+PATH_WORDS = {"tcp": "TCP", "rdma": "RDMA"}  # paths of numbers, for sentences
+UNNAMED = "the paper does not say which statistic it is"
 
 
 def with_arguments(rows: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
@@ -71,7 +95,31 @@ def measured(number: Number, rows: pd.DataFrame) -> pd.DataFrame:
     if rows.empty or str(rows["benchmark"].iloc[0]) not in number.benchmarks or column not in rows:
         return rows[:0]
     rows = with_arguments(rows[rows[column].notna()], number.options)
+    rows = rows[_of_path(number, rows)]
     return rows[_of_size(number, rows["message_size_B"])]
+
+
+def _of_path(number: Number, rows: pd.DataFrame) -> pd.Series[bool]:
+    """Say which points send over the number's path.
+
+    Where a library, a tool or a log does not name the path, MPI inside one host uses none of a network, and a tool the
+    sockets, unless the benchmark is of RDMA itself.
+    """
+    if not number.transport or rows.empty:
+        return rows["message_size_B"].notna()
+    benchmark = benchmarks.get(str(rows["benchmark"].iloc[0]))
+    badges = rows["badges"] if "badges" in rows else [()] * len(rows)
+    paths = [_takes(number.transport, benchmark, *row) for row in zip(rows["transport"], badges, strict=True)]
+    return rows["transport"].isin(PATHS[number.transport]) | np.array(paths, bool)
+
+
+def _takes(path: str, benchmark: benchmarks.Benchmark, transport: str, badges: Sequence[Note]) -> bool:
+    """Whether a point that names no transport takes a path."""
+    if transport not in OPEN:
+        return False
+    if path == "tcp":
+        return not benchmark.mpi or transport != "auto"
+    return benchmark.name.startswith("verbs.") or (benchmark.mpi and not any(notes.has(badges, one) for one in _HOST))
 
 
 def _of_size(number: Number, sizes: pd.Series[int]) -> pd.Series[bool]:
@@ -87,3 +135,183 @@ def _of_size(number: Number, sizes: pd.Series[int]) -> pd.Series[bool]:
 def _typed(value: Any) -> Any:
     """Return a number as records hold it: as a float."""
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+@dataclass(frozen=True)
+class Point:
+    """The arguments with which a benchmark measures what a number may be compared with.
+
+    Parameters
+    ----------
+    benchmark : its name.
+    sizes : of messages, B: that of the number, or both ends of its range; 0 for a benchmark without sizes.
+    options : of the benchmark, those that the number names.
+    transport : path of the messages, as a spec has it.
+    processes : ranks of the paper, or the fewest of the benchmark where the paper does not say.
+    """
+
+    benchmark: str
+    sizes: tuple[int, ...]
+    options: Mapping[str, Any]
+    transport: str
+    processes: int
+
+
+def points(number: Number) -> list[Point]:
+    """Return the arguments of a number for each of its benchmarks: all that its link says."""
+    return [_point(number, name) for name in number.benchmarks]
+
+
+def _point(number: Number, name: str) -> Point:
+    benchmark = benchmarks.get(name)
+    known = {field.name for field in dataclasses.fields(benchmark.options)}  # others are of other benchmarks
+    options = {key: value for key, value in number.options.items() if value != ANY and key in known}
+    sizes = tuple(parse_size(size) for size in number.sizes)
+    if not sizes:
+        sizes = (OF_WORDS[number.size] if number.size else next(iter(parse_sizes(benchmark.sizes))),)
+    ranks = number.processes if benchmark.mpi and number.processes else benchmark.ranks[0]
+    return Point(name, sizes if benchmark.sized else (0,), options, _transport(number, benchmark), ranks)
+
+
+def _transport(number: Number, benchmark: benchmarks.Benchmark) -> str:
+    """Return the transport of a spec that takes the number's path."""
+    if number.transport != "rdma":
+        return number.transport or "auto"
+    if benchmark.mpi:
+        return "rc"
+    ends = benchmark.ends
+    return "auto" if not ends.transports else "rc" if ends.rdma == "ucx" else "verbs"
+
+
+def settings(number: Number, rows: pd.DataFrame) -> tuple[list[pd.DataFrame], list[str]]:
+    """Return the settings of rows, and what these differ in; those with the paper's number of processes come first.
+
+    Parameters
+    ----------
+    rows : from `measured`, not empty.
+    """
+    rows = by_benchmark(rows)[str(rows["benchmark"].iloc[0])]
+    others = [one for one in differing(rows) if one not in (*_PATH, "ranks", "fingerprint")]
+    keys = [*_PATH, "ranks", *others]
+    levels = [rows[key] if key == "ranks" else rows[key].map(level) for key in keys]
+    parts = [part for _, part in rows.groupby(levels, sort=False)]
+    parts.sort(key=lambda part: abs(math.log(part["ranks"].iloc[0] / (number.processes or part["ranks"].iloc[0]))))
+    return parts, others
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A published number beside the points of one setting.
+
+    Parameters
+    ----------
+    number : that is published, as the quantity that labkit measures.
+    rows : one of each message size, the smallest first.
+    """
+
+    number: Number
+    rows: tuple[Mapping[str, Any], ...]
+
+    @cached_property
+    def values(self) -> list[Value]:
+        """The measured values in the unit of the number, lowest first."""
+        return sorted((_in_unit(self.number, row) for row in self.rows), key=lambda one: one.value)
+
+    @property
+    def launches(self) -> int:
+        """Launches behind each value; the fewest of several sizes."""
+        return min(int(row["launches"]) for row in self.rows)
+
+    @property
+    def where(self) -> str:
+        """Path of the messages in words, also where it stays inside a host; empty if it is not known."""
+        row = self.rows[0]
+        inside = [words for code, words in _HOST.items() if notes.has(_badges(row), code)]
+        return ", ".join(dict.fromkeys(filter(None, [path_name(str(row["transport"]), str(row["testbed"])), *inside])))
+
+    @property
+    def scale(self) -> str:
+        """How many ranks were measured, if the paper has another number; else empty."""
+        ranks = int(self.rows[0]["ranks"])
+        differs = self.number.processes and ranks != self.number.processes
+        return f"{plural(ranks, 'rank')}, the paper {self.number.processes}" if differs else ""
+
+    @property
+    def measured(self) -> str:
+        """The measured value, or the lowest and the highest of several sizes, without unit; with its interval."""
+        first, last = self.values[0], self.values[-1]
+        return f"{first.text} to {last.text}" if len(self.values) > 1 else f"{first.text}{_bracket(first)}"
+
+    @property
+    def why(self) -> str:
+        """Why there is no ratio; empty if there is one."""
+        number, badges = self.number, [one for row in self.rows for one in _badges(row)]
+        if not all(end > 0 for end in number.ends):
+            return "the published value is no divisor"
+        if any(value.coarse for value in self.values):
+            return "the clock is too coarse"
+        if number.unit in _NORMAL:
+            return ""
+        if self.scale:
+            return self.scale
+        if doubt := next((one.text for one in badges if one.code in notes.NO_SPEED), ""):
+            return doubt
+        return next((words for code, words in _CHOSEN.items() if notes.has(badges, code)), "")
+
+    @property
+    def ratio(self) -> str:
+        """Measured over published with its interval, or a dash and why there is none.
+
+        Of a printed range, or of several sizes, these are the lowest and the highest ratio.
+        """
+        if self.why:
+            return f"– ({self.why})"
+        low, high = self.number.ends
+        first, last = _over(self.values[0], high), _over(self.values[-1], low)
+        sign = _TURNED[self.number.relation]
+        if first.value == last.value:
+            return f"{sign}{first.text}{_bracket(first)}"
+        ends = dataclasses.replace(first, high=last.high) if len(self.values) == 1 else None
+        return f"{sign}{first.text} to {last.text}{_bracket(ends) if ends else ''}"
+
+
+def compare(number: Number, rows: pd.DataFrame) -> list[Comparison]:
+    """Return a published number beside each setting of the points that it may be compared with.
+
+    Parameters
+    ----------
+    number : as the quantity that labkit measures, see `labkit.read.reference.Paper.measurable`.
+    rows : of one benchmark, from `labkit.read.records.summary`.
+    """
+    rows = measured(number, rows)
+    parts = settings(number, rows)[0] if len(rows) else []
+    return [Comparison(number, tuple(part.sort_values("message_size_B").to_dict("records"))) for part in parts]
+
+
+def first(number: Number, tables: Iterable[pd.DataFrame]) -> Comparison | None:
+    """Return the comparison with the processes nearest to the paper's, of the first table that has any; else None."""
+    return next((found[0] for rows in tables if (found := compare(number, rows))), None)
+
+
+def not_measured(number: Number) -> str:
+    """Return why a number has no measured value where none of the points of its benchmarks may be compared with it."""
+    return "no point has its size, options and path" if number.statistic else UNNAMED
+
+
+def _badges(row: Mapping[str, Any]) -> Sequence[Note]:
+    badges: Sequence[Note] = row.get("badges", ())
+    return badges
+
+
+def _bracket(value: Value) -> str:
+    return "" if math.isnan(value.low) else f" [{value.range}]"
+
+
+def _over(value: Value, divisor: float) -> Value:
+    """Return a value over a constant, with its ends."""
+    return dataclasses.replace(value, **{n: getattr(value, n) / divisor for n in ("value", "low", "high", "step")})
+
+
+def _in_unit(number: Number, row: Mapping[str, Any]) -> Value:
+    """Return the number's statistic of a row in the number's unit."""
+    return _over(value_of(row, number.metric, number.statistic), number.in_unit(METRICS[number.metric].unit, 1.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +16,7 @@ from labkit.read.reference._units import RELATIONS, UNITS
 
 ANY = "*"  # value of an option that does not matter
 SMALL, LARGE = "small", "large"  # message sizes that a paper leaves open
+PATHS: Mapping[str, tuple[str, ...]] = {"tcp": ("tcp",), "rdma": ("rc", "ud", "verbs")}  # path → transports of a spec
 UNMEASURED = {  # why no benchmark of labkit measures a number
     "setting": "a property of the system or a setting, no result",
     "stated": "taken from makers, lists or other papers, or assumed",
@@ -51,6 +53,10 @@ class Number:
     statistic : of the metric, as in `labkit.point.columns.STATISTICS`, that the number is; empty if the paper names
         none.
     options : of the benchmark, that make its arguments those of the paper; the others have their default. ``*`` is any.
+    transport : path of the messages, as in `PATHS`, which a measured value must have too; empty if it does not matter.
+    over : name of a number: labkit measures this number divided by that one, as in ``beside over alone``.
+    of : name of a number: this one is a share of it, and labkit measures the share as a quantity.
+    needs : what the arguments take beside their processes; the suite ``papers`` leaves the number out.
     parts : names of the numbers that it is the sum of, in order; a part that counts twice has its name there twice.
     ratio : names of two numbers; it is the first over the second, or that in %.
     saving : names of two numbers; it is the part of the first, in %, by which the second is less.
@@ -81,6 +87,10 @@ class Number:
     unmeasured: Literal["", "setting", "stated", "derived", "comparison", "instrument", "definition"] = ""
     statistic: str = ""
     options: Mapping[str, str | bool | int | float] = dataclasses.field(default_factory=dict)
+    transport: Literal["", "tcp", "rdma"] = ""
+    over: str = ""
+    of: str = ""
+    needs: str = ""
     parts: tuple[str, ...] = ()
     ratio: tuple[str, ...] = ()
     saving: tuple[str, ...] = ()
@@ -112,6 +122,12 @@ class Number:
             raise SpecError(
                 f"{self.name}: unmeasured={self.unmeasured!r}, but it has benchmarks. Leave one of them out."
             )
+        if (self.transport or self.over or self.of or self.needs) and not self.benchmarks:
+            raise SpecError(
+                f"{self.name}: transport, over, of and needs go with benchmarks. Name one, or leave them out."
+            )
+        if self.of and self.measures != "%":
+            raise SpecError(f"{self.name}: of={self.of!r}, but only a share in % is a part of another number.")
         if self.statistic and self.statistic not in STATISTICS:
             raise unknown_name("statistic", self.statistic, list(STATISTICS))
         options = {field.name for name in self.benchmarks for field in dataclasses.fields(benchmarks.get(name).options)}
@@ -123,11 +139,36 @@ class Number:
             metrics = [*benchmark.metrics, *benchmark.phases.values(), *benchmark.derived]
             if self.metric not in metrics:
                 raise unknown_name(f"metric of {name}", self.metric, metrics)
-            if self.measures != UNITS[METRICS[self.metric].unit][0]:
+            if not (self.over or self.of) and self.measures != UNITS[METRICS[self.metric].unit][0]:
                 raise SpecError(f"{self.name}: {self.metric} is no number in {self.unit}.")
         for field in ("ratio", "saving"):
             if len(getattr(self, field)) not in (0, 2):
                 raise SpecError(f"{self.name}: {field} takes two names.")
+
+    def against(self, other: Number) -> Number:
+        """Return the quantity that labkit measures: this number over another one, or the share of it that it is.
+
+        Parameters
+        ----------
+        other : the number that `over` or `of` names.
+        """
+        if self.over:
+            value, unit, word = self.si / other.si, "times", "over"
+            decimals: int | None = max(0, 2 - math.floor(math.log10(value)))
+        else:
+            value, unit, word = self.value / 100 * other.value, other.unit, "of"
+            decimals = None
+        return dataclasses.replace(
+            self,
+            text=f"{self.text}: {self.stated} {word} {other.stated}",
+            value=round(value, 9),
+            unit=unit,
+            decimals=decimals,
+            to=None,
+            uncertainty=None,
+            over="",
+            of="",
+        )
 
     @property
     def sizes(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 
@@ -11,11 +10,10 @@ from labkit.judge.finding import Finding
 from labkit.judge.finding import Value as Number
 from labkit.point.notes import listed
 from labkit.point.units import plural
-from labkit.read.records import Value
 from labkit.report import SUPPLEMENT, abstract, against, answered, judged, literature, markdown, topics
 from labkit.report.blocks import repeated
 from labkit.report.campaigns import all_members
-from labkit.report.choosing import hard, interval
+from labkit.report.choosing import hard
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.store.samples.facts import BROUGHT
@@ -152,40 +150,34 @@ def published(content: Content) -> str:
     rows = [row for paper in literature.papers() for one in paper.experiments for row in _pairs(one, paper, content)]
     if not rows:
         return "No number that the five papers print was measured here with the same arguments."
-    head = ["published in", "quantity", "published", "measured here", "ratio"]
+    head = ["published in", "quantity", "published", "measured here", "launches", "ratio"]
     caption = (
-        "Numbers of five papers beside those of the same arguments, quantity and statistic, and the ratio of measured "
-        "to published. {#tbl-published}"
+        "Numbers of five papers beside those of the same arguments, path, quantity and statistic, and the ratio of "
+        "measured to published. Intervals are those of the measured values over launches. {#tbl-published}"
     )
     text = (
         f"{repeated.counts(content)} The table has each number that the papers print and that was measured with the "
         "same arguments. The machines differ by up to twenty years, so a ratio is no error of either side."
     )
-    return f"{text}\n\n{markdown.table(head, rows, align='llrrr', caption=caption)}"
+    return f"{text}\n\n{markdown.table(head, rows, align='llrrrr', caption=caption)}"
 
 
 def _pairs(one: literature.Experiment, paper: literature.Literature, content: Content) -> Iterator[list[str]]:
     """Yield the rows of an experiment."""
     for number in paper.numbers_of(one):
-        found = against.pair(number, all_members(content))
-        if found is None:
+        if not (pair := against.pair(number, all_members(content))):
             continue
-        value, stated = found.value, number.value
-        name = escape(found.member.name) + ", " if content.several else ""
-        ratio = dataclasses.replace(
-            value, **{key: getattr(value, key) / stated for key in ("value", "low", "high", "step")}
-        )
+        found, member = pair
+        where = [member.name if content.several else "", found.where, found.scale]
+        place = escape(", ".join(filter(None, where)))
         yield [
             f"[@{paper.paper.key}], {escape(number.where)}",
             escape(", ".join(filter(None, (number.text, number.network)))),
             hard(f"{escape(number.stated)}"),
-            hard(f"{value.text} {number.unit}{interval(value)}") + f" ({name}{escape(found.where)})",
-            _ratio(ratio),
+            hard(f"{escape(found.measured)} {number.unit}") + (f" ({place})" if place else ""),
+            str(found.launches),
+            hard(escape(found.ratio)) if not found.why else escape(found.ratio),
         ]
-
-
-def _ratio(ratio: Value) -> str:
-    return hard(f"{ratio.text}{interval(ratio)}")
 
 
 def supplement(content: Content) -> str:
