@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
 
+from labkit import benchmarks
+from labkit.errors import LaunchError, SpecError
 from labkit.judge import causes, rules
 from labkit.judge.answer import answer
 from labkit.judge.cause import Case, Cause
 from labkit.judge.finding import Evidence, Finding, Subject, Value, Wanted
+from labkit.judge.rule import Rule
 from labkit.judge.sentences import sentence
 from labkit.judge.view import View
-from labkit.models import schedules
+from labkit.models import bounds, schedules
 from labkit.models.bounds import Stated
 from labkit.models.loggp_engine import finish, hockney
-from labkit.point.spec import Spec
+from labkit.point.spec import Effort, Spec
 from labkit.read import records
 from labkit.read.columnar import of_samples
+from labkit.run import measuring
 from labkit.stats.modes import Modes
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import FINGERPRINT
@@ -540,6 +545,7 @@ NODES = {**HOST, "cpus_usable": 4, "numa_cpus": {"0": "0-1", "1": "2-3"}, "core_
 NODES |= {"cpu_threads": 4, "cpu_cores": 2, "ptrace_scope": 1}
 TOGETHER: dict[str, Any] = {"rank_hosts": ["a", "a"]}
 FREE: dict[str, Any] = {**TOGETHER, "rank_affinity": [[0, 1, 2, 3]] * 2}
+NICS = [{"name": name, "speed_Mbps": mbit, "state": "up"} for name, mbit in (("eth0", 1000), ("lo", 9000))]
 APART: dict[str, Any] = {"rank_hosts": ["a", "b"], "badges": []}
 WIDE = (0.8, 0.85, 1.0, 1.0, 1.2, 1.3)
 RATE, TIME, ROUND = "bandwidth_MBps", "latency_us", "round_trip_us"
@@ -710,7 +716,7 @@ def warmed(some: Sequence[Samples], one: Wanted) -> list[Samples]:
 
 def tailed(mean: float) -> list[Samples]:
     """A round trip of 100 iterations in each launch, of which a tool reported mean and maximum."""
-    made_of = far("sockets.tcp_rr", 8, 9.0, ROUND, **STREAM, meta={"iterations": 100})
+    made_of = far("sockets.tcp_rr", 64, 9.0, ROUND, **STREAM, meta={"iterations": 100})  # sockperf needs 14 B
     return [replace(one, reported=tuple(made.values(ROUND, mean=mean, max=50 * mean))) for one in made_of]
 
 
@@ -765,7 +771,7 @@ DECIDED = [
     Deciding("mixed-iterations", [far("mpi.buffer_reuse", 8, 9.0, TIME, options={"reuse": 50})], 5.0, "again", metric=TIME,
              rule="two-modes"),
     Deciding("lost-processor", [lost()], 5.0, "again", metric=TIME, rule="two-modes", meta={"rank_affinity": [[0], [1]]}),
-    Deciding("histogram", [far("sockets.tcp_rr", 8, 9.0, ROUND, **STREAM)], 5.0, "again", metric=ROUND, rule="tail-order",
+    Deciding("histogram", [far("sockets.tcp_rr", 64, 9.0, ROUND, **STREAM)], 5.0, "again", metric=ROUND, rule="tail-order",
              evidence=(Evidence(code="ignored", values={"note": "classes"}),)),
     Deciding("measured-apart", [
         far("mpi.latency", 64, 9.0, TIME),
@@ -804,6 +810,70 @@ def test_what_a_cause_wants_to_be_measured_decides_it(case: Deciding) -> None:
         assert after.measure == ()
         if holds and before is not None:
             assert {*map(repr, after.evidence)} - {*map(repr, before.evidence)}, "the measurement speaks for it"
+
+
+def variants(name: str) -> Iterator[Spec]:
+    """The specs of a benchmark that labkit can measure: with its defaults, and each with another value of an option."""
+    known, counts = benchmarks.get(name), itertools.product((2, 4, 8), (4096, 64, 8, 0))
+    every = (Spec(benchmark=name, size=min(size, known.max_size), ranks=ranks) for ranks, size in counts)
+    usual = next(filter(benchmarks.possible, every))
+    yield benchmarks.resolve(usual)
+    for option, kind in get_type_hints(known.options).items():
+        others = [*get_args(kind)] if get_origin(kind) is Literal else []
+        for value in others:
+            one = usual.replace(options={**usual.values, option: value})
+            if benchmarks.possible(one):
+                yield benchmarks.resolve(one)
+
+
+def refused(spec: Spec) -> str:
+    """Why labkit would not measure a spec, whatever is installed here; empty if it would."""
+    try:
+        measuring.expand([spec], Effort(), [0])
+    except SpecError as error:
+        return str(error)
+    except LaunchError:  # what is not installed here may be elsewhere
+        pass
+    return ""
+
+
+QUICK = ("mpi.allreduce", "mpi.bandwidth", "sockets.tcp_rr", "storage.read", "verbs.send_latency")  # one of each kind
+JUDGED = [*bounds.every_bounded(), "mpi.allreduce", "mpi.bcast", "mpi.barrier", "storage.read", "storage.write"]
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.slow] * (one not in QUICK)) for one in JUDGED])
+def test_labkit_can_measure_what_a_cause_wants_to_be_measured(name: str) -> None:
+    wanted: dict[Spec, str] = {}
+    for spec in variants(name):
+        host, meta = {**NODES, "nics": NICS}, {**FREE, "library": "Open MPI 4.1.4", "fingerprint": "one"}
+        some = made.samples(spec, host=host, reported=made.values(RATE, p50=9.0), meta=meta)
+        view = made.view([some, replace(some, meta={**some.meta, "fingerprint": "two"})])
+        for code, cause in causes.every().items():
+            for rule in (one for one in rules.every().values() if {one.kind, one.code} & {*cause.explains}):
+                about = _asking(name, rule, "other path" if code == "wrong-path" and benchmarks.get(name).mpi else "")
+                wanted |= {one.spec: code for one in cause.lacking(Case(about=about, view=view, samples=some))}
+    assert wanted
+    assert {code: text for one, code in wanted.items() if (text := refused(one))} == {}
+
+
+@pytest.mark.parametrize(("name", "direct"), [("storage.read", "cache"), ("storage.write", "sync")])
+@pytest.mark.parametrize(("engine", "queues"), [("auto", "libaio"), ("psync", "libaio"), ("io_uring", "io_uring")])
+def test_more_requests_under_way_to_a_file_need_an_engine_that_queues(
+    name: str, direct: str, engine: str, queues: str
+) -> None:
+    usual = benchmarks.resolve(Spec(benchmark=name, size=4096, options={"engine": engine}))
+    some = made.samples(usual, reported=made.values(RATE, p50=9.0), meta={"fingerprint": "one"})
+    case = Case(about=_asking(name, rules.every()["storage-of-device"], ""), view=made.view([some]), samples=some)
+    (one,) = causes.every()["few-outstanding"].lacking(case)
+    assert (one.spec.values["depth"], one.spec.values["engine"]) == (4, queues)
+    assert one.spec.values.get(direct) == ("direct" if queues == "libaio" else some.spec.values.get(direct))
+
+
+def _asking(name: str, rule: Rule, form: str) -> Finding:
+    """A finding of a rule that asks for causes: of two points, unless it is a verdict."""
+    subject = Subject(benchmark=name, points=("one", "two")[: 1 + (rule.kind != "verdict")])
+    values = {"measured": Value(value=9.0, unit="MB/s"), "limit": Value(value=90.0, unit="MB/s")}
+    return Finding(code=rule.code, kind=rule.kind, level="bad", form=form, subject=subject, values=values)
 
 
 def test_a_bad_number_that_nothing_explains_asks_for_what_could_explain_it() -> None:

@@ -235,6 +235,17 @@ def resolve(spec: Spec) -> Spec:
     return checked(spec)
 
 
+def possible(spec: Spec) -> bool:
+    """Whether a benchmark can have these options, ranks and this size, and one of its tools can do that."""
+    from labkit import tools  # ranks do not need them
+
+    try:
+        resolved, factories = resolve(spec), tools_of(spec.benchmark)
+    except SpecError:
+        return False
+    return not factories or bool(tools.able(factories, resolved, Effort())[0])
+
+
 def checked(spec: Spec) -> Spec:
     """Check a spec whose options are filled in, and remove the size if its benchmark has none.
 

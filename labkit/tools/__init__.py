@@ -60,6 +60,25 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
     LaunchError
         If no suitable tool is installed. The error lists the commands that install one.
     """
+    invocations, refusals = able(factories, spec, effort)
+    for invocation in invocations:
+        if not invocation.missing:
+            return invocation
+    if not invocations:
+        wrong = f"tool={spec.values.get('tool', 'auto')!r}, but {spec.benchmark} has no such tool. Set tool=auto."
+        raise SpecError(" ".join(refusals.values()) or wrong)
+    raise _absent(spec, invocations, refusals)
+
+
+def able(
+    factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: Spec, effort: Effort
+) -> tuple[list[Invocation], dict[str, str]]:
+    """Return what the tools that can do what a spec asks would run, installed or not, and why others cannot.
+
+    Parameters
+    ----------
+    factories, spec, effort : as in `available`.
+    """
     requested = spec.values.get("tool", "auto")
     invocations, refusals = list[Invocation](), dict[str, str]()
     for factory in factories:
@@ -70,13 +89,7 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
             invocations.append(factory(spec, effort))
         except SpecError as error:
             refusals[name] = f"{name}: {error}"
-    for invocation in invocations:
-        if not invocation.missing:
-            return invocation
-    if not invocations:
-        wrong = f"tool={requested!r}, but {spec.benchmark} has no such tool. Set tool=auto."
-        raise SpecError(" ".join(refusals.values()) or wrong)
-    raise _absent(spec, invocations, refusals)
+    return invocations, refusals
 
 
 def _absent(spec: Spec, invocations: Sequence[Invocation], refusals: Mapping[str, str]) -> LaunchError:

@@ -6,6 +6,7 @@ moves about one byte in each cycle if the addresses do not suit it.
 
 from __future__ import annotations
 
+from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, others
 from labkit.judge.finding import Evidence, Finding, Value, Wanted
@@ -42,6 +43,8 @@ def _a_cycle(case: Case) -> tuple[Evidence, ...]:
 
 def points(case: Case) -> list[Wanted]:
     """Return the point with copies that do not use the instruction."""
+    if not benchmarks.get(case.spec.benchmark).mpi:  # a tool gets no variables
+        return []
     return [Wanted(case.spec.replace(environment=dict(case.spec.environment) | {_VARIABLE: _OTHERWISE}))]
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import benchmarks
 from labkit.judge import protocol
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, others
@@ -80,6 +81,8 @@ def _waiting(case: Case, sizes: NDArray[np.float64], values: NDArray[np.float64]
 def points(case: Case) -> list[Wanted]:
     """Return the point with a higher limit; nothing where the name of the variable is not known."""
     spec, library = case.spec, LIBRARY.of(case.samples.meta)
+    if not benchmarks.get(spec.benchmark).mpi:  # a tool gets no variables
+        return []
     if spec.transport in ("rc", "ud"):
         name = "UCX_RNDV_THRESH"
     elif library.startswith("Open MPI"):

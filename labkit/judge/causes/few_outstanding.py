@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
+from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, of_tool, others, with_options
 from labkit.judge.causes._sizes import plateau
 from labkit.judge.finding import SIZE, Evidence, Finding, Value, Wanted
+from labkit.point.spec import Scalar, Spec
 
 _OPTIONS = ("window", "depth", "tx_depth", "streams", "threads", "senders", "socket_buffer")
 _MORE = 4  # times as many that decide
@@ -54,7 +56,22 @@ def points(case: Case) -> list[Wanted]:
     if case.spec.count("socket_buffer", 0):
         return [Wanted(with_options(case.spec, socket_buffer=0))]
     name = next((one for one in _OPTIONS if case.spec.count(one, 0)), "")
-    return [Wanted(with_options(case.spec, **{name: _MORE * case.spec.count(name)}))] if name else []
+    return (
+        [Wanted(with_options(case.spec, **_at_once(case.spec), **{name: _MORE * case.spec.count(name)}))]
+        if name
+        else []
+    )
+
+
+def _at_once(spec: Spec) -> dict[str, Scalar]:
+    """Return the options with which fio has several requests under way: libaio queues direct I/O only."""
+    if spec.values.get("engine") not in _ONE_BY_ONE:
+        return {}
+    known = benchmarks.get(spec.benchmark).options.__dataclass_fields__
+    return {"engine": "libaio", **{name: "direct" for name in ("cache", "sync") if name in known}}
+
+
+_ONE_BY_ONE = ("auto", "psync", "libaio")  # engines that may do one request at a time, unless it is direct
 
 
 def _number(row: Mapping[str, Any], name: str) -> object:

@@ -14,7 +14,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, stats
-from labkit.errors import SpecError
 from labkit.judge import all_pairs, iterations
 from labkit.judge.finding import Subject, Value, Wanted
 from labkit.judge.iterations import Iterations
@@ -453,7 +452,7 @@ class View:
     def rows_with(self, wanted: Wanted) -> Places:
         """Return the rows of the records of the launches that a wanted point has."""
         spec, launches = wanted.spec, self.launches
-        if launches is None or not _possible(spec):
+        if launches is None or not benchmarks.possible(spec):
             return np.empty(0, np.intp)
         rows, ends = self._of_kinds
         parts = [
@@ -482,7 +481,9 @@ class View:
     def lacking(self, wanted: Iterable[Wanted]) -> tuple[Wanted, ...]:
         """Return those of some points that are possible and have too few launches to decide."""
         return tuple(
-            one for one in dict.fromkeys(wanted) if _possible(one.spec) and len(self.rows_with(one)) < one.launches
+            one
+            for one in dict.fromkeys(wanted)
+            if benchmarks.possible(one.spec) and len(self.rows_with(one)) < one.launches
         )
 
     def deciding(self, wanted: Sequence[Wanted]) -> str:
@@ -493,15 +494,6 @@ class View:
             return f"{self.explain} --decide"
         names = sorted({one.spec.benchmark for one in wanted})
         return f"On the machine of the campaign: {self.explain} --decide, which measures {', '.join(names)}."
-
-
-def _possible(spec: Spec) -> bool:
-    """Whether a benchmark can have these options, ranks and this size."""
-    try:
-        benchmarks.resolve(spec)
-    except SpecError:
-        return False
-    return True
 
 
 def _work(spec: Spec) -> Spec:
