@@ -95,6 +95,36 @@ def test_places_with_names_at_two_levels_have_one_name_in_the_rows() -> None:
     assert [(row["x"], row["y"]) for row in rows] == [("1 rank, 0", 1), ("2 ranks, 0", 2), ("2 ranks, 1", 3)]
 
 
+def test_panels_with_different_axes_have_columns_with_units_and_sentences_of_their_own() -> None:
+    traces = [
+        {"name": "shm", "x": [1, 2], "y": [0.5, 0.75], "error_y": {"array": [1, 1], "arrayminus": [0.25, 0.25]}},
+        {"name": "shm", "x": [1, 2], "y": [20, 40], "xaxis": "x2", "yaxis": "y2", "showlegend": False},
+        {"name": "tail", "x": [1, 2], "y": [70, 80], "xaxis": "x2", "yaxis": "y2", "showlegend": False},
+    ]
+    titles = {"yaxis": "latency (µs)", "yaxis2": "bandwidth (MB/s)", "xaxis": "size (B)", "xaxis2": "size (B)"}
+    spec = {"data": traces, "layout": {axis: {"title": {"text": text}} for axis, text in titles.items()}}
+    table = parts.described(spec).table
+    heads = [column.title for column in table.columns]
+    assert heads == [
+        "series", "size (B)", "latency (µs)", "latency (µs), low", "latency (µs), high", "bandwidth (MB/s)"
+    ]  # fmt: skip
+    assert table.values[0] == ("shm", 1, 0.5, 0.25, 1.5, "")
+    assert table.values[2] == ("shm", 1, "", "", "", 20)
+    assert data.words(spec) == (
+        "Left: latency (µs) against size (B): shm from 0.5 to 0.75 (2 points). "
+        "Right: bandwidth (MB/s) against size (B): shm from 20 to 40 (2 points)."
+    )
+
+
+def test_the_data_of_boxes_are_their_quartiles_and_whiskers() -> None:
+    box = {"type": "box", "name": "a", "x": ["0"]} | {one: [n] for n, one in enumerate(data.BOX)}
+    spec = {"data": [box], "layout": {"yaxis": {"title": {"text": "time (µs)"}}, "xaxis": {"title": {"text": "rank"}}}}
+    table = parts.described(spec).table
+    assert [column.title for column in table.columns][2:] == [f"time (µs), {one}" for one in data.BOX]
+    assert table.values == (("a", "0", 0, 1, 2, 3, 4),)
+    assert data.words(spec) == "time (µs) against rank: a 2."
+
+
 def test_notes_can_be_added_and_taken_and_a_figure_grows_by_their_lines() -> None:
     figure = go.Figure(layout={"height": 300, "xaxis": {"title": {"text": "size"}}})
     small_print.add(figure, note("n", "n=3"))

@@ -611,16 +611,24 @@ def test_experiments_stand_beside_the_values_of_their_papers(tmp_path: Path) -> 
     others = beside.drawn([source(points[3:], tmp_path)])
     assert [one.paper for one in others] == ["zambre2019"], "an empty message beside none"
     first = made_of[0]
-    names = [str(trace["name"]) for trace in first.spec["data"]]
+    names = [str(trace["name"]) for trace in first.picture.spec["data"]]
     assert any("published" in name and "Kenny" in name for name in names)
     assert any("published" not in name for name in names)
-    assert "3 launches, and the values that the paper states [@kenny2020]" in first.caption
+    assert "3 launches, and the values that the paper states [@kenny2020]" in first.picture.caption
     content = Content([source(points, tmp_path)], {})
     content.add(made_of, ["<svg/>", None])
-    assert content.beside == [first], "one could not be drawn"
-    assert content.pictures == {"paper-kenny2020-1.svg": "<svg/>"}
+    assert [one.paper for one in content.beside] == ["kenny2020"], "one could not be drawn"
+    assert "(figures/paper-kenny2020-1.svg){#fig-paper-kenny2020-1 " in content.show(content.beside[0].picture)
+    assert content.pictures["paper-kenny2020-1"].svg == "<svg/>"
     one_size = [point(8, "tcp", n, 4000) for n in range(3)]
     assert not beside.drawn([source(one_size, tmp_path)]), "no figure has a single size"
+
+
+def drawn(each: list[sources.Source]) -> tuple[Any, str]:
+    """The traces and the caption of the first figure."""
+    shown = front.picture(each)
+    assert shown is not None
+    return shown.spec, shown.caption
 
 
 def test_both_panels_name_a_series_alike(tmp_path: Path) -> None:
@@ -634,7 +642,7 @@ def test_both_panels_name_a_series_alike(tmp_path: Path) -> None:
         for n, one in enumerate(cost)
     ]
     first, second = source([*cost, *rate], tmp_path), source(cost, tmp_path)
-    spec, _ = front.picture([replace(first, facts={"name": "a"}), replace(second, facts={"name": "b"})])
+    spec, _ = drawn([replace(first, facts={"name": "a"}), replace(second, facts={"name": "b"})])
     names = {str(trace["xaxis"]): set[str]() for trace in spec["data"]}
     for trace in spec["data"]:
         names[str(trace["xaxis"])].add(str(trace["name"]))
@@ -655,12 +663,12 @@ def started(library: str, launcher: str, path: str, **options: Any) -> list[Samp
 def test_the_first_figure_draws_each_library_and_names_what_it_leaves_out(tmp_path: Path) -> None:
     three = [("Open MPI 4.1.4", "openmpi"), ("MPICH 4.0.2", "mpich"), ("Intel MPI 2021.14", "intelmpi")]
     points = [one for library in three for path in ("shm", "tcp") for one in started(*library, path)]
-    spec, text = front.picture([source(points, tmp_path)])
+    spec, text = drawn([source(points, tmp_path)])
     names = {str(trace["name"]) for trace in spec["data"]}
     assert names == {f"{library}, {path}" for library, _ in three for path in ("shm", "tcp")}
     assert "not drawn" not in text
     more = [*started(*three[0], "shm", binding="buffers"), *started(*three[0], "auto")]
-    _, text = front.picture([source([*points, *more], tmp_path)])
+    _, text = drawn([source([*points, *more], tmp_path)])
     assert re.search(r"not drawn: transport auto; binding buffers", text)
     whole = [
         replace(
@@ -672,10 +680,10 @@ def test_the_first_figure_draws_each_library_and_names_what_it_leaves_out(tmp_pa
     ]
     large = whole[0].spec.replace(size=1 << 20)
     larger = [replace(whole[0], spec=large, meta=whole[0].meta | {"fingerprint": large.fingerprint({})})]
-    _, text = front.picture([source([*points, *whole, *larger], tmp_path)])
+    _, text = drawn([source([*points, *whole, *larger], tmp_path)])
     assert "not drawn: timing total; size 1 MiB" in text
     many = [(f"{name} {n}", launcher) for n in range(3) for name, launcher in three]
-    spec, text = front.picture([source([one for each in many for one in started(*each, "shm")], tmp_path)])
+    spec, text = drawn([source([one for each in many for one in started(*each, "shm")], tmp_path)])
     assert len(spec["data"]) == 1
     assert text.count("MPICH") + text.count("Intel MPI") + text.count("Open MPI") == 8
 
@@ -692,7 +700,7 @@ def test_paths_and_campaigns_that_are_not_drawn_are_named(tmp_path: Path) -> Non
     each = [
         replace(source(points, tmp_path), facts={"name": f"c{n}"}) for n, points in enumerate([both, one, one, one])
     ]
-    _, text = front.picture(each)
+    _, text = drawn(each)
     assert "not drawn: transport tcp" in text
     assert "Not drawn: c3." in text
 
@@ -700,7 +708,7 @@ def test_paths_and_campaigns_that_are_not_drawn_are_named(tmp_path: Path) -> Non
 def test_a_campaign_without_samples_has_an_abstract_and_no_picture(tmp_path: Path) -> None:
     nothing = source([], tmp_path)
     assert "nothing was found" in abstract.abstract(Content([nothing], {}))
-    assert front.picture([nothing]) == ({}, "")
+    assert front.picture([nothing]) is None
 
 
 def test_notes_are_in_one_group_with_a_remedy() -> None:
@@ -772,6 +780,13 @@ def test_a_section_of_nothing_goes_with_all_that_refers_to_it(tmp_path: Path) ->
     assert "## There" in text
     assert "## Last" in text
     assert one.omitted == ["A caption", "Gone"]
+
+
+def test_the_pieces_of_a_cell_with_several_headings_have_ids_of_their_own(tmp_path: Path) -> None:
+    one = chapter(tmp_path, new_markdown_cell("# X {#sec-x}\n\n## A\n\nProse.\n\n## B"), new_markdown_cell("More."))
+    assert prune.omit([one]) == []
+    assert [cell["id"] for cell in one.notebook.cells] == ["c0", "c0-1", "c0-2", "c1"]
+    nbformat.writes(one.notebook)  # an equal id would be changed by chance, with a warning
 
 
 def test_the_name_of_what_is_left_out_is_its_short_caption(tmp_path: Path) -> None:

@@ -75,6 +75,15 @@ def test_bundle_holds_every_form_and_no_markdown() -> None:
     assert 'href="data/a.csv"' in made["text/html"]
 
 
+def test_a_page_names_the_picture_that_it_shows_without_scripts() -> None:
+    page = figures.bundle(SPEC, "<svg/>", alt='a "b"', still="static/a.svg")["text/html"]
+    assert '<noscript><img src="static/a.svg" alt="a &quot;b&quot;"></noscript>' in page
+    assert figures.still({"text/html": page}) == "static/a.svg"
+    assert "noscript" not in figures.bundle(SPEC, still="static/a.svg")["text/html"], "nothing could draw it"
+    hostile = {"data": [{"name": '<noscript><img src="static/../x"'}], "layout": {}}
+    assert figures.still(figures.bundle(hostile, "<svg/>", alt='<noscript><img src="static/../x"')) == ""
+
+
 def test_figure_in_html_cannot_end_its_script() -> None:
     html = figures.bundle(SPEC)["text/html"]
     assert html.count("</script>") == 1

@@ -17,6 +17,7 @@ from labkit.point.units import format_number, format_range, plural
 
 _TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")
 _TAG = re.compile(r"<[^>]*>")
+BOX = ("lowerfence", "q1", "median", "q3", "upperfence")  # of a trace of boxes
 _SERIES = 6  # that a description names
 
 
@@ -39,7 +40,7 @@ def values(array: Any) -> list[Any]:
 
 def columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the one-dimensional data of a trace; a heat map becomes a row for each cell."""
-    columns = {key: values(trace[key]) for key in ("labels", "values", "base", "x", "y", "z") if key in trace}
+    columns = {key: values(trace[key]) for key in ("labels", "values", "base", "x", "y", *BOX, "z") if key in trace}
     for axis in ("x", "y"):
         if axis in columns:
             columns[axis] = _places(trace[axis])
@@ -74,7 +75,7 @@ def _end(at: Any, length: Any, sign: int) -> float | str:
 
 
 def words(spec: Mapping[str, Any]) -> str:
-    """Describe a figure in one sentence, from its data, for readers who cannot see it.
+    """Describe a figure in a sentence for each panel, from its data, for readers who cannot see it.
 
     Examples
     --------
@@ -83,14 +84,25 @@ def words(spec: Mapping[str, Any]) -> str:
     >>> words({"data": [{"type": "bar", "orientation": "h", "name": "wire", "x": [274.8], "y": [9]}]})
     'Figure: wire 274.8.'
     """
-    layout = spec.get("layout", {})
-    upward, right = (title(layout, axis) for axis in ("yaxis", "xaxis"))
-    shown = [trace for trace in spec.get("data", []) if trace.get("showlegend") is not False]
-    shown = shown or list(spec.get("data", []))
-    series = [text for trace in shown[:_SERIES] if (text := _described(trace))]
-    series += [f"{len(shown) - _SERIES} more series"] if len(shown) > _SERIES else []
-    axes = " against ".join(filter(None, (upward, right)))
-    return f"{axes or 'Figure'}: {'; '.join(series or [f'{len(shown)} series'])}." if shown else ""
+    layout, every = spec.get("layout", {}), list(spec.get("data", []))
+    listed = {one.get("name") for one in every if one.get("showlegend") is not False}  # in the legend of all panels
+    panels: dict[str, list[Mapping[str, Any]]] = {}
+    for trace in every:
+        axes = [title(layout, axis_of(trace, one)) or title(layout, f"{one}axis") for one in ("y", "x")]
+        panels.setdefault(" against ".join(filter(None, axes)) or "Figure", []).append(trace)
+    told = []
+    for about, traces in panels.items():
+        shown, own = [], {one.get("name") for one in traces if one.get("showlegend") is not False}
+        for one in traces:
+            if one.get("showlegend") is not False or one.get("name") in listed - own:
+                shown.append(one)
+                own.add(one.get("name"))
+        shown = shown or traces
+        series = [text for trace in shown[:_SERIES] if (text := _described(trace))]
+        series += [f"{len(shown) - _SERIES} more series"] if len(shown) > _SERIES else []
+        told.append(f"{about}: {'; '.join(series or [f'{len(shown)} series'])}.")
+    sides = ("Left: ", "Right: ") if len(told) == 2 else ("",) * len(told)
+    return " ".join(f"{side}{text}" for side, text in zip(sides, told, strict=True))
 
 
 def _described(trace: Mapping[str, Any]) -> str:
@@ -101,7 +113,8 @@ def _described(trace: Mapping[str, Any]) -> str:
         ends = f" from {format_number(min(cells))} to {format_number(max(cells))}" if cells else ""
         return f"{name}{ends} ({plural(len(cells), 'cell')})"
     lengths = "x" if trace.get("orientation") == "h" else "y"  # of horizontal bars
-    heights = [y for y in values(trace.get(lengths)) if isinstance(y, int | float) and math.isfinite(y)]
+    drawn = values(trace.get("median" if trace.get("type") == "box" else lengths))
+    heights = [y for y in drawn if isinstance(y, int | float) and math.isfinite(y)]
     if not heights:
         return ""
     if len(heights) == 1:
@@ -170,7 +183,8 @@ def plain(text: str) -> str:
 def rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a row for each point of a plotly figure: its series, panel, places and values, with their intervals.
 
-    If the tick labels of an axis are names, the rows hold these names instead of positions.
+    If the tick labels of an axis are names, the rows hold these names instead of positions. Panels with different axes
+    have columns of their own, named after the axis.
 
     Examples
     --------
@@ -191,10 +205,12 @@ def titles(spec: Mapping[str, Any]) -> dict[str, str]:
     layout, traces = spec.get("layout", {}), spec.get("data", [])
     found: dict[str, str] = {}
     for axis in ("x", "y"):
-        names = {title(layout, axis_of(trace, axis)) for trace in traces} - {""}
+        names = _titled(spec, axis) - {""}
         if len(names) == 1 and not names & {*found.values()}:
             found[axis] = names.pop()
             found |= {f"{axis}_{end}": f"{found[axis]}, {end}" for end in ("low", "high")}
+    if "y" in found and any(trace.get("type") == "box" for trace in traces):
+        found |= {one: f"{found['y']}, {one}" for one in BOX}
     bars = {title(trace, "colorbar") for trace in traces if trace.get("type") == "heatmap"} - {""}
     bars |= {title(layout.get("coloraxis") or {}, "colorbar")} - {""}
     if len(bars) == 1 and not bars & {*found.values()}:
@@ -202,7 +218,13 @@ def titles(spec: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def _titled(spec: Mapping[str, Any], axis: str) -> set[str]:
+    """Return the titles of the axes of all panels."""
+    return {title(spec.get("layout", {}), axis_of(trace, axis)) for trace in spec.get("data", [])}
+
+
 def _rows(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    several = [axis for axis in ("x", "y") if "" not in (names := _titled(spec, axis)) and len(names) > 1]
     for number, trace in enumerate(spec.get("data", [])):
         if trace.get("mode") == "text":  # labels of other traces
             continue
@@ -211,6 +233,10 @@ def _rows(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         found = columns(trace)
         for axis in {"x", "y"} & found.keys():
             found[axis] = named(found[axis], spec.get("layout", {}).get(axis_of(trace, axis), {}))
+        for axis in several:
+            own = title(spec.get("layout", {}), axis_of(trace, axis))
+            called = {axis: own, f"{axis}_low": f"{own}, low", f"{axis}_high": f"{own}, high"}
+            found = {called.get(key, key): array for key, array in found.items()}
         for row in itertools.zip_longest(*found.values(), fillvalue=""):
             if set(row) <= {None, ""}:  # a gap in a line
                 continue

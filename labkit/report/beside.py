@@ -19,6 +19,7 @@ from labkit.report import literature
 from labkit.report.campaigns import Member, members
 from labkit.report.choosing import curves, left_out
 from labkit.report.content import Beside
+from labkit.report.figures import Picture
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
@@ -41,7 +42,8 @@ def drawn(sources: Sequence[Source]) -> list[Beside]:
         for one in paper.experiments:
             figure = next((f for each in every if (f := _figure(one, paper, *each, len(every) > 1))), None)
             if figure:
-                of_paper.append(Beside(paper.paper.key, one, len(of_paper) + 1, *figure))
+                name = f"paper-{paper.paper.key}-{len(of_paper) + 1}"
+                of_paper.append(Beside(paper.paper.key, one, Picture(name, f"fig-{name}", *figure)))
         made += of_paper
     return made
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from labkit.report import markdown
-from labkit.report.figures import captioned
+from labkit.report.figures import Picture
 from labkit.report.literature import Experiment
 from labkit.report.notebook import Chapter
 from labkit.report.sources import Source
@@ -22,26 +22,12 @@ class Beside:
     ----------
     paper : its key in the bibliography.
     experiment : that is repeated.
-    number : of the figure in its section, from 1.
-    caption : as Markdown.
-    spec : plotly's plain data.
+    picture : the figure.
     """
 
     paper: str
     experiment: Experiment
-    number: int
-    caption: str
-    spec: dict[str, Any]
-
-    @property
-    def file(self) -> str:
-        """Name of its picture below ``figures/``."""
-        return f"paper-{self.paper}-{self.number}.svg"
-
-    @property
-    def shown(self) -> str:
-        """The figure as Markdown."""
-        return captioned(self.caption, f"figures/{self.file}", f"fig-paper-{self.paper}-{self.number}", self.spec)
+    picture: Picture
 
 
 @dataclass(frozen=True)
@@ -53,7 +39,7 @@ class Content:
     sources : the campaigns.
     chapters : staged file → notebook made ready, in reading order.
     omitted : chapters of which the campaign holds nothing, and which are therefore left out.
-    front : picture on the first page, with its caption; empty where there is none.
+    front : picture on the first page; None where there is none.
     absent : headings of sections that no campaign has data for; complete when the last part is made.
     style : of the report.
     contract : file of an acceptance contract; None where the style needs none.
@@ -61,13 +47,13 @@ class Content:
     allow : factors that may differ between the campaigns that are compared.
     made : what parts share, by name; each is worked out once.
     beside : figures of measured curves beside the published values of experiments.
-    pictures : name of a file below ``figures/`` → svg; parts add those that they refer to.
+    pictures : those that parts show, by name.
     """
 
     sources: Sequence[Source]
     chapters: dict[str, Chapter]
     omitted: Sequence[Chapter] = ()
-    front: str = ""
+    front: Picture | None = None
     absent: list[str] = field(default_factory=list)
     style: str = "report"
     contract: Path | None = None
@@ -75,19 +61,23 @@ class Content:
     allow: Sequence[str] = ()
     made: dict[str, Any] = field(default_factory=dict)
     beside: list[Beside] = field(default_factory=list)
-    pictures: dict[str, str] = field(default_factory=dict)
+    pictures: dict[str, Picture] = field(default_factory=dict)
 
     @property
     def several(self) -> bool:
         """Whether tables must say which campaign a row is from."""
         return len(self.sources) > 1
 
+    def show(self, picture: Picture) -> str:
+        """Return a picture as Markdown, and keep it for the pages."""
+        self.pictures[picture.name] = picture
+        return picture.shown
+
     def add(self, figures: Sequence[Beside], svgs: Sequence[str | None]) -> None:
         """Take the figures of experiments that could be drawn."""
         for one, svg in zip(figures, svgs, strict=True):
             if svg:
-                self.beside.append(one)
-                self.pictures[one.file] = svg
+                self.beside.append(replace(one, picture=replace(one.picture, svg=svg)))
 
     def table(
         self,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from labkit.figures.parts import Described, Table, described
@@ -18,7 +21,56 @@ SVG = "image/svg+xml"
 NOTE = "[Interactive figure: see the HTML report. Chromium, which draws figures for the PDF, was missing or failed.]"
 
 
-def bundle(spec: Mapping[str, Any], svg: str = "", *, alt: str = "", link: str = "") -> dict[str, Any]:
+_STILL = re.compile(r'<noscript><img src="(static/[^"]+)"')
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure that a chapter of Markdown shows: in HTML live, in the PDF its svg.
+
+    Parameters
+    ----------
+    name : of its files, without their ends.
+    label : of the figure.
+    caption : as Markdown; what is to see in the figure ends it.
+    spec : plotly's plain data.
+    svg : its static form; empty where nothing could draw it.
+    """
+
+    name: str
+    label: str
+    caption: str
+    spec: Mapping[str, Any]
+    svg: str = ""
+
+    @cached_property
+    def _about(self) -> Described:
+        about = described(self.spec)
+        return replace(about, alt=f"{about.alt} {about.seen}".strip())
+
+    @property
+    def file(self) -> str:
+        """Address of its svg."""
+        return f"figures/{self.name}.svg"
+
+    @property
+    def shown(self) -> str:
+        """The figure as Markdown."""
+        return captioned(self.caption, self.file, self.label, self._about)
+
+    @property
+    def live(self) -> str:
+        """What the page shows in the place of the svg."""
+        link = f"data/{self.label}.csv" if self.csv else ""
+        return str(bundle(self.spec, self.svg, alt=self._about.alt, link=link, still=self.file)["text/html"])
+
+    @cached_property
+    def csv(self) -> str:
+        """Its data."""
+        return as_csv(self._about.table)
+
+
+def bundle(spec: Mapping[str, Any], svg: str = "", *, alt: str = "", link: str = "", still: str = "") -> dict[str, Any]:
     """Return the three forms of a figure from which both engines can choose.
 
     Parameters
@@ -27,6 +79,7 @@ def bundle(spec: Mapping[str, Any], svg: str = "", *, alt: str = "", link: str =
     svg : its picture; empty where there is none.
     alt : what it shows, in words.
     link : address of the figure's data, relative to the page; empty for none.
+    still : address of its picture, which a page shows where no script runs.
 
     Returns
     -------
@@ -39,6 +92,8 @@ def bundle(spec: Mapping[str, Any], svg: str = "", *, alt: str = "", link: str =
     words = html.escape(alt)
     shown = f' role="group" aria-label="{words}"' if words else ""
     page = f'<div class="plot" style="height:{height:g}px"{shown}><script type="application/json">{body}</script></div>'
+    if svg and still:
+        page += f'<noscript><img src="{html.escape(still)}" alt="{words}"></noscript>'
     if link:
         page += f'<p class="data"><a href="{html.escape(link)}" download>data (CSV)</a></p>'
     forms = {"text/html": page, "text/plain": NOTE}
@@ -47,20 +102,25 @@ def bundle(spec: Mapping[str, Any], svg: str = "", *, alt: str = "", link: str =
     return forms
 
 
+def still(data: Mapping[str, Any]) -> str:
+    """Return the address of the picture that the page of a `bundle` names; empty where it names none."""
+    found = _STILL.search(data.get("text/html", ""))
+    return found[1] if found else ""
+
+
 def as_csv(table: Table) -> str:
     """Return the data of a figure as CSV text, with units in the heads; empty where it holds none."""
     titles = [column.title for column in table.columns]
     return csv_export.of_rows(dict(zip(titles, row, strict=True)) for row in table.values)
 
 
-def captioned(caption: str, file: str, label: str, about: Described | Mapping[str, Any]) -> str:
+def captioned(caption: str, file: str, label: str, about: Described) -> str:
     """Return a picture as Markdown, with its caption, which is Markdown too, and what it shows in words.
 
     Parameters
     ----------
-    about : description of the figure, or the figure as plotly's plain data; what is to see in it ends the caption.
+    about : description of the figure; what is to see in it ends the caption.
     """
-    about = about if isinstance(about, Described) else described(about)
     caption = f"{caption} {escape(about.seen)}" if about.seen else caption
     words = cleaning.spoken(about.alt) or "Figure"
     return f'![{caption}]({file}){{#{label} fig-alt="{words}"}}'

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from labkit.report import markdown
+from labkit.report import figures, markdown
 from labkit.report.book import Book, Piece
 
 _SHORTCODE = re.compile(r"\{\{<\s*(?:var\s+([\w.-]+)|pagebreak)\s*>\}\}")
@@ -51,11 +51,12 @@ def _output(out: Any, name: str, book: Book, alt: str) -> str:
     parts = []
     if "text/html" in data:
         parts.append(markdown.block(data["text/html"], "{=html}"))
-    if "image/svg+xml" in data:
-        file = book.folder / ("static" if parts else "figures") / f"{name}.svg"  # a page draws plots itself
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(data["image/svg+xml"])
-        parts.append(f'![]({file.parent.name}/{name}.svg){{.{"static" if parts else "image"} fig-alt="{alt}"}}')
+    if figures.SVG in data:
+        drawn = bool(parts)  # a page draws plots itself
+        file = figures.still(data) or f"{'static' if drawn else 'figures'}/{name}.svg"
+        (book.folder / file).parent.mkdir(exist_ok=True)
+        (book.folder / file).write_text(data[figures.SVG])
+        parts.append(f'![]({file}){{.{"static" if drawn else "image"} fig-alt="{alt}"}}')
     elif parts and "<table" not in data["text/html"]:
         note = markdown.escape(data.get("text/plain", ""))
         parts.append(f'::: {{.content-visible unless-format="html"}}\n*{note}*\n:::')

@@ -18,12 +18,11 @@ from labkit.read.records.factors import OPEN, differing
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.choosing import dropped, having, widest
 from labkit.report.content import Content
-from labkit.report.figures import captioned
+from labkit.report.figures import Picture
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import title
 
-FILE = "figures/front.svg"
 _HEIGHT = 240  # px
 _NAMED = 3  # campaigns that it shows, at most
 _LINES = 8  # of a panel, at most, that libraries and launchers add
@@ -36,15 +35,15 @@ _FIRST = (
 )
 
 
-def picture(sources: Sequence[Source]) -> tuple[dict[str, Any], str]:
-    """Return the picture as plotly's plain data, and as Markdown with its caption; both empty where no two sizes are.
+def picture(sources: Sequence[Source]) -> Picture | None:
+    """Return the picture, not drawn yet; None where no two sizes are.
 
     Of several campaigns, it shows the first ones that have the same benchmark.
     """
     every = all_members(Content(sources, {}))
     panels = list(_panels(every[:_NAMED]))
     if not panels:
-        return {}, ""
+        return None
     first = members(sources[0])[0]
     only = None if len(every) > 1 else (sources[0], first.summary)
     shown = list(dict.fromkeys(name for rows, _ in panels for name in rows["campaign"]))
@@ -55,12 +54,12 @@ def picture(sources: Sequence[Source]) -> tuple[dict[str, Any], str]:
     caption = name * (len(every) > 1) + _caption(panels) + " Dashed lines are what the path allows." * lines
     absent = [escape(m.name) for n, m in enumerate(every, start=1) if not {m.name, f"{m.name} {n}"} & {*shown}]
     caption += f" Not drawn: {listed(absent)}." if absent else ""
-    return spec, captioned(caption, FILE, "fig-front", spec)
+    return Picture("front", "fig-front", caption, spec)
 
 
 def front_figure(content: Content) -> str:
     """Return the picture with its caption, where there is one."""
-    return content.front
+    return content.show(content.front) if content.front else ""
 
 
 def _panels(every: Sequence[Member]) -> Iterator[tuple[pd.DataFrame, str]]:

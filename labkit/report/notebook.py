@@ -254,7 +254,8 @@ def _figure(data: Mapping[str, Any], about: parts.Described, name: str, chapter:
     text = figures.as_csv(about.table)
     if text:
         chapter.csv[file] = text
-    forms = figures.bundle(data[figures.PLOTLY], svg, alt=about.alt, link=f"data/{file}" if text else "")
+    link, still = (f"data/{file}", f"static/{Path(file).stem}.svg") if text else ("", "")
+    forms = figures.bundle(data[figures.PLOTLY], svg, alt=about.alt, link=link, still=still)
     words = {"alt": about.alt} if svg else {}
     return new_output("display_data", data=forms, metadata=words | {_SIGHT: markdown.escape(about.seen)})
 
@@ -422,4 +423,5 @@ def _suffixed(file: str, suffix: str) -> str:
 
 
 def _relink(html: str, suffix: str) -> str:
-    return re.sub(r'href="data/([^"]+)"', lambda m: f'href="data/{_suffixed(m[1], suffix)}"', html)
+    files = r'((?:href="data|<noscript><img src="static)/)([^"]+)"'
+    return re.sub(files, lambda m: f'{m[1]}{_suffixed(m[2], suffix)}"', html)

@@ -61,8 +61,9 @@ def _pandoc(text: str, book: Book, templates: Path, target: str, facts: Mapping[
     meta += [f"--bibliography={name}" for name in book.bibliographies]
     meta += [f"--csl={book.config['csl']}"] if book.config.get("csl") else []
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
-    safe, widths, ties = (f"--lua-filter={templates / 'filters' / n}.lua" for n in ("safe", "widths", "ties"))
-    filters = (safe, widths, number, ties, "--citeproc", form)
+    names = ("safe", "plots", "widths", "ties")
+    safe, plots, widths, ties = (f"--lua-filter={templates / 'filters' / name}.lua" for name in names)
+    filters = (safe, plots, widths, number, ties, "--citeproc", form)
     command = [pypandoc.get_pandoc_path(), *LIMITS, f"--from={READER}", *meta, *filters, *extra]
     try:
         done = subprocess.run(
@@ -115,9 +116,9 @@ def _site(book: Book, text: str, templates: Path) -> Path:
     target = book.folder / "html"
     shutil.copytree(book.folder / "assets", target / "assets")
     shutil.copy(templates / "plain/page.css", target / "assets")
-    shutil.copytree(book.folder / "data", target / "data")
-    if (book.folder / "figures").is_dir():
-        shutil.copytree(book.folder / "figures", target / "figures")
+    for name in ("data", "figures", "static"):
+        if (book.folder / name).is_dir():
+            shutil.copytree(book.folder / name, target / name)
     own: dict[str, Any] = {"logo": book.config.get("labkit-logo"), "lang": book.config.get("lang")}
     people = authors(book.config["book"].get("author"))
     if not any(one["affiliations"] or len(one) > 2 for one in people):  # then they share a line

@@ -61,8 +61,11 @@ def _split(cells: Iterable[Any]) -> list[Any]:
             continue
         starts = [0, *(match.start() for match in _HEAD.finditer(markdown.mask(cell.source))), len(cell.source)]
         texts = [cell.source[a:b].strip("\n") for a, b in itertools.pairwise(starts)]
-        for text in filter(str.strip, texts):
-            parts.append(type(cell)({**cell, "source": text}))
+        for number, text in enumerate(filter(str.strip, texts)):
+            own = (
+                {"id": f"{cell['id']}-{number}"} if number and "id" in cell else {}
+            )  # equal ids would be changed by chance
+            parts.append(type(cell)({**cell, **own, "source": text}))
     return parts
 
 

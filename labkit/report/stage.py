@@ -31,6 +31,7 @@ from labkit.report import (
     campaigns,
     caveats,
     dedupe,
+    figures,
     front,
     linting,
     markdown,
@@ -107,11 +108,11 @@ def stage(
     """
     chosen, config = _settings(style, engine, title, docx)
     place.begin(folder)
-    front_spec, front_page = front.picture(sources)
+    first = front.picture(sources)
     papers = beside.drawn(sources) if beside.PART in config["book"]["chapters"] else []
     chapters, (svg, *svgs), warnings, drawn = _notebooks(
         sources,
-        [front_spec, *(one.spec for one in papers)],
+        [first and first.spec, *(one.picture.spec for one in papers)],
         paired=not docx and chosen.settings.form != "slides",
         apart=chosen.settings.form == "slides",
     )
@@ -127,11 +128,9 @@ def stage(
         chapters = {name: chapters[name] for name in shorten(chapters, draft, chosen.settings.figures)}
     config = {**config, book.SEAL: _sealed(chapters)}
     content = Content(
-        sources, chapters, empty, front_page if svg else "", style=style, contract=contract, log=log, allow=allow,
-        made=draft.made,
+        sources, chapters, empty, replace(first, svg=svg) if first and svg else None, style=style, contract=contract,
+        log=log, allow=allow, made=draft.made,
     )  # fmt: skip
-    if svg:
-        content.pictures[Path(front.FILE).name] = svg
     content.add(papers, svgs)
     for name in _COPIED:
         shutil.copytree(TEMPLATES / name, folder / name)
@@ -142,12 +141,9 @@ def stage(
     warnings += _translated(texts, config, chosen)
     for name, text in texts.items():
         (folder / name).write_text(text)
-    for name, svg in content.pictures.items():
-        (folder / "figures").mkdir(exist_ok=True)
-        (folder / "figures" / name).write_text(svg)
     for name, chapter in chapters.items():
         nbformat.write(chapter.notebook, folder / name)
-    _data(folder / "data", content)
+    _data(folder, content)
     _config(config, chosen, folder, content, engine, texts)
     values = variables(sources[0]) | {"report": {"engine": engine, "style": style}}
     _dump(folder / book.VARIABLES, _escaped(values))
@@ -357,15 +353,20 @@ def _plotly(folder: Path) -> None:
 
 
 def _data(folder: Path, content: Content) -> None:
-    """Write the files for download: data of the figures, checksums of the samples."""
-    folder.mkdir()
+    """Write the pictures, and the files for download: data of the figures, checksums of the samples."""
+    files = {f"data/{name}": text for one in content.chapters.values() for name, text in one.csv.items()}
     for chapter in content.chapters.values():
-        for name, text in chapter.csv.items():
-            (folder / name).write_text(text)
-    if odd := oddities.as_csv(content):
-        (folder / oddities.FILE).write_text(odd)
+        for data in (out.get("data", {}) for cell in chapter.notebook.cells for out in cell.get("outputs", [])):
+            files |= {still: data[figures.SVG]} if (still := figures.still(data)) else {}
+    for one in content.pictures.values():
+        files |= {one.file: one.svg, f"live/{one.name}.html": one.live}
+        files |= {f"data/{one.label}.csv": one.csv} if one.csv else {}
+    files |= {f"data/{oddities.FILE}": odd} if (odd := oddities.as_csv(content)) else {}
     for source in content.sources:
-        (folder / artifact.checksum_file(source, content)).write_text(artifact.checksums(source))
+        files[f"data/{artifact.checksum_file(source, content)}"] = artifact.checksums(source)
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
 
 
 def _listed(config: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The report's pages in a browser: tools of the figures, themes, a phone, the keyboard, and paper."""
+"""The report's pages in a browser: tools of the figures, search, links, copies, themes, a phone, the keyboard, and paper."""
 
 from __future__ import annotations
 
@@ -55,7 +55,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '#| label: tbl-wide\n#| tbl-cap: "Wide."\nshow()',
         outputs=[new_output("display_data", data={"text/markdown": WIDE})],
     )
-    cells = [new_markdown_cell("# Latency {#sec-latency}"), _figure("fig-a"), _figure("fig-b"), table]
+    folded = '::: {.callout-note title="More" collapse="true"}\nThe folded text.\n\n| a |\n|:--|\n| b |\n\n: Folded. {#tbl-folded}\n:::'
+    commands = "- `labkit run quick`\n- `ls`\n\n```bash\nlabkit report quick\n# and more\n```"
+    cells = [
+        *[new_markdown_cell("# Latency {#sec-latency}"), _figure("fig-a"), _figure("fig-b"), table],
+        *[new_markdown_cell(f"## Part {n} {{#sec-part-{n}}}\n\n" + "Some text.\n\n" * 40) for n in range(3)],
+        *[new_markdown_cell(one) for one in (folded, commands, "The sentinel of mpi.burst.")],
+    ]
     nbformat.write(new_notebook(cells=cells), folder / "notebooks" / "10-latency.ipynb")
     return report.build([folder], engine="plain").html.parent
 
@@ -79,17 +85,23 @@ def opened(site: Path, browser: Any) -> Iterator[Any]:
     said: list[str] = []
     opened: list[Any] = []
 
-    def at(name: str, width: int = 1400, scheme: str = "light", *, policy: bool = True) -> Any:
+    def at(name: str, width: int = 1400, scheme: str = "light", *, policy: bool = True, scripts: bool = True) -> Any:
         context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, bypass_csp=not policy
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            offline=True,
+            bypass_csp=not policy,
+            java_script_enabled=scripts,
         )
         opened.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-        page.goto((site / name).as_uri())
-        page.wait_for_function("document.body.dataset.plots !== undefined")
+        file, _, label = name.partition("#")
+        page.goto((site / file).as_uri() + f"#{label}" * bool(label))
+        if scripts:
+            page.wait_for_selector("body[data-plots]", state="attached")
         return page
 
     yield at
@@ -219,9 +231,178 @@ def test_paper_shows_whole_light_figures_without_tools(opened: Any, tmp_path: Pa
 )
 def test_axe_finds_no_violation(opened: Any, site: Path, scheme: str, width: int) -> None:
     axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text()
-    run = "axe.run({resultTypes: ['violations']}).then(r => r.violations.map(v => [v.id, v.nodes[0].html]))"
+    rules = "{resultTypes: ['violations'], rules: {'target-size': {enabled: true}}}"  # 24 px, or room around
+    run = f"axe.run({rules}).then(r => r.violations.map(v => [v.id, v.nodes[0].html]))"
     for file in sorted(site.glob("*.html")):
         page = opened(file.name, width, scheme, policy=False)
+        page.keyboard.press("/")
+        page.keyboard.type("latency")
+        page.locator("#found li").first.wait_for()
         page.evaluate(f"{axe};0")
         assert page.evaluate(run) == [], file.name
         page.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [400, 1400])
+def test_search_finds_text_of_other_pages_by_keyboard_and_asks_nobody(opened: Any, width: int) -> None:
+    page = opened("index.html", width)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.keyboard.press("/")
+    page.keyboard.type("mpi.burst sentinel")
+    page.locator("#found li").first.wait_for()
+    assert page.locator("#found mark").all_inner_texts()[:1] == ["sentinel"]
+    assert page.locator("[role=status]").inner_text() == "1 found"
+    assert [url.rpartition("/")[2] for url in asked] == ["search.js"]
+    assert all(url.startswith("file:") for url in asked)
+    page.keyboard.press("ArrowDown")
+    assert page.locator("[aria-selected=true]").get_attribute("id") == "found-0"
+    assert page.evaluate("document.activeElement.getAttribute('aria-activedescendant')") == "found-0"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/10-latency.html#sec-*")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_search_puts_titles_first_and_ends_with_escape(opened: Any) -> None:
+    page = opened("10-latency.html")
+    box = page.get_by_role("combobox", name="Search the report")
+    box.fill("part 2")
+    page.locator("#found li").first.wait_for()
+    assert page.locator("#found strong").first.inner_text().endswith("Part 2")
+    box.fill("latency fig-a")
+    page.locator("#found li strong", has_text="Figure").first.wait_for()
+    box.fill("no such word")
+    page.locator("#found li", has_text="Nothing has these words.").wait_for()
+    box.press("Escape")
+    assert page.locator("#found").is_hidden()
+    assert box.input_value() == ""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_without_scripts_every_figure_is_a_picture(opened: Any, site: Path, scheme: str) -> None:
+    seen = 0
+    for file in sorted(site.glob("*.html")):
+        page = opened(file.name, scheme=scheme, scripts=False)
+        wide = page.evaluate(
+            "[...document.querySelectorAll('noscript > img')].map(one => one.naturalWidth > 99 && one.offsetHeight > 99)"
+        )
+        assert len(wide) == page.locator(".plot").count()
+        assert all(wide), file.name
+        assert page.locator(".plot:visible").count() == 0
+        seen += len(wide)
+    assert seen >= 3, "two of the chapter, and Figure 1"
+    assert not [one for one in site.glob("*.html") if "<svg" in one.read_text()], "no picture is in a page"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_first_figure_is_live_and_described_whole(opened: Any) -> None:
+    page = opened("index.html")
+    assert page.locator("#fig-front .main-svg").count() > 0
+    words = page.locator("#fig-front .plot").get_attribute("aria-label")
+    assert "latency (µs) against message size (B): " in words
+    assert "shm from " in words
+    assert "tcp from " in words
+    assert "Lower is better. Farthest apart at " in words
+    assert page.locator("#fig-front img:visible").count() == 0
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["index.html", "10-latency.html"])
+def test_the_data_of_a_figure_are_saved_with_units(opened: Any, name: str) -> None:
+    page = opened(name)
+    for link in page.locator("figure:has(.plot) p.data a").all():
+        with page.expect_download() as download:
+            link.click()
+        head, *rows = Path(download.value.path()).read_text().splitlines()
+        assert "(µs)" in head
+        assert len(rows) >= 4
+        assert download.value.suggested_filename.startswith("fig-")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [400, 1400])
+def test_a_link_to_a_part_opens_what_is_folded_and_scrolls_there(opened: Any, width: int) -> None:
+    for label in ("sec-part-2", "fig-b", "tbl-wide", "tbl-folded"):
+        page = opened(f"10-latency.html#{label}", width)
+        top = page.locator(f"#{label}").bounding_box()["y"]
+        end = page.evaluate("scrollY + innerHeight >= document.documentElement.scrollHeight - 2")
+        assert -1 < top < 80 or end, label
+        assert page.evaluate(f"!document.getElementById('{label}').closest('details:not([open])')"), label
+        page.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_each_heading_figure_and_table_has_a_link_that_is_copied(opened: Any) -> None:
+    page = opened("10-latency.html")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    hrefs = page.locator("main .anchor").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+    assert {"#sec-latency", "#sec-part-1", "#fig-a", "#fig-b", "#tbl-wide"} <= {*hrefs}
+    assert len(hrefs) == len({*hrefs})
+    link = page.get_by_role("link", name="Copy the link to Figure 1.1", exact=True)
+    shown = "one => getComputedStyle(one).opacity"
+    assert link.evaluate(shown) == "0"
+    page.locator("#fig-a figcaption").hover()
+    assert link.evaluate(shown) == "1"
+    page.locator("h1").hover()
+    page.keyboard.press("Tab")
+    link.focus()
+    assert link.evaluate(shown) == "1"
+    page.keyboard.press("Enter")
+    page.locator("[role=status]", has_text="Link copied").wait_for(state="attached")
+    assert page.evaluate("navigator.clipboard.readText()").endswith("/10-latency.html#fig-a")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("clipboard", [True, False])
+def test_commands_are_copied_with_and_without_a_clipboard(opened: Any, clipboard: bool) -> None:
+    page = opened("10-latency.html")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.evaluate("globalThis.read = navigator.clipboard.readText.bind(navigator.clipboard)")
+    if not clipboard:
+        page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    page.get_by_role("button", name="Copy labkit run quick").click()
+    page.locator("[role=status]", has_text="Command copied").wait_for(state="attached")
+    assert page.evaluate("read()") == "labkit run quick"
+    assert page.get_by_role("button", name="Copy ls").count() == 0
+    block = page.locator(".copied", has_text="labkit report quick")
+    block.hover()
+    block.get_by_role("button").click()
+    page.locator("[role=status]", has_text="Code copied").wait_for(state="attached")
+    assert page.evaluate("read()") == "labkit report quick\n# and more"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "contents"), [(1400, "aside"), (1000, "nav.chapters")])
+def test_the_contents_stay_and_mark_the_section_that_is_read(opened: Any, width: int, contents: str) -> None:
+    page = opened("10-latency.html", width)
+    for label in ("sec-part-1", "sec-part-0"):
+        page.evaluate(f"document.getElementById('{label}').scrollIntoView()")
+        marked = page.locator(f"{contents} a[aria-current=location]")
+        page.locator(f"{contents} a[aria-current=location][href='#{label}']").wait_for()
+        assert marked.count() == 1
+        box = marked.bounding_box()
+        assert 0 <= box["y"] < 900, "it is seen beside the text"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_on_a_phone_the_folded_contents_stay_at_the_top_and_wide_tables_say_that_they_scroll(opened: Any) -> None:
+    page = opened("10-latency.html#tbl-wide", 420)
+    assert page.locator(".menu summary").bounding_box()["y"] < 20
+    assert page.locator("#tbl-wide").evaluate("one => one.scrollWidth > one.clientWidth")
+    assert "↔" in page.locator("#tbl-wide caption").evaluate("one => getComputedStyle(one, '::after').content")
+    page.locator(".menu summary").click()
+    page.locator(".menu a[href='#sec-part-1']").click()
+    page.locator(".menu a[href='#sec-part-1']").wait_for(state="hidden")
+    assert 0 < page.locator("#sec-part-1").bounding_box()["y"] < 80

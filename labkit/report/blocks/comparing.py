@@ -19,12 +19,11 @@ from labkit.point.units import format_number, format_range, format_share, format
 from labkit.report import markdown
 from labkit.report.choosing import hard
 from labkit.report.content import Content
-from labkit.report.figures import captioned
+from labkit.report.figures import Picture
 from labkit.report.markdown import escape
 from labkit.report.variables import title
 from labkit.store.campaign import Campaign
 
-FILE = "comparison.svg"
 _CHANGES, _UNMATCHED = 40, 12  # rows
 _CHANGED = (SLOWER, WORSE, FASTER, BETTER, BETWEEN)
 
@@ -120,12 +119,11 @@ def figure(content: Content) -> str:
         svg = svgs([spec])[0]
     if not svg:
         return ""
-    content.pictures[FILE] = svg
     base = escape(made.sides[0])
     words = f"Ratio of each point to {base} against message size."
     if alone := sum(not math.isfinite(one.judgement.ratio_low) for one in made.rows):
         words += f" Too few launches for an interval: {alone} of {plural(len(made.rows), 'point')}."
-    return captioned(words, f"figures/{FILE}", "fig-ratios", spec)
+    return content.show(Picture("comparison", "fig-ratios", words, spec, svg))
 
 
 def changes(content: Content) -> str:

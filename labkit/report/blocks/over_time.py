@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabkitWarning
@@ -15,11 +14,10 @@ from labkit.judge.history import History, Run
 from labkit.report import markdown
 from labkit.report.campaigns import all_members
 from labkit.report.content import Content
-from labkit.report.figures import captioned
+from labkit.report.figures import Picture
 from labkit.report.markdown import escape
 from labkit.studies.history import changes_table
 
-FILE = "figures/history.svg"
 MIN_CAMPAIGNS = 3  # campaigns that a reader wants to see over time; of two, a comparison says more
 _DRAWN = 4  # series in the figure
 _ROWS = 20
@@ -50,9 +48,8 @@ def section(content: Content) -> str:
     parts = ["## Over time {.unnumbered}", escape(past.sentence)]
     spec, svg = picture(past)
     if svg:
-        content.pictures[Path(FILE).name] = svg
         words = "Points over the campaigns: those with the surest changes first."
-        parts.append(captioned(words, FILE, "fig-over-time", spec))
+        parts.append(content.show(Picture("history", "fig-over-time", words, spec, svg)))
     table = changes_table(past)
     if len(table):
         rows = [[escape(str(cell)) for cell in row] for row in table.head(_ROWS).itertuples(index=False)]

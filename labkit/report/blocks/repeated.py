@@ -65,7 +65,7 @@ def _paper(paper: Literature, content: Content) -> str:
         caption = f"Experiments of [@{key}] and their repetitions. {{#tbl-paper-{key}}}"
         head = ["experiment", "published", "this report: bold values, intervals"]
         parts.append(markdown.table(head, rows, caption=caption))
-    parts += [one.shown for one in content.beside if one.paper == key]
+    parts += [content.show(one.picture) for one in content.beside if one.paper == key]
     parts += _missing(paper, content)
     return "\n\n".join(parts)
 

@@ -1,5 +1,6 @@
 // Draws the plots one after another without blocking the page; those in hidden tabs when they are shown. Each plot has
 // tools that work on the data in the page: filter series, axis, unit, statistic, pinned points, two figures side by side.
+// Around the text: search, links to each part, copies of commands, and a mark at the section that is read.
 (() => {
   const SMALL = /<br><span[^>]*>/, KEY = "labkit-compared", NARROW = 560, TALL = 170, LEAST = 0.6;  // px, px, of its size
   const UNITS = { "µs": { ns: 1e3, "µs": 1, ms: 1e-3, s: 1e-6 }, "MB/s": { "MB/s": 1, "GB/s": 1e-3, "Gbit/s": 8e-3 },
@@ -12,7 +13,12 @@
     f4: Float32Array, f8: Float64Array };
   let printing = false;
 
-  const make = (tag, facts = {}, ...inside) => { const e = Object.assign(document.createElement(tag), facts); e.append(...inside); return e; };
+  const make = (tag, facts = {}, ...inside) => {
+    const e = document.createElement(tag);
+    for (const [key, value] of Object.entries(facts)) if (key in e) e[key] = value; else e.setAttribute(key, value);
+    e.append(...inside);
+    return e;
+  };
   const text = markup => new DOMParser().parseFromString(markup.replaceAll("<br>", " "), "text/html").body.textContent;
   const dark = () => !printing && !document.body.classList.contains("quarto-light") &&
     (document.body.classList.contains("quarto-dark") || matchMedia("(prefers-color-scheme: dark)").matches);
@@ -121,7 +127,7 @@
       return { plot, one, column: make("div", {}, plot, make("p", { textContent: one.caption })) };
     });
     const close = make("button", { type: "button", textContent: "close" });
-    const dialog = make("dialog", { className: "compare", ariaLabel: "Two figures" }, close, make("div", { className: "both" }, ...both.map(b => b.column)));
+    const dialog = make("dialog", { className: "compare", "aria-label": "Two figures" }, close, make("div", { className: "both" }, ...both.map(b => b.column)));
     document.body.append(dialog);
     close.onclick = () => dialog.close();
     dialog.onclose = () => { dialog.remove(); document.querySelectorAll(".tools .compared").forEach(b => { b.textContent = "compare"; }); };
@@ -167,6 +173,166 @@
     if (notes.length) el.after(make("p", { className: "small", textContent: [...new Set(notes)].join(" ") }));
     el.before(el.tools = tools(el));
   };
+  const byQuarto = () => document.querySelector("#quarto-content");  // which has links of headings, copies of code and marks
+  const status = make("p", { role: "status", className: "said" });
+  const say = words => { status.textContent = words; };
+
+  const copy = async words => {   // from disk, a browser may have no clipboard to write to
+    try { await navigator.clipboard.writeText(words); return true; } catch { /* the selection can be copied */ }
+    const area = make("textarea", { value: words, className: "said", "aria-hidden": "true" }), before = document.activeElement;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    before?.focus({ preventScroll: true });
+    return done;
+  };
+  const copied = async (words, what) => say(await copy(words) ? `${what} copied` : "The browser allows no copy: select the text");
+
+  const copies = () => {
+    for (const code of document.querySelectorAll("main pre, main li > code")) {
+      const inline = code.localName === "code";
+      if (inline ? !code.textContent.startsWith("labkit ") : byQuarto() || code.querySelector("pre")) continue;
+      const button = make("button", { type: "button", className: "copy", textContent: "copy", "aria-label": inline ? `Copy ${code.textContent}` : "Copy this code" });
+      button.onclick = async () => {
+        await copied(code.textContent.trim(), inline ? "Command" : "Code");
+        button.textContent = "copied";
+        setTimeout(() => { button.textContent = "copy"; }, 2000);
+      };
+      if (inline) { code.after(button); continue; }
+      const box = make("div", { className: "copied" });
+      code.replaceWith(box);
+      box.append(code, button);
+    }
+  };
+
+  const links = () => {
+    const headings = byQuarto() ? "" : "section[id] > :is(h1, h2, h3, h4), ";
+    for (const head of document.querySelectorAll(headings + ":is([id^='fig-'], [id^='tbl-']) :is(figcaption, caption)")) {
+      const { id } = head.parentElement.closest("section[id], [id^='fig-'], [id^='tbl-']"), words = head.querySelector("strong")?.textContent ?? head.textContent;
+      const link = make("a", { href: `#${id}`, className: "anchor", textContent: "#", title: "Copy the link", "aria-label": `Copy the link to ${words.replace(/[:\s]+$/, "")}` });
+      link.onclick = () => { copied(link.href, "Link"); };
+      if (head.querySelector(".anchor")) continue;
+      head.append("\u00a0", link);
+    }
+  };
+  const reach = () => {           // where the address leads: open what is folded around it
+    let target = null;
+    try { target = document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { /* no address of ours */ }
+    for (let e = target; e; e = e.parentElement) if (e.localName === "details") e.open = true;
+    target?.scrollIntoView();
+  };
+
+  const follow = () => {          // mark the section that is read in the contents
+    const entries = new Map([...document.querySelectorAll("aside li a, .menu li ul a")].map(a => [decodeURIComponent(a.hash.slice(1)), a]));
+    const sections = [...document.querySelectorAll("main section[id]")].filter(one => entries.has(one.id));
+    let now = null, asked = false;
+    const mark = () => {
+      asked = false;
+      const begun = sections.filter(one => one.getBoundingClientRect().top < innerHeight / 4);
+      const end = scrollY > 0 && scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
+      const next = entries.get((end ? sections.at(-1) : begun.at(-1) ?? sections[0])?.id);
+      if (next === now) return;
+      now?.removeAttribute("aria-current");
+      (now = next).setAttribute("aria-current", "location");
+      const list = now.closest("aside, nav.chapters"), [place, around] = [now, list].map(e => e.getBoundingClientRect());
+      if (place.top < around.top || place.bottom > around.bottom) list.scrollTop += place.top - around.top - around.height / 2;
+    };
+    addEventListener("scroll", () => { asked ||= !!requestAnimationFrame(mark); }, { passive: true });
+    if (sections.length) mark();
+  };
+
+  const search = () => {          // over search.js, which is loaded when it is first asked for
+    const side = [...document.querySelectorAll("nav.chapters, #quarto-sidebar")].find(one => one.offsetParent || one.offsetHeight);
+    const place = side ?? document.querySelector("main#quarto-document-content");
+    if (!place) return;
+    const input = make("input", { type: "search", role: "combobox", placeholder: "Search (/)", autocomplete: "off", spellcheck: false,
+      "aria-label": "Search the report", "aria-expanded": "false", "aria-controls": "found", "aria-autocomplete": "list" });
+    const list = make("ul", { id: "found", role: "listbox", "aria-label": "What was found", hidden: true });
+    let index = null, hits = [], at = -1;
+    const load = () => index ??= new Promise(done => {
+      document.head.append(make("script", { src: "search.js", onerror: () => done([]), onload: () => {
+        const { pages, rows } = globalThis.labkitIndex;
+        done(rows.map(([page, id, title, text]) => {
+          const [url, name] = pages[page], first = rows.find(row => row[0] === page)[1] === id;
+          return { url: id ? `${url}#${id}` : url, name, title, text, first, head: (title || name).toLowerCase(), body: text.toLowerCase() };
+        }));
+      } }));
+    });
+    const rank = (row, words) => {  // titles before texts, beginnings of words before what is within
+      let sum = row.first ? 1 : 0;
+      for (const word of words) {
+        const place = row.head.indexOf(word);
+        if (place < 0 && !row.body.includes(word)) return 0;
+        sum += place < 0 ? 1 : place === 0 || row.head[place - 1] === " " ? 9 : 5;
+      }
+      return sum;
+    };
+    const marked = (text, words) => { // a piece of the text around the longest word
+      const low = text.toLowerCase(), longest = words.filter(word => low.includes(word)).sort((a, b) => b.length - a.length)[0];
+      const begin = longest ? Math.max(0, low.indexOf(longest) - 40) : 0, piece = text.slice(begin, begin + 130), parts = [begin ? "…" : ""];
+      for (let rest = piece; rest;) {
+        const first = words.map(word => [rest.toLowerCase().indexOf(word), word]).filter(([n]) => n >= 0).sort((a, b) => a[0] - b[0])[0];
+        if (!first) { parts.push(rest); break; }
+        parts.push(rest.slice(0, first[0]), make("mark", {}, rest.slice(first[0], first[0] + first[1].length)));
+        rest = rest.slice(first[0] + first[1].length);
+      }
+      return parts;
+    };
+    const choose = next => {
+      list.children[at]?.setAttribute("aria-selected", "false");
+      at = hits.length ? (next + hits.length) % hits.length : -1;
+      const one = list.children[at];
+      one?.setAttribute("aria-selected", "true");
+      one?.scrollIntoView({ block: "nearest" });
+      if (one) input.setAttribute("aria-activedescendant", one.id); else input.removeAttribute("aria-activedescendant");
+    };
+    const open = shown => {
+      list.hidden = !shown;
+      input.setAttribute("aria-expanded", String(shown));
+      const box = input.getBoundingClientRect();
+      Object.assign(list.style, { top: `${box.bottom + 4}px`, left: `${Math.max(8, Math.min(box.left, innerWidth - list.offsetWidth - 8))}px` });
+    };
+    const go = hit => {
+      open(false);
+      input.blur();
+      const same = new URL(hit.url, location.href).href === location.href;
+      location.href = hit.url;
+      if (same) reach();
+    };
+    const find = async () => {
+      const rows = await load(), words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      hits = words.length ? rows.map(row => [rank(row, words), row]).filter(([n]) => n).sort((a, b) => b[0] - a[0]).slice(0, 30).map(([, row]) => row) : [];
+      list.replaceChildren(...hits.map((hit, n) => make("li", { id: `found-${n}`, role: "option", "aria-selected": "false", onpointerdown: e => e.preventDefault(), onclick: () => go(hit) },
+        make("strong", {}, hit.title || hit.name), make("span", {}, hit.first ? "" : hit.name), make("div", {}, ...marked(hit.text, words)))));
+      if (words.length && !hits.length) list.append(make("li", { role: "option", "aria-disabled": "true" }, rows.length ? "Nothing has these words." : "search.js, the index beside this page, is missing."));
+      at = -1;
+      open(words.length > 0);
+      say(words.length ? `${hits.length} found` : "");
+    };
+    Object.assign(input, { onfocus: load, oninput: find, onblur: () => open(false), onkeydown: event => {
+      const act = { ArrowDown: () => choose(at + 1), ArrowUp: () => choose(at < 0 ? -1 : at - 1), Enter: () => hits.length && go(hits[Math.max(at, 0)]),
+        Escape: () => { input.value = ""; open(false); input.blur(); } }[event.key];
+      if (act) { event.preventDefault(); act(); }
+    } });
+    addEventListener("keydown", event => {
+      if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || event.target.closest?.("input, select, textarea, dialog")) return;
+      event.preventDefault();
+      input.focus();
+      input.select();
+    });
+    place.prepend(make("div", { role: "search", className: "search" }, input, list));
+  };
+
+  const around = () => {
+    links();
+    copies();
+    if (!byQuarto()) follow();
+    search();
+    addEventListener("hashchange", reach);
+    reach();
+  };
+
   // on a small screen the chapters fold, and hold the contents of the page that otherwise stand beside it
   const menu = () => {
     const list = document.querySelector(".menu"), contents = document.querySelector("aside > ul"), here = list?.querySelector(".here");
@@ -176,6 +342,7 @@
     const fold = () => { list.open = !small.matches; };
     small.addEventListener("change", fold);
     beside.addEventListener("change", place);
+    list.addEventListener("click", event => { if (small.matches && event.target.closest("a")) list.open = false; });
     fold();
     place();
   };
@@ -198,24 +365,31 @@
   };
 
   const start = async () => {
+    document.body.append(status);
     menu();
     slides();
+    if (!window.Reveal) around();
+    let moved = !location.hash || !!window.Reveal;     // a reader who goes on is not called back
+    for (const when of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(when, () => { moved = true; }, { once: true, passive: true });
     const plots = [...document.querySelectorAll(".plot")], again = () => plots.filter(el => el.tools).forEach(redraw);
     const seen = new IntersectionObserver(entries => entries.forEach(e => e.isIntersecting && draw(e.target)));
     addEventListener("beforeprint", () => { printing = true; plots.forEach(el => el.tools ? redraw(el) : draw(el)); });
     addEventListener("afterprint", () => { printing = false; again(); });
     for (const what of ["(prefers-color-scheme: dark)", "(max-width: 760px)"]) matchMedia(what).addEventListener("change", again);
     new MutationObserver(again).observe(document.body, { attributeFilter: ["class"] });     // Quarto's switch
-    const reach = () => document.querySelectorAll("table, pre, .table, figure").forEach(e => {       // by keyboard
-      if (e.scrollWidth > e.clientWidth) e.tabIndex = 0;
+    const scrolls = () => document.querySelectorAll("table, pre, .table, figure").forEach(e => {     // by keyboard too
+      const wide = e.scrollWidth > e.clientWidth;
+      if (wide) e.tabIndex = 0;
+      e.classList.toggle("scrolls", wide);
     });
-    addEventListener("resize", reach);
-    reach();
+    addEventListener("resize", scrolls);
+    scrolls();
     for (const plot of plots) {
       if (!plot.offsetParent) { seen.observe(plot); continue; }
       try { await draw(plot); } catch (error) { console.error(error); }
       await new Promise(resolve => setTimeout(resolve));
     }
+    if (!moved) reach();            // figures have grown
     document.body.dataset.plots = String(plots.filter(plot => plot.dataset.drawn).length);  // for whoever waits for them
   };
   document.readyState === "loading" ? addEventListener("DOMContentLoaded", start) : start();

@@ -5,6 +5,7 @@
 -- On slides, citations and notes that lead nowhere are no links: the page would be loaded anew. There is no menu.
 -- Each page gets the policy of policy.html, as in the plain engine: scripts from their own folder alone. So scripts and
 -- handlers that Quarto wrote into the page move to files; those inside the text are not Quarto's, and never run.
+-- The index of the search box is a script too: Quarto's own search reads a file, which no browser allows from disk.
 -- The PDF and the Word document stand beside the site too.
 -- On the first page, which has no number, references to chapters and sections get titles: make them numbers as elsewhere.
 local function read(path)
@@ -171,6 +172,7 @@ end
 local here = (PANDOC_SCRIPT_FILE or arg and arg[0] or ""):match("^.*/") or ""
 local policy = assert(read(here .. "policy.html"))
 local output = os.getenv("QUARTO_PROJECT_OUTPUT_DIR")
+local pages = {}
 local no_module = output and plain(output .. "/site_libs/quarto-html")
 for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
   if file:match("%.html$") then
@@ -186,10 +188,14 @@ for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
       text = text:gsub('(quarto%-html/quarto%.js") type="module"', "%1 defer")
                  :gsub('<script src="[^"]*quarto%-html/[^"]*" type="module"></script>%s*', "")
     end
-    write(file, guarded(no_menu(text), folder, policy))
+    local page = guarded(no_menu(text), folder, policy)
+    write(file, page)
+    local main = page:find("/report.js\"", 1, true) and page:match("<main.*</main>")
+    if main then pages[#pages + 1] = { url = file:match("[^/]+$"), blocks = pandoc.read(main, "html").blocks } end
   elseif file:match("%.pdf$") or file:match("%.docx$") then
     local copy = assert(io.open(file:match("[^/]+$"), "wb"))
     copy:write(read(file))
     copy:close()
   end
 end
+if #pages > 0 and os.getenv("QUARTO_PROJECT_RENDER_ALL") == "1" then write(output .. "/search.js", dofile(here .. "search.lua")(pages)) end

@@ -8,6 +8,7 @@ function Pandoc(doc)
     return text
   end
   local page = read(site.template):gsub("POLICY\n", function() return read(site.policy) end)
+  local indexed = {}
   local options = pandoc.WriterOptions { template = pandoc.template.compile(page), table_of_contents = true,
     toc_depth = 3, section_divs = true, html_math_method = "mathml" }
   local pages, homes = {}, {}
@@ -28,6 +29,7 @@ function Pandoc(doc)
         if home ~= page.url then l.target = home .. l.target; return l end
       end,
       RawBlock = function(b) plots = plots or b.text:find('class="plot"', 1, true) ~= nil end,
+      RawInline = function(b) plots = plots or b.text:find('class="plot"', 1, true) ~= nil end,
     }
     local chapters = {}
     for i, other in ipairs(pages) do chapters[i] = { url = other.url, title = other.title, here = i == n } end
@@ -37,6 +39,10 @@ function Pandoc(doc)
     local file = assert(io.open(site.folder .. "/" .. page.url, "w"))
     file:write(pandoc.write(pandoc.Pandoc(blocks, meta), "html5", options))
     file:close()
+    indexed[n] = { url = page.url, blocks = pandoc.utils.make_sections(false, nil, blocks) }
   end
+  local index = assert(io.open(site.folder .. "/search.js", "w"))
+  index:write(dofile(PANDOC_SCRIPT_FILE:match("^.*/") .. "../filters/search.lua")(indexed))
+  index:close()
   return pandoc.Pandoc {}
 end
