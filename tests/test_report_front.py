@@ -42,6 +42,7 @@ from labkit.report import (
     methods,
     notebook,
     options,
+    paper,
     prune,
     sources,
     summary,
@@ -138,6 +139,21 @@ def hpcc(test: str, system: str, gflops: float) -> Samples:
     reported = made.values("performance_GFLOPS", value=gflops)
     meta = {"fingerprint": spec.fingerprint({}), "badges": []}
     return made.samples(spec, reported=reported, origin="imported", meta=meta)
+
+
+def test_a_figure_shows_what_a_chapter_found_if_its_data_have_both_values() -> None:
+    one = found(per_message())
+    good, bad = (one.values[name].value for name in ("good", "bad"))  # type: ignore[union-attr]
+    head = "series,size,latency (µs)\n"
+    data = {
+        "fig-both.csv": f"{head}a,8,{good}\nb,8,{bad}\n",
+        "fig-one.csv": f"{head}a,8,{good}\nb,8,{bad * 1.1}\n",
+        "fig-milli.csv": f"{head}a,8,{good / 1000}\nb,8,{bad / 1000}",
+    }
+    chapter = notebook.Chapter(None, csv=data)
+    cells = [new_code_cell(f"#| label: {file.removesuffix('.csv')}\nshow()") for file in (*data, "fig-absent.csv")]
+    assert [paper.shown_of(one, chapter, cell) for cell in cells] == [2, 1, 2, 0]
+    assert paper.shown_of(None, chapter, cells[0]) == 0
 
 
 def test_different_quantities_are_never_compared() -> None:

@@ -113,6 +113,7 @@ def stage(
     chapters, (svg, *svgs), warnings, drawn = _notebooks(
         sources,
         [first and first.spec, *(one.picture.spec for one in papers)],
+        named=len(sources) > 1 and chosen.settings.form != "paper",
         paired=not docx and chosen.settings.form != "slides",
         apart=chosen.settings.form == "slides",
     )
@@ -139,10 +140,13 @@ def stage(
     config = _look(config, chosen, folder)
     texts = _texts(config, chosen, content, elsewhere)
     warnings += _translated(texts, config, chosen)
+    books = {name: chapter.notebook for name, chapter in chapters.items()}
+    if chosen.settings.form == "paper":
+        books = {paper.RESULTS: paper.join(texts, content)}
     for name, text in texts.items():
         (folder / name).write_text(text)
-    for name, chapter in chapters.items():
-        nbformat.write(chapter.notebook, folder / name)
+    for name, one in books.items():
+        nbformat.write(one, folder / name)
     _data(folder, content)
     _config(config, chosen, folder, content, engine, texts)
     values = variables(sources[0]) | {"report": {"engine": engine, "style": style}}
@@ -235,7 +239,7 @@ def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None
 
 
 def _notebooks(
-    sources: Sequence[Source], more: Sequence[Any], *, paired: bool, apart: bool
+    sources: Sequence[Source], more: Sequence[Any], *, named: bool, paired: bool, apart: bool
 ) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str], bool]:
     """Return the chapters of all campaigns in their order, the svg of `more` figures, and warnings.
 
@@ -244,6 +248,7 @@ def _notebooks(
     Parameters
     ----------
     sources, more : campaigns, and figures that are in no notebook.
+    named : whether titles of chapters name their campaign.
     paired : whether two small figures share a row of the PDF.
     apart : whether each figure stands alone, so that its note says everything.
     """
@@ -261,7 +266,7 @@ def _notebooks(
             known = set().union(*map(notebook.labels, added.values()))
             for chapter in added.values():
                 notebook.relabel(chapter, known, f"-c{number}")
-        for chapter in added.values() if len(sources) > 1 else ():
+        for chapter in added.values() if named else ():
             notebook.retitle(chapter, markdown.escape(source.name))
         for path, chapter in added.items():
             _distinguish(chapter, notebook.named(path), chapters)
@@ -389,7 +394,9 @@ def _config(
     shown = markdown.escape if engine == "quarto" else markdown.line
     settings = dict(config["book"])
     places = styles.placed(settings["chapters"], list(content.chapters))
-    settings["chapters"] = [name for name in places if name in texts or name in content.chapters]
+    if style.settings.form == "paper":
+        places = paper.listed(places, content)
+    settings["chapters"] = [name for name in places if (folder / name).is_file()]
     settings["appendices"] = [name for name in settings.get("appendices", []) if name in texts]
     named = campaigns.heading(content, str(settings["title"]))
     fixed = style.config.get("book", {})

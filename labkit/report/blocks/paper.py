@@ -142,7 +142,7 @@ def _measured(one: Finding) -> tuple[str, str]:
 
 
 def _shown(value: object) -> str:
-    return hard(escape(f"{value}")) if isinstance(value, Number) else "–"
+    return escape(f"{value:interval}") if isinstance(value, Number) else "–"
 
 
 def published(content: Content) -> str:
