@@ -24,7 +24,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit import report
 from labkit.errors import ReportError
 from labkit.io import project
-from labkit.report import figures, flatten, notebook, options, plain, slides, styles, words
+from labkit.report import figures, flatten, notebook, options, plain, quarto, slides, styles, words
 from labkit.report.book import Book, authors, load
 from labkit.report.sources import read
 from labkit.report.stage import TEMPLATES, stage
@@ -440,6 +440,48 @@ def test_settings_that_nothing_reads_are_refused(tmp_path: Path, engine: str, se
         return
     with pytest.raises(ReportError, match=says):
         styles.refuse_ignored(yaml.safe_load(settings), file, engine)
+
+
+KNOWN = frozenset({"toc-depth", "theme", "execute"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            "html: {toc-depht: 2}",
+            r"own\.yml: format: html: toc-depht: is no setting that Quarto knows; close to it is toc-depth",
+        ),
+        ("report-typst: {marign: {x: 1cm}}", r"format: report-typst: marign: is no setting that Quarto knows"),
+        ("revealjs: {7: true}", r"format: revealjs: 7: is no setting that Quarto knows\. Correct it"),
+        (
+            "{html: {theme: darkly, toc-depth: 2, execute: {echo: false}}, report-typst: {page-numbering: i}, docx: default}",
+            "",
+        ),
+    ],
+)
+def test_misspelt_settings_of_a_format_are_refused_where_quarto_says_which_it_knows(settings: str, says: str) -> None:
+    config = {"format": yaml.safe_load(settings)}
+    if says:
+        with pytest.raises(ReportError, match=says):
+            styles.refuse_ignored(config, Path("own.yml"), "quarto", KNOWN)
+    else:
+        styles.refuse_ignored(config, Path("own.yml"), "quarto", KNOWN)
+    styles.refuse_ignored(config, Path("own.yml"), "quarto")  # an installation that does not say
+
+
+def test_quarto_says_which_settings_of_a_format_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, schema = tmp_path / "bin/quarto", tmp_path / "share/schema"
+    program.parent.mkdir()
+    schema.mkdir(parents=True)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    program.write_text(f'#!/bin/sh\n[ "$1" = --paths ] && echo {program.parent} && echo {tmp_path / "share"}\n')
+    program.chmod(0o755)
+    assert quarto.options() == frozenset()
+    (schema / "document-toc.yml").write_text('- name: toc-depth\n  schema: number\n- name: "toc"\n')
+    (schema / "cell-codeoutput.yml").write_text("- name: echo\n  tags:\n    - name: no\n")
+    (schema / "definitions.yml").write_text("- name: other\n")
+    assert quarto.options() == {"toc-depth", "toc", "echo", "execute"}
 
 
 def test_settings_that_labkit_ships_are_read() -> None:

@@ -28,14 +28,19 @@ def _program() -> str | None:
 
 def version() -> tuple[int, ...] | None:
     """Return the version of the installed Quarto, or None where none runs."""
+    return parsed(_said("--version"))
+
+
+def _said(option: str) -> str:
+    """Return what the installed Quarto prints for an option; nothing where none runs."""
     program = _program()
-    if program is None:
-        return None
     try:
-        output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+        command = [program or "", option]
+        return (
+            subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout if program else ""
+        )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    return parsed(output)
+        return ""
 
 
 def parsed(text: str) -> tuple[int, ...] | None:
@@ -67,6 +72,15 @@ def obstacle(have: tuple[int, ...] | None) -> str:
 def usable() -> str:
     """Return the reason why Quarto cannot make the report here; empty when it can."""
     return obstacle(version())
+
+
+def options() -> frozenset[str]:
+    """Return the names of the settings of a format that the installed Quarto knows; none where it does not say."""
+    output = _said("--paths")
+    share = Path(output.splitlines()[1]) if output.count("\n") > 1 else None  # after the folder of its programs
+    texts = [path.read_text() for path in share.glob("schema/[cd]*-*.yml")] if share else []
+    names = {name for text in texts for name in re.findall(r'^- name: "?([\w-]+)', text, re.M)}
+    return frozenset(names | {"execute"} if names else ())
 
 
 def _last(output: str) -> str:

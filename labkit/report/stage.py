@@ -43,6 +43,7 @@ from labkit.report import (
     paper,
     place,
     prune,
+    quarto,
     slides,
     styles,
     summary,
@@ -160,8 +161,9 @@ def _settings(style: str, engine: str, title: str, docx: bool) -> tuple[styles.S
     """Return a style, and its settings on top of those of all reports; refuse what the engine would ignore."""
     chosen = styles.load(style)
     _, shared = styles.parted(styles.read(project.config()), project.config())
+    options = quarto.options() if engine == "quarto" else frozenset[str]()
     for file, own in ((project.config(), shared), *styles.chain(style)):
-        styles.refuse_ignored(own, file, engine)
+        styles.refuse_ignored(own, file, engine, options)
     if title:
         chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
     config = styles.merged(styles.merged(shared, _WORD if docx else {}), chosen.config)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -210,7 +210,7 @@ def chain(name: str) -> list[tuple[Path, dict[str, Any]]]:
     return [*(chain(settings.like) if settings.like else []), (file, config)]
 
 
-def refuse_ignored(config: Mapping[str, Any], file: Path, engine: str) -> None:
+def refuse_ignored(config: Mapping[str, Any], file: Path, engine: str, options: Collection[str] = frozenset()) -> None:
     """Refuse settings of the user that the engine would ignore.
 
     Parameters
@@ -218,6 +218,7 @@ def refuse_ignored(config: Mapping[str, Any], file: Path, engine: str) -> None:
     config : what a file of settings holds beside labkit's section.
     file : named in the message; those that labkit ships are fine.
     engine : ``quarto`` or ``plain``.
+    options : names of the settings of a format that Quarto knows; none where this is not known.
 
     Raises
     ------
@@ -242,6 +243,15 @@ def refuse_ignored(config: Mapping[str, Any], file: Path, engine: str) -> None:
                 f"{file}: format: {name}: is no format of reports{f'; use {near[0]}' if near else ''}. There are: "
                 f"{', '.join(_FORMATS)}."
             )
+    formats = config.get("format")
+    for name, own in formats.items() if isinstance(formats, Mapping) and options else ():
+        for key in own if isinstance(own, Mapping) else ():
+            if key not in options and key not in _PAPER:
+                near = difflib.get_close_matches(str(key), options, n=1)
+                raise ReportError(
+                    f"{file}: format: {name}: {key}: is no setting that Quarto knows"
+                    f"{f'; close to it is {near[0]}' if near else ''}. Correct it, or remove it."
+                )
     fine = dict(_leaves(shipped))
     for key, value in _leaves(config) if engine == "plain" else ():
         if not any(fnmatch.fnmatchcase(key, one) for one in _BOTH) and fine.get(key) != value:
