@@ -621,9 +621,11 @@ def test_a_report_states_what_its_numbers_rest_on(
 
 
 def test_experiments_stand_beside_the_values_of_their_papers(tmp_path: Path) -> None:
-    points = [point(size, "tcp", n, 4000 + size) for size in (0, 8, 65536) for n in range(3)]
+    sizes = ((0, "tcp"), (8, "tcp"), (65536, "tcp"), (8, "rc"), (65536, "rc"))
+    points = [point(size, path, n, 4000 + size) for size, path in sizes for n in range(3)]
     made_of = beside.drawn([source(points, tmp_path)])
-    assert [one.paper for one in made_of] == ["kenny2020", "zambre2019"]
+    assert [one.paper for one in made_of] == ["kenny2020", "zambre2019"], "the latter measured InfiniBand"
+    assert [one.paper for one in beside.drawn([source(points[:9], tmp_path)])] == ["kenny2020"]
     others = beside.drawn([source(points[3:], tmp_path)])
     assert [one.paper for one in others] == ["zambre2019"], "an empty message beside none"
     first = made_of[0]
