@@ -108,6 +108,11 @@ def pngs(specs: Sequence[Mapping[str, Any]], *, scale: float = 2.0) -> list[byte
     return _drawn(specs, {"format": "png", "scale": scale})
 
 
+def pdfs(specs: Sequence[Mapping[str, Any]]) -> list[bytes | None]:
+    """Render figures as pdf, one page each, as `svgs` does."""
+    return _drawn(specs, {"format": "pdf"})
+
+
 def _drawn(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -> list[bytes | None]:
     """Return pictures of figures, with a warning where one could not be made."""
     if not specs:

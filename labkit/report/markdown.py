@@ -84,6 +84,19 @@ def _literally(text: str) -> str:
     return _SMART.sub(lambda match: "".join(f"\\{c}" for c in match[0]), literal(text))
 
 
+def bare(text: str) -> str:
+    r"""Return Markdown of a caption as plain text: without escapes, emphasis, code marks and citations.
+
+    Examples
+    --------
+    >>> print(bare(r"Latency of `mpi.latency`, **bold** \[2 to 3] \(a\_b) [@kenny2020]."))
+    Latency of mpi.latency, bold [2 to 3] (a_b).
+    """
+    words = re.sub(r" ?\[@[^\]]*\]|\{#[^}]*\}", "", text)
+    words = re.sub(r"(?<!\\)(?:\*\*|`+|(?<![\w])\*(?=\S)|(?<=\S)\*(?!\w))", "", words)
+    return " ".join(re.sub(r"\\([^A-Za-z0-9\s])", r"\1", words).replace("\u00a0", " ").split())
+
+
 def heading(text: str) -> str:
     r"""Return Markdown as the heading of a chapter, without what Quarto's lists and references might take for HTML.
 

@@ -23,7 +23,17 @@ from labkit.report.flatten import flatten
 
 LIMITS = ("+RTS", "-M4G", "-RTS")  # pandoc's own limit of its memory
 PATIENCE = 300  # s
-PAPER = ("papersize", "margin", "columns", "page-numbering", "toc-depth", "mainfont", "lang", "region")  # of the PDF
+PAPER = (
+    "papersize",
+    "margin",
+    "columns",
+    "page-numbering",
+    "toc-depth",
+    "mainfont",
+    "lang",
+    "region",
+    "labkit-made",
+)  # of the PDF
 _BEGIN = "#set figure(numbering: none)"  # where the text of the book begins in plain.typ
 READER = "markdown-yaml_metadata_block-pandoc_title_block-latex_macros-raw_tex"  # chapters set nothing but themselves
 

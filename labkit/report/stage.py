@@ -19,8 +19,11 @@ import nbformat
 import plotly
 import yaml
 
+from labkit import __version__
 from labkit.errors import ReportError
+from labkit.figures.provenance import Provenance
 from labkit.io import project, safe_read
+from labkit.point.notes import listed
 from labkit.report import (
     abstract,
     answered,
@@ -51,6 +54,7 @@ from labkit.report import (
     words,
 )
 from labkit.report.content import Content
+from labkit.report.options import options
 from labkit.report.sources import Source
 from labkit.report.variables import as_json, key_numbers, variables
 
@@ -141,6 +145,7 @@ def stage(
     config = _look(config, chosen, folder)
     texts = _texts(config, chosen, content, elsewhere)
     warnings += _translated(texts, config, chosen)
+    _trace(content)
     books = {name: chapter.notebook for name, chapter in chapters.items()}
     if chosen.settings.form == "paper":
         books = {paper.RESULTS: paper.join(texts, content)}
@@ -149,12 +154,35 @@ def stage(
     for name, one in books.items():
         nbformat.write(one, folder / name)
     _data(folder, content)
+    config = {**config, "labkit-made": _made(content)}
     _config(config, chosen, folder, content, engine, texts)
     values = variables(sources[0]) | {"report": {"engine": engine, "style": style}}
     _dump(folder / book.VARIABLES, _escaped(values))
     numbers = [row for source in sources for row in as_json(key_numbers(source))]
     (folder / "key-numbers.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
     return replace(book.load(folder), drawn=drawn), warnings
+
+
+def _trace(content: Content) -> None:
+    """Write into all pictures where they come from."""
+    every = ", ".join(source.name for source in content.sources)
+    about = Provenance(campaign=every, command=artifact.remake(content), caption="")
+    for chapter in content.chapters.values():
+        own = replace(about, campaign=slides.source_of(chapter, content).name)
+        for cell in (one for one in chapter.notebook.cells if one.cell_type == "code"):
+            caption = markdown.bare(str(options(cell.source)[0].get("fig-cap", "")))
+            for out in (one for one in cell.outputs if figures.SVG in one.get("data", {})):
+                out.data[figures.SVG] = replace(own, caption=caption).in_svg(out.data[figures.SVG])
+    for name, picture in content.pictures.items():
+        told = replace(about, caption=markdown.bare(picture.caption))
+        content.pictures[name] = replace(picture, svg=told.in_svg(picture.svg))
+
+
+def _made(content: Content) -> str:
+    """Return what the metadata of the PDF say: the campaigns, labkit's version, and the command."""
+    names = listed([source.name for source in content.sources])
+    word = "Campaigns" if content.several else "Campaign"
+    return markdown.escape(f"{word} {names}; labkit {__version__}; {artifact.remake(content)}")
 
 
 def _settings(style: str, engine: str, title: str, docx: bool) -> tuple[styles.Style, dict[str, Any]]:

@@ -8,9 +8,11 @@ import itertools
 import json
 import os
 import re
+import shlex
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -19,8 +21,9 @@ import plotly.io
 from labkit.apps.explorer import code
 from labkit.apps.explorer.view import View
 from labkit.errors import DataError, LabkitWarning, ReportError
-from labkit.figures import static
+from labkit.figures import parts, static
 from labkit.figures.lines import HEADLINE
+from labkit.figures.provenance import Provenance
 from labkit.figures.style import CONFIG
 from labkit.io import atomic, beneath, csv_export
 from labkit.point.notes import joined
@@ -30,6 +33,7 @@ from labkit.store import campaign, derived
 WIDTH = 900  # px of a picture
 FORMS: Mapping[str, str] = {
     "svg": "picture for print",
+    "pdf": "picture for LaTeX",
     "png": "picture for slides, two dots per pixel",
     "html": "interactive page that works offline",
     "csv": "the rows behind the points",
@@ -41,6 +45,7 @@ _LONGEST = 180  # characters of a name, without its end
 _LARGEST = 6_000_000  # B of a file that the page itself can contain
 _KINDS = {
     "svg": "image/svg+xml",
+    "pdf": "application/pdf",
     "png": "image/png",
     "html": "text/html",
     "csv": "text/csv",
@@ -151,11 +156,27 @@ def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go
     spec = json.loads(figure.update_layout(width=WIDTH).to_json())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LabkitWarning)
-        drawn = static.pngs([spec])[0] if form == "png" else (static.svgs([spec])[0] or "").encode()
+        drawn = _picture(spec, form, _provenance(view, spec))
     if not drawn:
         reason = joined(one.message for one in caught)
         raise ReportError(f"The figure cannot be saved as {form}. {reason}, or save the figure as html.")
     return drawn
+
+
+def _picture(spec: Mapping[str, Any], form: str, about: Provenance) -> bytes:
+    """Return a picture that says where it comes from; empty if it cannot be drawn."""
+    if form == "svg":
+        svg = static.svgs([spec])[0]
+        return about.in_svg(svg).encode() if svg else b""
+    (drawn,) = static.pngs([spec]) if form == "png" else static.pdfs([spec])
+    return (about.in_png(drawn) if form == "png" else about.in_pdf(drawn)) if drawn else b""
+
+
+def _provenance(view: View, spec: Mapping[str, Any]) -> Provenance:
+    """Return where the picture of a view comes from; the command opens the Explorer on its campaigns."""
+    names = [shlex.quote(name) for name in view.campaigns]
+    told = ", ".join(Path(name).name for name in view.campaigns)
+    return Provenance(campaign=told, command=" ".join(["labkit explore", *names]), caption=parts.described(spec).alt)
 
 
 def link(path: Path) -> str:
