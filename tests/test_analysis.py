@@ -203,6 +203,16 @@ def compared(frame: pd.DataFrame) -> int:
     return guideline.judged(viewed(frame)).checked
 
 
+@pytest.mark.parametrize(("launches", "known"), [(6, 0), (8, 1)])
+def test_a_family_that_is_too_large_for_its_launches_shows_nothing(launches: int, known: int) -> None:
+    """Of 60 comparisons, six launches show none, eight do; what the rule leaves out is what cannot be shown."""
+    sizes = {("bcast", 64 * size): 10.0 + size for size in range(1, 62)} | {("bcast", 64 * 30): 400.0}
+    frame = table(sizes, launches=launches)
+    every = guideline.judged(viewed(frame)).violations
+    assert len(every) == 1
+    assert violations(frame) == [one for one in every if one.supported] == [*every][:known]
+
+
 def test_a_violation_is_certain_only_where_launches_show_it() -> None:
     times = {("allreduce", 64): 10.0, ("reduce", 64): 4.0, ("bcast", 64): 4.0}
     row = violated(table(times)).iloc[0]

@@ -36,6 +36,7 @@ from labkit.point.units import format_size
 from labkit.read.records import KEY, headline_statistic, launches_of
 from labkit.read.records.factors import distinct, together
 from labkit.read.records.launch_values import COLUMN
+from labkit.stats.decision import enough
 
 Factor = Callable[[int], Fraction]
 
@@ -172,13 +173,14 @@ class Compared:
     unchecked: Mapping[str, str]
 
 
-def compare(summary: pd.DataFrame) -> Compared:
+def compare(summary: pd.DataFrame, *, able: bool = False) -> Compared:
     """Compare collectives with what could stand for them, and every size with larger ones.
 
     Parameters
     ----------
     summary : a row per point. Points are compared that share ranks, path, library, cadence, host and those options
         that both have. Where several points of a benchmark fit the right side, the slowest counts.
+    able : whether families of comparisons are left out in which no point has enough launches to show a violation.
 
     Raises
     ------
@@ -198,14 +200,14 @@ def compare(summary: pd.DataFrame) -> Compared:
         for points in groups:
             compared = [*_compared(guideline, points)]
             checked += len(compared)
-            found += points.violations(str(guideline), compared)
+            found += points.violations(str(guideline), compared, able)
         if checked == before:
             missing[str(guideline)] = _why_not(guideline, groups)
     for name in MONOTONE:
         for points in groups:
             compared = [(left, [fastest]) for left, fastest in _monotone(f"mpi.{name}", points)]
             checked += len(compared)
-            found += points.violations(f"{name}(m) ≤ {name}(m'){LARGER}", compared)
+            found += points.violations(f"{name}(m) ≤ {name}(m'){LARGER}", compared, able)
     found.sort(key=lambda one: (bool(one.doubt), -one.ratio))
     return Compared(tuple(found), checked, missing)
 
@@ -228,6 +230,7 @@ class _Points:
         self.sizes: list[int] = rows["message_size_B"].tolist()
         self.ranks: list[int] = rows["ranks"].tolist()
         self.options: list[str] = rows["options"].tolist()
+        self.launches: list[int] = rows["launches"].tolist()
         self.centres: list[float] = rows[centre].tolist()
         self.places: dict[tuple[str, int], dict[str, int]] = {}
         for place, (name, size, text) in enumerate(zip(self.benchmarks, self.sizes, self.options, strict=True)):
@@ -244,9 +247,14 @@ class _Points:
         fitting = [place for text, place in same.items() if _fits(options, text)]
         return max(fitting, key=lambda place: (self.centres[place], -place), default=None)
 
-    def violations(self, guideline: str, compared: Sequence[tuple[int, Sequence[int]]]) -> Iterator[Violation]:
+    def violations(
+        self, guideline: str, compared: Sequence[tuple[int, Sequence[int]]], able: bool
+    ) -> Iterator[Violation]:
         """Yield the comparisons where the left side takes longer; all comparisons are one family."""
         longer = [one for one in compared if self.centres[one[0]] > self._total(one[1]) > 0]
+        counts = {(self.launches[left], min(self.launches[place] for place in right)) for left, right in longer}
+        if able and not any(enough(*sides, len(compared), larger=True) for sides in counts):
+            return
         pairs = [Pair(self._launches(right), self._launches([left]), _TIME) for left, right in longer]
         for (left, right), judged in zip(longer, judge(pairs, tests=len(compared), larger=True), strict=True):
             parts = (
@@ -298,6 +306,8 @@ def _key(options: str) -> object:
 
 def _compared(guideline: Guideline, points: _Points) -> Iterator[tuple[int, list[int]]]:
     """Yield each point of the left side whose right side was measured, with this."""
+    if any(name not in points.of for name, _ in guideline.parts):
+        return
     for left in points.of.get(f"mpi.{guideline.left}", ()):
         chosen = []
         for name, factor in guideline.parts:

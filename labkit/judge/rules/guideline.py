@@ -34,15 +34,19 @@ class Judged:
     unchecked: Mapping[str, str]
 
 
-def judged(view: View) -> Judged:
+def judged(view: View, *, able: bool = False) -> Judged:
     """Return the violations of guidelines, those too that the launches do not show.
+
+    Parameters
+    ----------
+    able : as in `labkit.judge.guidelines.compare`.
 
     Raises
     ------
     DataError
         If the campaign has no latency of a collective.
     """
-    compared = guidelines.compare(view.summary)
+    compared = guidelines.compare(view.summary, able=able)
     checked = Evidence(code="checked", values={"comparisons": Count(compared.checked, "comparison")})
     found = []
     for one in compared.violations:
@@ -87,7 +91,7 @@ def table(view: View, violations: Sequence[Finding]) -> pd.DataFrame:
 def check(view: View) -> Iterator[Finding]:
     """Yield the guidelines that are violated, if the launches show it."""
     try:
-        found = judged(view)
+        found = judged(view, able=True)
     except DataError:  # no collectives
         return
     yield from (one for one in found.violations if one.supported)

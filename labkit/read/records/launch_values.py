@@ -68,16 +68,13 @@ class LaunchValues:
             )
         return self._arrays[name]
 
-    def of(self, row: Mapping[Any, Any], metric: str, statistic: str) -> Floats:
-        """Return a statistic of the launches of a row that have it, (launches,)."""
-        values = self.column(statistic_column(metric, statistic))[self._rows_of(row)]
-        return values[~np.isnan(values)]
-
-    def texts_of(self, row: Mapping[Any, Any], metric: str, statistic: str, name: str) -> list[str]:
-        """Return a column of texts of these launches; empty where there is none."""
+    def of(self, row: Mapping[Any, Any], metric: str, statistic: str) -> tuple[Floats, list[str], list[str]]:
+        """Return a statistic of the launches of a row that have it, when these started, and their sessions."""
         rows = self._rows_of(row)
-        known = ~np.isnan(self.column(statistic_column(metric, statistic))[rows])
-        return [str(text or "") for text in self._array(name, object, "")[rows[known]].tolist()]
+        values = self.column(statistic_column(metric, statistic))[rows]
+        known = ~np.isnan(values)
+        starts, placed = (self._array(name, object, "")[rows[known]].tolist() for name in ("start", "session"))
+        return values[known], [str(one or "") for one in starts], [str(one or "") for one in placed]
 
 
 def standing_for(
@@ -130,5 +127,4 @@ def launches_of(row: Mapping[Any, Any], metric: str, statistic: str) -> tuple[Fl
     if not isinstance(view, LaunchValues):
         value = row.get(statistic_column(metric, statistic), math.nan)
         return np.array([] if math.isnan(value) else [value], np.float64), (), ()
-    starts, placed = (view.texts_of(row, metric, statistic, name) for name in ("start", "session"))
-    return view.of(row, metric, statistic), starts, placed
+    return view.of(row, metric, statistic)
