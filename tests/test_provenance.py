@@ -88,6 +88,7 @@ def test_png_has_text_chunks_and_pdf_document_information() -> None:
     assert (facts["/Source"], facts["/Command"]) == ("two-cores", ABOUT.command)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_an_exported_figure_says_where_it_comes_from(tmp_path: Path) -> None:
     summary = Store().summary(SHOWN.campaigns, SHOWN.benchmark)

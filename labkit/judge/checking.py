@@ -99,10 +99,15 @@ def _tested(possible: Sequence[Cause], case: Case) -> Finding:
     return replace(about, measure=(*about.measure, *worth))
 
 
+def _level(rule: Rule) -> str:
+    """Return the level of a rule, and whether a number that breaks it is invalid."""
+    return f"{rule.level}, invalid" if rule.voids else rule.level
+
+
 def described() -> str:
     """Return the rules about the method as the tables of `docs/statistics.md`, in Markdown."""
     method = sorted(rules.about(METHOD), key=lambda rule: (rule.source or len(JUDGEMENT) + 1, rule.code))
-    rows = [(f"`{r.code}`", r.level, str(r.source or "labkit"), r.must, r.why, _remedy(r)) for r in method]
+    rows = [(f"`{r.code}`", _level(r), str(r.source or "labkit"), r.must, r.why, _remedy(r)) for r in method]
     codes = {n: ", ".join(f"`{r.code}`" for r in method if r.source == n) or "not checkable" for n in range(1, 13)}
     twelve = [(str(one.number), one.text, codes[one.number], one.author) for one in JUDGEMENT]
     return "\n\n".join(
@@ -115,7 +120,7 @@ def described() -> str:
 
 def expected() -> str:
     """Return the rules on what must be expected, and how sure findings are, as the tables of `docs/statistics.md`."""
-    rows = [(f"`{one.code}`", one.level, one.must, one.why) for one in rules.about(PLAUSIBILITY)]
+    rows = [(f"`{one.code}`", _level(one), one.must, one.why) for one in rules.about(PLAUSIBILITY)]
     decided = [(how, meaning) for how, meaning in HOW.items() if how]
     return "\n\n".join(
         [table(["rule", "level", "what is expected", "because"], rows), table(["decided", "means"], decided)]

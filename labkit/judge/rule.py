@@ -37,6 +37,7 @@ class Rule:
     clues : code → template of the sentence about a piece of evidence.
     check : yields the findings in a campaign; none of a rule that needs more than it, as a gate does.
     source : number of the rule of Hoefler and Belli; 0 for others.
+    voids : whether a number that breaks it is invalid: it is no measurement, or cannot be right. Reports say so.
     """
 
     code: str
@@ -51,6 +52,7 @@ class Rule:
     imported: str = ""
     clues: Mapping[str, str] = field(default_factory=dict)
     source: int = 0
+    voids: bool = False
 
     def found(self, subject: Subject, level: Level | None = None, **given: Any) -> Finding:
         """Return a finding of this rule.

@@ -14,7 +14,7 @@ from labkit.errors import DataError
 from labkit.judge import checking, rules
 from labkit.judge.finding import Finding
 from labkit.judge.iterations import Iterations
-from labkit.judge.rule import PLAUSIBILITY
+from labkit.judge.rule import LINTED, PLAUSIBILITY
 from labkit.judge.view import View
 from labkit.point.units import plural
 from labkit.read.columnar import Launches
@@ -83,6 +83,12 @@ class Source:
     def doubted(self) -> frozenset[str]:
         """Fingerprints of the points that contradict what must be expected: no headline is taken from them."""
         return frozenset(one.subject.points[0] for one in self.odd)
+
+    @cached_property
+    def invalid(self) -> tuple[Finding, ...]:
+        """Findings by which numbers of the campaign are no measurement, or cannot be right."""
+        voiding = [rule for rule in rules.about(*LINTED) if rule.voids]
+        return tuple(one for one in checking.check(self.view, voiding, explain=False) if one.level == "bad")
 
     @property
     def name(self) -> str:

@@ -36,6 +36,7 @@ from labkit.report import (
     dedupe,
     figures,
     front,
+    invalid,
     linting,
     markdown,
     methods,
@@ -145,6 +146,7 @@ def stage(
     config = _look(config, chosen, folder)
     texts = _texts(config, chosen, content, elsewhere)
     warnings += _translated(texts, config, chosen)
+    invalid.mark(texts, content)
     _trace(content)
     books = {name: chapter.notebook for name, chapter in chapters.items()}
     if chosen.settings.form == "paper":

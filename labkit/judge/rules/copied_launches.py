@@ -54,6 +54,7 @@ RULE = Rule(
     code="copied-launches",
     kind="violation",
     level="bad",
+    voids=True,
     must="no two launches have exactly the same times",
     why="times of two launches differ by chance",
     says={"of the point": _SAYS, "of another point": f"{_SAYS} of {{point}}"},

@@ -94,6 +94,7 @@ RULE = Rule(
     code="tail-order",
     kind="violation",
     level="bad",
+    voids=True,
     about=PLAUSIBILITY,
     must="p50, p95, p99 and p99.9 are in this order",
     why="a percentile contains those below it",

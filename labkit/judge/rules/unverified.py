@@ -23,6 +23,7 @@ RULE = Rule(
     code="unverified",
     kind="violation",
     level="bad",
+    voids=True,
     must="an untimed pass verifies every byte",
     why="the time of a transfer that delivers wrong bytes is worthless",
     says="the bytes were not verified",
