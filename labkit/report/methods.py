@@ -10,6 +10,7 @@ import pandas as pd
 
 from labkit import benchmarks
 from labkit.errors import SpecError
+from labkit.io import project
 from labkit.judge import contract
 from labkit.point.columns import METRICS
 from labkit.point.units import format_share, plural
@@ -20,6 +21,7 @@ from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.stats import histogram
 
+_TERMS = "## In reports\n"  # heading of the glossary
 _SHARED = 3  # benchmarks from which on a paragraph of their docstrings stands once, in front
 _TIMED = ("engine", "library", "timing", "cadence")  # benchmarks that share these share a row
 
@@ -179,4 +181,12 @@ def _values(texts: set[str]) -> str:
     return ", ".join(sorted(texts))
 
 
-BLOCKS = {"definitions": definitions, "timing": timing, "effort": effort}
+def terms(content: Content) -> str:
+    """Return the part of the glossary that is about reports, as a table."""
+    text = (project.SHIPPED / "docs/glossary.md").read_text()
+    own = text.partition(_TERMS)[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in own.splitlines() if line[:2] == "| "]
+    return markdown.table(["term", "meaning"], rows[1:], caption="Words of this report. {#tbl-terms}")
+
+
+BLOCKS = {"terms": terms, "definitions": definitions, "timing": timing, "effort": effort}

@@ -93,7 +93,7 @@ def evidence(content: Content) -> str:
         name = f"{escape(source.name)}, " if content.several else ""
         for one in judged(content, source):
             word = "pass" if one.level == "good" else "**fail**"
-            items.append(f"{name}{escape(one.subject.setting)}: {word}. {escape(sentences.sentence(one))}.")
+            items.append(f"{name}{escape(one.subject.setting)}: {word}, {escape(sentences.sentence(one))}.")
     return markdown.bullets(items)
 
 
