@@ -652,6 +652,28 @@ def test_processes_that_wait_for_processors_make_a_machine_busy_although_nobody_
     assert judged("busy-machine", launches(MPI, WIDE, load_start={"pressure": None}, load_end={})) is None
 
 
+@pytest.mark.parametrize(
+    ("used", "rates", "holds"),
+    [
+        ((4.0, 5.0, 4.5, 4.2, 5.2, 4.8), [490.0, 492.0, 491.0, 490.0, 493.0, 491.0], False),  # 3.9 to 2.7 cores left
+        ((4.0, 4.1, 4.0, 4.1, 4.0, 4.1), [490.0, 492.0, 491.0, 490.0, 493.0, 491.0], True),
+        ((4.0, 5.0, 4.5, 4.2, 5.2, 4.8), WIDE, True),
+    ],
+)
+def test_a_value_that_stays_the_same_while_the_load_changes_does_not_come_from_it(
+    used: Sequence[float], rates: Sequence[float], holds: bool
+) -> None:
+    spec = MPI.replace(ranks=8)
+    some = [
+        replace(one, meta={**one.meta, **noted([], [note("busy-machine", "busy", processors=processors, cores=8)])})
+        for one, processors in zip(launches(spec, rates), used, strict=True)
+    ]
+    found = judged("busy-machine", some)
+    assert supported(found) is holds
+    assert found is not None
+    assert ("while the load would change them by" in sentence(found)) is not holds
+
+
 def test_what_a_minority_of_launches_shows_does_not_explain_their_median() -> None:
     some = launches(MPI, WIDE)
     marked = [replace(one, meta={**one.meta, **marks("busy-machine")}) if one.launch < 3 else one for one in some]

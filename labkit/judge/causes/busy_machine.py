@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from labkit.judge.cause import Case, Cause
-from labkit.judge.causes._agreeing import EVEN, even
-from labkit.judge.causes._launches import SELDOM, marked, pressure, throttled
+from labkit.judge.causes._agreeing import EVEN, even, narrow
+from labkit.judge.causes._launches import SELDOM, WIDE, marked, pressure, throttled
 from labkit.judge.finding import SHARE, TIMES, Evidence, Finding, Value
 from labkit.models import bounds
 from labkit.models.inside import LINK, MACHINE
@@ -24,13 +25,14 @@ def test(case: Case) -> Finding | None:
     clues = marked(case, _CODE) or _waited(case)
     if not clues:
         return None
-    times = _times(case)
+    slower = _slower(case)
+    times = float(np.median(slower)) if slower else 0.0
     limit = case.about.values.get("limit")
     predicted = None
     if times and isinstance(limit, Value):
         value = limit.value / times if case.rate else limit.value * times
         predicted = Value(value=value, unit=limit.unit, origin="computed", of="under this load")
-    against = [*even(case), *_good_too(case), *_too_little(case, times)]
+    against = [*even(case), *_steady(case, slower), *_good_too(case), *_too_little(case, times)]
     return CAUSE.found(case, clues, against, predicted=predicted, command="labkit doctor")
 
 
@@ -51,17 +53,28 @@ def _waited(case: Case) -> list[Evidence]:
     return [Evidence(code="waited", values={"share": Value(value=min(share, 1.0), unit=SHARE)})]
 
 
-def _times(case: Case) -> float:
-    """Return how many times as long ranks take that get what others leave of the processors; 0 where nobody counted."""
-    rows = case.view.rows_of(case.fingerprint)
+def _slower(case: Case) -> list[float]:
+    """Return how many times as long ranks take that get what others leave of the processors, of each launch.
+
+    Launches of which nobody counted what others used are left out.
+    """
     found = []
-    for cell in case.view.records["warnings"].to_numpy()[rows]:
+    for cell in case.view.records["warnings"].to_numpy()[case.view.rows_of(case.fingerprint)]:
         for note in cell:
             used, cores = (note.value(name) for name in ("processors", "cores"))
             if note.code == _CODE and isinstance(used, int | float) and isinstance(cores, int | float):
                 left = max(float(cores) - float(used), _LEAST * float(cores))
                 found.append(max(1.0, min(case.samples.spec.ranks, float(cores)) / left) if left > 0 else 1.0)
-    return float(np.median(found)) if found else 0.0
+    return found
+
+
+def _steady(case: Case, slower: Sequence[float]) -> list[Evidence]:
+    """Return that the value stayed the same although the load did not: what depends on the load follows it."""
+    even_launches, change = narrow(case), max(slower) / min(slower) - 1 if slower else 0.0
+    if case.about.kind != "verdict" or not even_launches or change < WIDE:
+        return []
+    values = {**even_launches[0].values, "change": Value(value=change, unit=SHARE)}
+    return [Evidence(code="steady", values=values)]
 
 
 def _too_little(case: Case, times: float) -> list[Evidence]:
@@ -93,13 +106,14 @@ CAUSE = Cause(
     name="busy machine",
     seen="launches whose processors other programs used, or in which processes waited for a processor",
     excluded="the value does not scatter, and another benchmark on the path has the same: load is never so even; or "
-    "another setting on the path is good under the same load; or what others leave of the processors explains less "
-    "than half of the factor",
+    "the load changes by more than a tenth, and the value does not; or another setting on the path is good under the "
+    "same load; or what others leave of the processors explains less than half of the factor",
     decides="the same point on the idle machine",
     clues={
         "marked": "other programs used the processors in {marked} of {launches}",
         "waited": "in {share} of the time some process waited for a processor, although there were enough for the "
         "ranks",
+        "steady": "its launches differ by {spread} only, while the load would change them by {change}",
         "good too": "{other} is good under the same load",
         "too little": "with what others leave of the processors it is {times:2} as slow, not {cost:2}",
         **EVEN,
