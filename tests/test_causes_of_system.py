@@ -638,6 +638,15 @@ def test_a_small_segment_tells_the_mtu_of_the_path() -> None:
     assert judged("small-packets", launches(ranks, [20.0] * 6, evidence=counters), limit=24.0) is None
 
 
+def test_a_small_segment_is_compared_with_the_mtu_that_the_testbed_states() -> None:
+    small = STREAM.replace(testbed="virtual-cluster:2,rate=200mbit", hosts=("vc0", "vc1"))
+    facts = {"testbed": {"rate_bps": 200e6, "nodes": 2, "mtu": 9000}, "segment_B": 1448}
+    found = judged("small-packets", launches(small, [23.9] * 6, **facts), limit=24.8)
+    assert likely(found)
+    assert found is not None
+    assert "an MTU of about 1500 B, not 9000 B" in sentence(found)
+
+
 def test_processes_that_wait_for_processors_make_a_machine_busy_although_nobody_saw_the_others() -> None:
     def load(waited_s: float) -> dict[str, Any]:
         ends = ((0.0, 0.0), (1.0, waited_s))
@@ -680,6 +689,14 @@ def test_what_a_minority_of_launches_shows_does_not_explain_their_median() -> No
     assert judged("busy-machine", marked) is None
     more = [replace(one, meta={**one.meta, **marks("busy-machine")}) if one.launch < 4 else one for one in some]
     assert supported(judged("busy-machine", more))
+
+
+def test_messages_are_not_too_small_where_a_rank_lacked_a_processor() -> None:
+    inside = {"rank_hosts": ["a", "a"], **marks("shared-memory")}
+    for share, holds in ((0.14, False), (0.95, True)):
+        sizes = [launches(MPI.replace(size=size), [rate] * 6, idlest_rank=0, idlest_share=share, **inside)
+                 for size, rate in ((1 << 20, 900.0), (1 << 19, 500.0))]  # fmt: skip
+        assert supported(judged("small-messages", *sizes)) is holds
 
 
 def test_messages_are_not_too_small_where_loss_or_others_explain_what_grows() -> None:

@@ -26,7 +26,7 @@ from labkit.models import bounds, costs, links
 from labkit.models.bounds import Bound, Stated
 from labkit.models.costs import Cost, Costs
 from labkit.models.inside import PIPE, THREAD, TWICE, WOKEN
-from labkit.point.notes import badge
+from labkit.point.notes import Note, badge
 from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.read.columnar import of_samples
@@ -753,6 +753,28 @@ def test_a_core_must_copy_what_leaves_no_host(
     assert bound_inside(benchmark, SHARED, size=size).measured
     assert "in 3 launches for copies of " in str(one.values["how"])
     assert ("the measured bound, or the measurement, is wrong" in sentence(one)) == (expected == "defect")
+
+
+@pytest.mark.parametrize(
+    ("share", "more", "expected"),
+    [(0.14, [], "doubtful"), (0.9, [], "good"), (0.14, [badge("oversubscription")], "good"), (None, [], "good")],
+)
+def test_a_bandwidth_of_ranks_that_lacked_a_processor_is_not_called_good(
+    share: float | None, more: list[Note], expected: str
+) -> None:
+    facts = {} if share is None else {"idlest_rank": 0, "idlest_share": share}
+    one = judged_inside("mpi.bandwidth", 4_600.0, noted([badge("shared memory"), *more], []) | facts)
+    assert verdict_of(one) == expected
+    assert ("a rank had a processor for 14 % of the time only" in sentence(one)) == (expected == "doubtful")
+
+
+def test_the_headers_of_a_link_are_those_of_the_packets_that_its_testbed_states() -> None:
+    facts = {"testbed": {"rate_bps": 200e6, "nodes": 2}}
+    usual, large = (
+        bounds.of_bandwidth(point(meta={"testbed": facts["testbed"] | more}))[0] for more in ({}, {"mtu": 9000})
+    )
+    assert "1448 of 1514 B" in usual.formula
+    assert "8948 of 9014 B" in large.formula
 
 
 def test_each_pair_of_ranks_has_a_core_that_copies() -> None:

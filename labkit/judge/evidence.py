@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from labkit import benchmarks
@@ -17,7 +18,14 @@ from labkit.benchmarks.verbs import service
 from labkit.point.notes import Note
 from labkit.point.units import KB, format_number, plural
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import COMMANDS, EVIDENCE, FINGERPRINT, PYVERBS_EMPTY_POLL_NS, PYVERBS_REFUSED_POST_NS
+from labkit.store.samples.facts import (
+    COMMANDS,
+    EVIDENCE,
+    FINGERPRINT,
+    IDLEST_SHARE,
+    PYVERBS_EMPTY_POLL_NS,
+    PYVERBS_REFUSED_POST_NS,
+)
 
 # counters of an adapter that grow when packets are lost, and what each counts
 AGAIN = {
@@ -27,6 +35,18 @@ AGAIN = {
     "rcvd_seq_err": "requests of the peer to retransmit",
 }
 CALLS = {PYVERBS_EMPTY_POLL_NS: "empty poll (µs)", PYVERBS_REFUSED_POST_NS: "refused post (µs)"}
+
+
+POLLS = 0.7  # part of the time for which a rank that polls has a processor at least
+
+
+def idlest(launches: Iterable[Samples]) -> float:
+    """Return for which part of the time the idlest rank had a processor: the median; NaN where nobody counted it.
+
+    Ranks that share memory wait by polling, so that nothing but the system takes their processors away.
+    """
+    shares = [IDLEST_SHARE.of(one.meta) for one in launches if IDLEST_SHARE.given(one.meta)]
+    return float(np.median(shares)) if shares else math.nan
 
 
 def total(samples: Samples, counter: str) -> int | None:

@@ -340,7 +340,7 @@ def path(samples: Samples, stated: Stated) -> Wire | None:
         if not known.shaped:
             return None
         name, rate = _emulated(known, EVIDENCE.of(samples.meta), several="senders" in samples.spec.values)
-        efficiency = links.ethernet(stated.mtu or 1500, _protocol(samples), frame=links.SHAPED_FRAME)
+        efficiency = links.ethernet(stated.mtu or known.mtu or 1500, _protocol(samples), frame=links.SHAPED_FRAME)
         burst = max(_FRAMES, rate / 8 * _BURST_S)
         usual = known.shaped if name.removeprefix("link of ") in known.slow else 0.0
         return Wire(

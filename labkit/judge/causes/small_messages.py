@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+from labkit.judge import evidence
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, agreeing
 from labkit.judge.causes._places import AGAIN, OTHERS, again_of_hosts, other_hosts
 from labkit.judge.causes._sizes import plateau, rising, without_fixed_cost
-from labkit.judge.finding import Finding, Value, Wanted
+from labkit.judge.finding import SHARE, Evidence, Finding, Value, Wanted
+from labkit.models import bounds
 from labkit.point.units import MiB
 
 _LARGER = (MiB, 4 * MiB, 16 * MiB)
@@ -20,13 +23,21 @@ def test(case: Case) -> Finding | None:
         return None
     clues = rising(case)
     against = [*plateau(case), *(agreeing(case) if clues else [])]
-    if clues:  # what was lost, overtaken or pushed aside delays small messages most
-        against += [*again_of_hosts(case.samples), *other_hosts(case.samples)]
+    if clues:  # what was lost, overtaken, pushed aside or stopped delays small messages most
+        against += [*again_of_hosts(case.samples), *other_hosts(case.samples), *_idle(case)]
     limit, free = case.about.values.get("limit"), without_fixed_cost(case)
     if not clues or not isinstance(limit, Value) or not free > 0:
         return CAUSE.found(case, clues, against)
     without = replace(limit, value=min(limit.value, free), origin="computed", of="messages without a fixed cost")
     return CAUSE.found(case, clues, against, without=without)
+
+
+def _idle(case: Case) -> list[Evidence]:
+    """Return that a rank which polls had a processor for a part of the time only, if it is so."""
+    share = evidence.idlest(case.launches) if bounds.inside(case.samples) == "shared-memory" else math.nan
+    if not share < evidence.POLLS:
+        return []
+    return [Evidence(code="idle", values={"share": Value(value=share, unit=SHARE)})]
 
 
 def points(case: Case) -> list[Wanted]:
@@ -39,12 +50,13 @@ CAUSE = Cause(
     name="messages are too small",
     seen="the bandwidth still grows with the size at the largest sizes",
     excluded="the bandwidth stays the same from some size on, or another benchmark on the path has the same; or hosts "
-    "sent many segments again, or other hosts moved bytes",
+    "sent many segments again, or other hosts moved bytes, or a rank lacked a processor",
     decides="larger messages",
     clues={
         "rising": "the bandwidth still grows by {growth} to the largest size",
         "flat": "{sizes} reach the same within {spread}",
         "agrees": EVEN["agrees"],
+        "idle": "a rank had a processor for {share} of the time only",
         **AGAIN,
         **OTHERS,
     },

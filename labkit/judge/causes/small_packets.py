@@ -8,8 +8,8 @@ from labkit.judge.causes._places import adapters
 from labkit.judge.causes._predicted import MISSED, missed
 from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
 from labkit.models import links
-from labkit.point.adapters import Adapter, bytes_of
-from labkit.store.samples.facts import ACTIVE_MTU, EVIDENCE, SEGMENT_B
+from labkit.point.adapters import Adapter, bytes_of, links_of
+from labkit.store.samples.facts import ACTIVE_MTU, EVIDENCE, SEGMENT_B, TESTBED
 
 _USUAL, _JUMBO, _LARGEST = 1500, 9000, 4096  # B: Ethernet's, what fast Ethernet should have, and RDMA's
 _FAST = 10e9  # bit/s from which an MTU of 1500 B costs noticeably
@@ -66,7 +66,8 @@ def _of_port(case: Case) -> Finding | None:
 def _of_segments(case: Case) -> Finding | None:
     """Judge the segments that a connection of TCP agreed on, or that hosts sent: they tell the least MTU of a path."""
     segment, limit = SEGMENT_B.of(case.samples.meta) or _mean_segment(case), case.about.values.get("limit")
-    mtu, usual = segment + _HEADERS, (case.view.stated.mtu if case.view.stated else 0) or _USUAL
+    said = case.view.stated.mtu if case.view.stated else 0
+    mtu, usual = segment + _HEADERS, said or links_of(TESTBED.of(case.samples.meta)).mtu or _USUAL
     if not segment or mtu < _LEAST or mtu > _FULL * usual or not isinstance(limit, Value) or not case.networked:
         return None
     frame = links.SHAPED_FRAME if case.spec.testbed != "local" else links.FRAME

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from labkit import benchmarks
+from labkit.judge import evidence
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._launches import SELDOM, marked, pressure, throttled
 from labkit.judge.finding import SHARE, Evidence, Finding, Value, Values
 from labkit.models import bounds
-from labkit.store.samples.facts import IDLEST_RANK, IDLEST_SHARE
+from labkit.store.samples.facts import IDLEST_RANK
 
-_STOPPED = 0.7  # part of the time for which a rank that polls has a processor at least
 _WAITED = 0.5  # part of the time in which some process waits for a processor, above which the ranks compete
 
 
@@ -22,10 +22,9 @@ def test(case: Case) -> Finding | None:
     polling = benchmarks.get(case.spec.benchmark).mpi and bounds.inside(case.samples) == "shared-memory"
     if not polling or marked(case, "oversubscription") or throttled(case) >= SELDOM:
         return None
-    shares = [IDLEST_SHARE.of(one.meta) for one in case.launches if IDLEST_SHARE.given(one.meta)]
+    share = evidence.idlest(case.launches)
     waits = [waited for one in case.launches if (waited := pressure(one)) is not None]
-    share = float(np.median(shares)) if shares and waits else 1.0
-    if not 0 < share < _STOPPED:
+    if not waits or not 0 < share < evidence.POLLS:
         return None
     values: Values = {"rank": str(IDLEST_RANK.of(case.samples.meta)), "share": Value(value=share, unit=SHARE)}
     waited = float(np.median(waits))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from labkit import benchmarks, stats
+from labkit.judge import evidence
 from labkit.judge.finding import SHARE, Count, Finding, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
@@ -16,6 +17,7 @@ from labkit.models import bounds
 from labkit.models.bounds import Bound, Stated
 from labkit.models.inside import LINK, MACHINE
 from labkit.point.columns import METRICS
+from labkit.point.notes import has
 from labkit.point.units import format_share
 from labkit.read.records import rerun
 from labkit.store.samples.facts import RECEIVED_B, SEGMENT_B
@@ -44,6 +46,9 @@ def _judged(one: Chosen, view: View) -> Finding:
         return _paths.no_reference(RULE, one, view, "micro.wake_up")
     if one.functional:
         return replace(found, form="functional", level="unknown", measure=())
+    if found.level == "good" and (ran := _ran(one, view)) < evidence.POLLS:
+        ran_for = {"ran": Value(value=ran, unit=SHARE)}
+        return replace(found, form="idle", level="doubtful", values={**found.values, **ran_for})
     if found.level in ("bad", "doubtful") and (trip := _trip(one, view)):
         return _started(one, bound, trip, found) or _answered(one, bound, trip, found) or found
     return found
@@ -69,6 +74,18 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     level, values["unsure"] = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=True)
     wanted = _paths.more(view, level, one)
     return RULE.found(one.subject, level=level, cost=cost, decided=one.decided, measure=wanted, **values)
+
+
+def _ran(one: Chosen, view: View) -> float:
+    """Return for which part of the time the idlest of some ranks that poll had a processor; NaN where others wait."""
+    known = benchmarks.get(one.samples.spec.benchmark)
+    polls = (
+        known.mpi and bounds.inside(one.samples) == "shared-memory" and not has(one.row["badges"], "oversubscription")
+    )
+    if not polls or not evidence.idlest([one.samples]) < evidence.POLLS or view.launches is None:
+        return math.nan
+    rows = view.rows_of(one.measured.fingerprint).tolist()
+    return evidence.idlest(view.launches.samples(rows).values())
 
 
 def _trip(one: Chosen, view: View) -> float:
@@ -159,8 +176,10 @@ RULE = Rule(
         "({what}), and {own_share} of {own}, the reference of its own path ({own_what})",
         "defect": "{measured:interval} is {share} of {limit} ({what}): {wrong}, or the measurement, is wrong",
         "no reference": "{measured:interval}; no reference, because {reason}",
-        "started": "{measured:interval} is {share} of {limit} ({what}), but the stream is too short for a verdict: the "
-        "slow start of TCP takes {trips} of {trip}, with which so few bytes reach {possible} at most",
+        "idle": "{measured:interval} is {share} of {limit} ({what}), although a rank had a processor for {ran} of the "
+        "time only",
+        "started": "{measured:interval} is {share} of {limit} ({what}), but the stream is too short for a verdict: "
+        "the slow start of TCP takes {trips} of {trip}, with which so few bytes reach {possible} at most",
         "answered": "{measured:interval} is {share} of {limit} ({what}), but its windows are too short for a verdict: "
         "with {trips} of {trip} to ask and to answer they reach {possible} at most",
         "functional": "{measured:interval} is {share} of {limit} ({what}); the device shows function, not performance",
