@@ -390,6 +390,27 @@ def test_messages_that_wait_for_the_receiver_take_a_round_trip_more() -> None:
     assert judged("eager-limit", *over_delay({8: 2000, 64: 2012, 512: 2014, 1024: 2060, 4096: 2100}), **over) is None
 
 
+@pytest.mark.parametrize(
+    ("late", "warmup", "codes"),
+    [
+        (16384, 0, {"eager-limit": False, "slow-start": False}),  # behind ten segments: either may be it
+        (16384, 100, {"eager-limit": True}),  # the window has grown long before the median message
+        (4096, 0, {"eager-limit": True}),  # ten segments hold it
+        (65536, 0, {"eager-limit": True}),  # the slow start would take two round trips more
+    ],
+)
+def test_the_slow_start_of_tcp_is_told_from_an_eager_limit_where_the_data_allow_it(
+    late: int, warmup: int, codes: dict[str, bool]
+) -> None:
+    """What is late takes a round trip of 2 ms more; whether a cause is likely, or only possible."""
+    sizes = [one for one in (8, 64, 512, 1024, 4096, 16384, 65536) if one < late]
+    points = over_delay({**{size: 10 + size * 8e-3 for size in sizes}, late: 2060 + late * 8e-3})
+    points[0] = [replace(one, meta={**one.meta, "warmup": warmup}) for one in points[0]]
+    over: dict[str, Any] = {"rule": "latency-of-path", "limit": 1010 + late * 8e-3, "path": "the emulated link"}
+    found = {code: judged(code, *points, **over) for code in ("eager-limit", "slow-start")}
+    assert {code: likely(one) for code, one in found.items() if one is not None} == codes
+
+
 def test_a_longer_path_is_seen_from_any_size() -> None:
     """The judged size need not be the smallest."""
     points = delayed({1024: 1004, 8: 1000, 64: 1001, 512: 1003})

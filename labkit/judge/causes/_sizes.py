@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import benchmarks
 from labkit.judge.cause import Case
-from labkit.judge.finding import SHARE, Count, Evidence, Value
+from labkit.judge.finding import SHARE, SIZE, Count, Evidence, Value, Values
+from labkit.models import bounds
+from labkit.models.bounds import Stated
+from labkit.point.columns import METRICS
+from labkit.store.samples.facts import SEGMENT_B, WARMUP
 
 FLAT = 0.05  # part by which the bandwidths of a plateau differ at most
 GROWING = 0.1  # part by which the largest size is faster than the one before where the bandwidth still grows
@@ -48,6 +54,78 @@ def rising(case: Case) -> list[Evidence]:
     overlap = bool(low <= high)  # not of values without an interval, whose ends are not known
     possible = GROWING < growth <= (1 + FLAT) * (sizes[-1] / sizes[-2] - 1) and not overlap
     return [Evidence(code="rising", values={"growth": Value(value=growth, unit=SHARE)})] if possible else []
+
+
+@dataclass(frozen=True)
+class Later:
+    """A step of the time by whole round trips of the path.
+
+    Parameters
+    ----------
+    after, before : sizes between which it is, B.
+    trips : how many round trips it takes.
+    of_all : how many the size takes more than the smallest one.
+    more : what these take, in the unit of the measured value.
+    """
+
+    after: int
+    before: int
+    trips: int
+    of_all: int
+    more: Value
+
+    @property
+    def values(self) -> Values:
+        """The step for a clue."""
+        ends = {"after": self.after, "before": self.before}
+        sizes = {name: Value(value=size, unit=SIZE) for name, size in ends.items()}
+        return {**sizes, "step": self.more, "trips": Count(self.trips, "round trip")}
+
+
+def later(case: Case) -> Later | None:
+    """Return from which size on messages take whole round trips of the path more than smaller ones; None if none do.
+
+    A question whether the receiver is ready, and its answer, take one. Times are compared without those of the bytes.
+    """
+    if case.about.code != "latency-of-path" or not case.metric:
+        return None
+    sizes, values = curve(case, case.metric)
+    wire, size = bounds.path(case.samples, case.view.stated or Stated()), int(case.row["message_size_B"])
+    if wire is None or not wire.delay or size not in sizes:
+        return None
+    crossings, factor = bounds.crossings_of(case.about.subject.benchmark), METRICS[case.metric].factor
+    seconds = values / factor / crossings - sizes / wire.efficiency.share * 8 / wire.rate
+    own, trip = seconds[sizes == size][0], 2 * wire.delay
+    quick = np.flatnonzero((sizes < size) & (seconds < own - trip / 2))
+    if not len(quick):
+        return None
+    trips = (own - seconds[quick[-1]]) / trip
+    whole = round(float(trips))
+    if not whole or abs(trips - whole) > _WHOLE * whole:
+        return None
+    more = Value(value=float(trips * trip * crossings * factor), unit=case.measured.unit, origin="computed")
+    return Later(int(sizes[quick[-1]]), int(sizes[quick[-1] + 1]), whole, round(float((own - seconds[0]) / trip)), more)
+
+
+_WHOLE = 0.15  # part by which a number of round trips may differ from a whole one: hosts have some work with each
+
+
+def may_be_slow_start(case: Case, step: Later) -> bool:
+    """Whether the slow start of TCP would take as many round trips.
+
+    A connection sends ten segments, and twice as many in each round trip (RFC 6928): a message waits once from ten
+    segments on, and twice from thirty. Each message that was received lets the next one begin with twice as many, so
+    that after some back to back nothing is left of it.
+    """
+    if case.spec.transport in ("rc", "ud") or benchmarks.get(case.spec.benchmark).ends.rdma:
+        return False
+    first = _FIRST * (SEGMENT_B.of(case.samples.meta) or _SEGMENT)
+    waits = math.ceil(math.log2((case.spec.size or 0) / first + 1)) - 1
+    earlier = WARMUP.of(case.samples.meta) + case.samples.n // 2  # messages before that of the median time
+    return step.of_all == waits and earlier <= waits
+
+
+_FIRST, _SEGMENT = 10, 1448  # segments of a connection before the first answer; B of payload in each
 
 
 def without_fixed_cost(case: Case) -> float:

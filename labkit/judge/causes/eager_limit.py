@@ -5,23 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from labkit import benchmarks
 from labkit.judge import protocol
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, others
-from labkit.judge.causes._sizes import curve
+from labkit.judge.causes._sizes import curve, later, may_be_slow_start
 from labkit.judge.finding import SHARE, SIZE, Count, Evidence, Finding, Value, Wanted
-from labkit.models import bounds
-from labkit.models.bounds import Stated
-from labkit.point.columns import METRICS
 from labkit.store.samples.facts import LIBRARY
 
 _SETS = re.compile(r"env_\w*(eager|EAGER|RNDV_THRESH|IQUEUE_CELL_SIZE)")
 _NEAR = 4  # times the size behind the jump, up to which the handshake counts
-_WHOLE = 0.15  # part by which a number of round trips may differ from a whole one: hosts have some work with each
 _RAISED = 4  # times the size to which a command raises the limit
 
 
@@ -48,34 +41,12 @@ def test(case: Case) -> Finding | None:
             clues.append(Evidence(code="jump", values={**ends, "jump": Value(value=jump.jump, unit=SHARE)}))
         elif not clues and len(sizes) - below >= protocol.SHORTEST:  # a jump just below the last sizes would not show
             against.append(Evidence(code="none", values={"sizes": Count(below, "smaller size")}))
-    if waits := _waiting(case, sizes, values):
-        clues, against = [*clues, *waits], [*other.against]
-        step = waits[0].values["step"]
-        if without is None and isinstance(step, Value):
-            without = replace(case.measured, value=case.measured.value - step.value, origin="computed")
+    if step := later(case):
+        code = "trips or start" if may_be_slow_start(case, step) else "trips"
+        clues, against = [*clues, Evidence(code=code, values=step.values)], [*other.against]
+        if without is None:
+            without = replace(case.measured, value=case.measured.value - step.more.value, origin="computed")
     return CAUSE.found(case, clues, against, without=without, command=other.command)
-
-
-def _waiting(case: Case, sizes: NDArray[np.float64], values: NDArray[np.float64]) -> list[Evidence]:
-    """Return that messages from some size on take whole round trips of the path more than smaller ones.
-
-    A question whether the receiver is ready, and its answer, take one. Times are compared without those of the bytes.
-    """
-    wire, size = bounds.path(case.samples, case.view.stated or Stated()), int(case.row["message_size_B"])
-    if case.about.code != "latency-of-path" or wire is None or not wire.delay or size not in sizes:
-        return []
-    crossings, factor = bounds.crossings_of(case.about.subject.benchmark), METRICS[case.metric].factor
-    seconds = values / factor / crossings - sizes / wire.efficiency.share * 8 / wire.rate
-    own, trip = seconds[sizes == size][0], 2 * wire.delay
-    quick = np.flatnonzero((sizes < size) & (seconds < own - trip / 2))
-    if not len(quick):
-        return []
-    more = (own - seconds[quick[-1]]) / trip
-    if not round(more) or abs(more - round(more)) > _WHOLE * round(more):
-        return []
-    ends = {name: Value(value=float(sizes[quick[-1] + k]), unit=SIZE) for name, k in (("after", 0), ("before", 1))}
-    step = Value(value=float(more * trip * crossings * factor), unit=case.measured.unit, origin="computed")
-    return [Evidence(code="trips", values={**ends, "step": step, "trips": Count(round(more), "round trip")})]
 
 
 def points(case: Case) -> list[Wanted]:
@@ -104,9 +75,12 @@ CAUSE = Cause(
         **CLUES,
         "jump": "the time jumps by {jump} between {after} and {before}",
         "trips": "from {before} on a message takes {step} more than up to {after}: {trips} of the path",
+        "trips or start": "from {before} on a message takes {step} more than up to {after}: {trips} of the path, as "
+        "many as the slow start of TCP",
         "none": "it jumps at none of {sizes}",
     },
     remedy="Raise the library's eager limit above this size.",
     test=test,
     points=points,
+    weak=("trips or start",),
 )
