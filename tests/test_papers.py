@@ -15,8 +15,9 @@ from labkit import benchmarks, studies, suites
 from labkit.errors import SpecError
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
-from labkit.read import reference
+from labkit.read import records, reference
 from labkit.read.reference import comparing
+from labkit.store import samples
 from labkit.studies import papers
 
 from . import made
@@ -42,6 +43,27 @@ def test_a_link_names_benchmarks_options_and_a_unit_that_labkit_accepts(one: ref
             assert {key: resolved.values[key] for key in point.options} == dict(point.options)
         low, high = benchmark.ranks
         assert low <= point.processes <= (high or point.processes)
+
+
+def made_point(spec: Spec, metric: str, statistic: str) -> samples.Samples:
+    """A launch of a point as its kind of benchmark makes it: times with phases, or the value that its tool reports."""
+    benchmark = benchmarks.get(spec.benchmark)
+    if isinstance(benchmark, benchmarks.ToolBenchmark | benchmarks.ProgramBenchmark):
+        return made.samples(spec, reported=made.values(metric, **{statistic: 2.0}))
+    times = np.full((min(spec.ranks, 4), 60), 20_000)
+    return made.samples(spec, times, extras=dict.fromkeys(benchmark.phases, times // 2))
+
+
+@pytest.mark.parametrize("one", [one for one in LINKED if one.number.statistic], ids=lambda one: one.number.name)
+def test_records_have_the_statistic_of_a_link(one: reference.Entry) -> None:
+    number = one.paper.measurable(one.number)
+    point = comparing.points(number)[0]
+    spec = Spec(benchmark=point.benchmark, size=point.sizes[0], ranks=point.processes, transport=point.transport)
+    resolved = benchmarks.resolve(spec.replace(options=point.options))
+    table = records.summary(records.table([made_point(resolved, number.metric, number.statistic)]))
+    found = comparing.first(number, [table])
+    assert found is not None, f"no point of {point.benchmark} has {statistic_column(number.metric, number.statistic)}"
+    assert found.values[0].value > 0
 
 
 def of_specs(specs: list[Spec], one: reference.Entry) -> pd.DataFrame:

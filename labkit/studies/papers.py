@@ -220,6 +220,5 @@ def _apart(name: str) -> bool:
 
 def _measured(best: Comparison) -> str:
     """The measured value with its unit, path and scale."""
-    about = ", ".join(filter(None, (best.where, best.scale)))
     unit = "" if UNITS[best.number.unit][0] == "1" else f" {best.number.unit}"
-    return f"{best.measured}{unit}" + (f" ({about})" if about else "")
+    return f"{best.measured}{unit}" + (f" ({best.setting})" if best.setting else "")

@@ -100,7 +100,7 @@ def beside(frame: pd.DataFrame) -> str:
         value = f"{best.measured} {one.number.unit}" if best else "-"
         statistic = one.number.statistic_words or ("-" if one.number.statistic else "not named")
         launches = str(best.launches) if best else "-"
-        where = ", ".join(filter(None, (best.where, best.scale))) if best else ""
+        where = best.setting if best else ""
         ratio = best.ratio if best else f"- ({said})"
         conditions = one.number.circumstances or "-"
         rows.append((name, one.number.stated, statistic, value, launches, ratio, where or "-", conditions, one.place))

@@ -290,8 +290,9 @@ def of_times(batch: Batch) -> Columns:
         time["osu_mean"] = np.ascontiguousarray(np.transpose(means)).mean(axis=1)
     for phase in benchmark.phases:
         if phase in batch.extras:
-            s = stats.summaries(_reduced(batch, phase))
-            time |= {f"{phase} {name}": s[name] for name in _TIMES} | {f"{phase} step": step}
+            reduced = _reduced(batch, phase)
+            s = stats.summaries(reduced) | {"mean": reduced.sums() / reduced.counts}
+            time |= {f"{phase} {name}": s[name] for name in ("mean", *_TIMES)} | {f"{phase} step": step}
     if benchmark.derived:
         phases = [_phases(samples, benchmark) for samples in batch.each()]
         for name, derive in benchmark.derived.items():
@@ -328,7 +329,7 @@ def of_statistics(batch: Batch, time: Columns) -> Columns:
         if f"{phase} step" in time:
             of_phase = benchmark.phase_work.get(phase)
             work = 1.0 if of_phase is None else _work(spec, batch.sizes, of_phase)
-            row |= _metric(METRICS[name], work, {one: time[f"{phase} {one}"] for one in (*_TIMES, "step")})
+            row |= _metric(METRICS[name], work, {one: time[f"{phase} {one}"] for one in ("mean", *_TIMES, "step")})
     for name in benchmark.derived:
         row |= _metric(METRICS[name], 1.0, {"value": time[f"{name} value"]})
     return row

@@ -20,7 +20,7 @@ from labkit.point.columns import METRICS, statistic_column
 from labkit.point.notes import Note
 from labkit.point.units import parse_size, parse_sizes, plural
 from labkit.read.records import Value, by_benchmark, value_of
-from labkit.read.records.factors import OPEN, differing, level, path_name
+from labkit.read.records.factors import NONE, OPEN, differing, level, path_name
 from labkit.read.reference import ANY, LARGE, PATHS, SMALL, Entry, Number, matching
 
 if TYPE_CHECKING:
@@ -231,10 +231,26 @@ class Comparison:
 
     @property
     def scale(self) -> str:
-        """How many ranks were measured, if the paper has another number; else empty."""
-        ranks = int(self.rows[0]["ranks"])
-        differs = self.number.processes and ranks != self.number.processes
+        """How many ranks were measured, if the paper has another number; else empty, as of a tool, which has none."""
+        ranks, mpi = int(self.rows[0]["ranks"]), benchmarks.get(str(self.rows[0]["benchmark"])).mpi
+        differs = mpi and self.number.processes and ranks != self.number.processes
         return f"{plural(ranks, 'rank')}, the paper {self.number.processes}" if differs else ""
+
+    @property
+    def chosen(self) -> str:
+        """Values of the options that the number leaves open, where they are not the benchmark's own: ``n=2000``."""
+        row = self.rows[0]
+        fields = {one.name: one.default for one in dataclasses.fields(benchmarks.get(str(row["benchmark"])).options)}
+        open_to = {name: row.get(f"option_{name}") for name, value in self.number.options.items() if value == ANY}
+        told = {
+            name: value for name, value in open_to.items() if name in fields and level(value) != level(fields[name])
+        }
+        return ", ".join(f"{name}={level(value)}" for name, value in told.items() if level(value) != NONE)
+
+    @property
+    def setting(self) -> str:
+        """Path, scale and chosen options in words; empty if there is nothing to say."""
+        return ", ".join(filter(None, (self.where, self.scale, self.chosen)))
 
     @property
     def measured(self) -> str:

@@ -168,7 +168,7 @@ def _pairs(one: literature.Experiment, paper: literature.Literature, content: Co
         if not (pair := against.pair(number, all_members(content))):
             continue
         found, member = pair
-        where = [member.name if content.several else "", found.where, found.scale]
+        where = [member.name if content.several else "", found.setting]
         place = escape(", ".join(filter(None, where)))
         yield [
             f"[@{paper.paper.key}], {escape(number.where)}",
