@@ -339,6 +339,18 @@ def test_the_plain_engine_shows_authors_on_the_first_page(tmp_path: Path) -> Non
     assert 'href="https://orcid.org/0000-0002-1825-0097"' in by[1]
 
 
+def test_the_address_of_a_heading_depends_on_its_own_page_alone(tmp_path: Path) -> None:
+    book = written(tmp_path)
+    (tmp_path / "a.qmd").write_text("# A\n\n## Results\n\n## Ärger & Lärm\n\n## Results 1\n")
+    (tmp_path / "b.qmd").write_text("# B\n\n## Results\n\nSee [these](#results).\n\n## Results\n\n## Ärger & Lärm\n")
+    book.config["book"]["chapters"] = ["index.qmd", "a.qmd", "b.qmd"]  # type: ignore[index]
+    folder = plain._site(book, flatten.flatten(book), TEMPLATES).parent
+    found = {name: re.findall(r'<section id="([^"]*)"', (folder / f"{name}.html").read_text()) for name in "ab"}
+    assert found["a"] == ["a", "results", "ärger-lärm", "results-1"]
+    assert found["b"] == ["b", "results", "results-1", "ärger-lärm"]
+    assert 'href="#results">these' in (folder / "b.html").read_text()
+
+
 def test_the_look_for_quarto_has_authors_and_obeys_the_settings(tmp_path: Path) -> None:
     """The format's parts as Quarto fills them; Quarto itself is not needed for that."""
     folder = TEMPLATES / "_extensions" / "report"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import re
 import shutil
@@ -184,6 +185,36 @@ def test_a_page_of_quarto_gets_the_policy_and_its_scripts_in_files(tmp_path: Pat
     made = guarded(page, PAGE.replace("<head>", f"<head>{named}"))
     assert made.count('src="inline/') == 3, "an attribute's text is no script"
     assert named in made
+
+
+def index(folder: Path) -> Any:
+    """What the script with the index of the search box holds."""
+    return json.loads((folder / "search.js").read_text().removeprefix("globalThis.labkitIndex = ").rstrip(";\n"))
+
+
+def test_the_pages_of_quarto_have_an_index_that_a_page_from_disk_can_load(tmp_path: Path) -> None:
+    text = """<section id="sec-a" class="level2"><h2><span class="header-section-number">1.1</span> Ring</h2><p>Of&nbsp;ranks.</p>
+      <div id="fig-a" class="quarto-float"><figure><div><script type="application/json">{"x": "secret"}</script></div>
+      <figcaption id="fig-a-caption">Figure 1: Latency.</figcaption></figure></div>
+      <div id="tbl-a"><figure><figcaption>Table 1: Rates.</figcaption><table><tr><td>mpi.latency</td><td>2</td></tr></table></figure></div>
+      </section>"""
+    whole = PAGE.replace("EVIL", text).replace("</head>", '<script src="site_libs/report.js"></script></head>')
+    (tmp_path / "site_libs/quarto-html").mkdir(parents=True)
+    command = [pypandoc.get_pandoc_path(), "lua", str(TEMPLATES / "filters" / "offline.lua")]
+    (page := tmp_path / "a.html").write_text(whole)
+    given = {"QUARTO_PROJECT_OUTPUT_FILES": str(page), "QUARTO_PROJECT_OUTPUT_DIR": str(tmp_path)}
+    subprocess.run(command, env=given, cwd=tmp_path, check=True)
+    assert not (tmp_path / "search.js").exists(), "a single page that is rendered anew replaces no index of all"
+    page.write_text(whole)
+    subprocess.run(command, env=given | {"QUARTO_PROJECT_RENDER_ALL": "1"}, cwd=tmp_path, check=True)
+    made = index(tmp_path)
+    assert [url for url, _ in made["pages"]] == ["a.html"]
+    assert made["rows"][0] == [0, "", "", "text"]
+    assert made["rows"][1:] == [
+        [0, "sec-a", "1.1 Ring", "Of ranks."],
+        [0, "fig-a", "Figure 1", "Latency."],
+        [0, "tbl-a", "Table 1", "Rates. mpi.latency 2"],
+    ]
 
 
 @pytest.mark.browser

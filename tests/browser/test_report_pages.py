@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.resources
+import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -310,6 +312,43 @@ def test_the_first_figure_is_live_and_described_whole(opened: Any) -> None:
     assert "tcp from " in words
     assert "Lower is better. Farthest apart at " in words
     assert page.locator("#fig-front img:visible").count() == 0
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_two_panels_stand_one_above_the_other_on_a_phone_and_legends_are_whole(site: Path, opened: Any) -> None:
+    spec = {
+        "data": [
+            {"name": "a long name of a line that is drawn to compare with what was measured", "x": [1, 2], "y": [1, 2]},
+            {"name": "b", "x": [1, 2], "y": [3, 4], "xaxis": "x2", "yaxis": "y2"},
+        ],
+        "layout": {
+            "height": 240,
+            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+            "showlegend": True,
+            "xaxis": {"domain": [0, 0.43], "anchor": "y"},
+            "xaxis2": {"domain": [0.57, 1], "anchor": "y2"},
+            "yaxis": {"title": {"text": "latency (µs)"}},
+            "yaxis2": {"title": {"text": "bandwidth (GB/s)"}, "anchor": "x2"},
+        },
+    }
+    (copy := site / "panels.html").write_text(
+        re.sub(
+            r'(<script type="application/json">).*?(</script>)',
+            lambda match: match[1] + json.dumps(spec) + match[2],
+            (site / "index.html").read_text(),
+            count=1,
+            flags=re.S,
+        )
+    )
+    page = opened(copy.name, 420)
+    copy.unlink()
+    drawn = page.locator("#fig-front .plot")
+    titles = [drawn.locator(f".y{n}title").bounding_box() for n in ("", "2")]
+    assert titles[0]["y"] + titles[0]["height"] < titles[1]["y"], "one above the other"
+    assert drawn.locator(".annotation-text").all_text_contents() == ["Left", "Right"]
+    for box in (one.bounding_box() for one in drawn.locator(".legendtext").all()):
+        assert box["x"] + box["width"] <= 420
 
 
 @pytest.mark.browser

@@ -44,6 +44,24 @@
     for (const axis of axes(layout, "x")) delete axis.tickangle;
   };
 
+  // two panels side by side go one above the other, and keep the names that the caption has for them
+  const stacked = layout => {
+    const [left, right, ...more] = axes(layout, "x"), upward = axes(layout, "y");
+    if (!right || more.length || upward.length !== 2 || upward.some(axis => axis.domain) || !(left.domain?.[1] < right.domain?.[0])) return;
+    left.domain = right.domain = [0, 1];
+    upward[0].domain = [0.58, 1];
+    upward[1].domain = [0, 0.4];
+    layout.height *= 2;
+    if (layout.legend?.yanchor === "bottom") layout.legend.y += 0.05;
+    layout.annotations = [...(layout.annotations ?? []), ...["Left", "Right"].map((text, n) => ({ text: `<b>${text}</b>`, showarrow: false,
+      xref: "paper", x: 0, xanchor: "left", yref: "paper", y: upward[n].domain[1], yanchor: "bottom" }))];
+  };
+  const wrapped = (name, width) => name.split(" ").reduce((lines, word) => {     // of a legend
+    if (lines.at(-1) && `${lines.at(-1)} ${word}`.length > width) lines.push(word);
+    else lines.push([lines.pop(), word].filter(Boolean).join(" "));
+    return lines;
+  }, []).join("<br>");
+
   const figure = el => {          // data and layout with the tools applied
     const { data, layout, config } = JSON.parse(dark() ? el.json.replace(MARKS, mark => DARK[mark.toLowerCase()]) : el.json);
     const { state } = el;
@@ -52,6 +70,7 @@
     if (printing) layout.width = 640; else delete layout.width;   // fill the column
     for (const axis of axes(layout, "x")) if (SMALL.test(title(axis))) axis.title = { ...axis.title, text: title(axis).split(SMALL)[0] };
     if (el.narrow) for (const axis of axes(layout, "x")) if (axis.type === "log" && !axis.tickvals && !axis.dtick) axis.nticks = 3;
+    if (el.narrow) stacked(layout);
     const upward = axes(layout, "y"), factor = state.unit ? UNITS[el.unit][state.unit] : 1;
     if (state.scale) for (const axis of upward) {
       axis.type = state.scale;
@@ -67,6 +86,7 @@
         trace.textfont = { ...trace.textfont, size: 10 };
       }
       if (state.filter && !name.toLowerCase().includes(state.filter.toLowerCase())) { trace.visible = false; trace.showlegend = false; }
+      if (name && el.narrow) trace.name = wrapped(name, (el.clientWidth - 70) / 6.5);
       if (state.statistic) {
         const values = statistics(trace)[state.statistic];
         if (values) { trace.y = values; delete trace.error_y; } else trace.visible = false;
@@ -107,7 +127,7 @@
   const pin = (el, point) => {
     const factor = el.state.unit ? UNITS[el.unit][el.state.unit] : 1;
     const one = { x: point.x, y: point.y / factor, xref: point.xaxis._id, yref: point.yaxis._id,
-      text: `${point.fullData.name ?? ""}: ${[].concat(point.customdata ?? point.y)[0]}`.replaceAll("<", "&lt;") };
+      text: `${(point.fullData.name ?? "").replaceAll("<br>", " ")}: ${[].concat(point.customdata ?? point.y)[0]}`.replaceAll("<", "&lt;") };
     const same = el.state.pins.findIndex(other => other.x === one.x && other.y === one.y);
     if (same < 0) el.state.pins.push(one); else el.state.pins.splice(same, 1);
     redraw(el);
@@ -325,6 +345,10 @@
   };
 
   const around = () => {
+    for (const [nav, name] of [[".quarto-secondary-nav", "Place in the book"], ["#quarto-sidebar", "Chapters"], [".page-navigation", "Pages before and after"]]) {
+      document.querySelector(nav)?.setAttribute("aria-label", name);
+    }
+    for (const toggle of document.querySelectorAll("a[role=navigation]")) toggle.setAttribute("role", "button");
     links();
     copies();
     if (!byQuarto()) follow();

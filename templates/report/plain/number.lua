@@ -6,6 +6,21 @@ local chapters = { ch = "Chapter", apx = "Appendix" }
 local refs = {}                     -- label -> text of a reference
 local chapter, appendix, count, sections = 0, false, {}, { 0, 0 }
 
+local met, here = {}, {}            -- identifiers of headings: of the book, and of this chapter
+
+local function letters(text) return (text:lower():gsub("[^%w]", "")) end
+
+local function named(h)             -- pandoc counts equal headings over the whole book; a page keeps its own, whatever precedes it
+  local base = h.identifier:match("^(.+)%-%d+$")
+  if html and base and met[base] and letters(pandoc.utils.stringify(h.content)):sub(-#letters(base)) == letters(base) then
+    local n = here[base]
+    here[base] = (n or 0) + 1
+    h.identifier = n and base .. "-" .. n or base
+  else
+    met[h.identifier], here[h.identifier] = true, 1
+  end
+end
+
 local function mark() return appendix and string.char(64 + chapter) or tostring(chapter) end
 
 local function number(label, kind)
@@ -21,6 +36,7 @@ local function captioned(label, blocks)
 end
 
 local function header(h)
+  named(h)
   if h.classes:includes("unnumbered") then return h end
   local n
   if h.level == 1 then
@@ -148,6 +164,7 @@ function Pandoc(doc)
   for _, item in ipairs(doc.blocks) do
     if item.attributes.kind == "appendix" and not appendix then appendix, chapter = true, 0 end
     if item.attributes.kind ~= "chapter" then count = {} end
+    here = {}
     blocks:insert(item:walk(assign))
   end
   doc.blocks = blocks

@@ -11,11 +11,15 @@ function Pandoc(doc)
   local indexed = {}
   local options = pandoc.WriterOptions { template = pandoc.template.compile(page), table_of_contents = true,
     toc_depth = 3, section_divs = true, html_math_method = "mathml" }
-  local pages, homes = {}, {}
+  local pages, homes, own = {}, {}, {}
   for _, item in ipairs(doc.blocks) do
     local url, head = item.attributes.file .. ".html", item.content:find_if(function(b) return b.t == "Header" and b.level == 1 end)
     pages[#pages + 1] = { url = url, title = head and pandoc.utils.stringify(head.content) or "", blocks = item.content }
-    local function note(x) if x.identifier ~= "" then homes[x.identifier] = homes[x.identifier] or url end end
+    local function note(x)
+      if x.identifier == "" then return end
+      homes[x.identifier] = homes[x.identifier] or url
+      own[url .. "#" .. x.identifier] = true
+    end
     item.content:walk { Header = note, Div = note, Span = note, Figure = note, Table = note, CodeBlock = note }
   end
   for n, page in ipairs(pages) do
@@ -23,7 +27,7 @@ function Pandoc(doc)
     local blocks = page.blocks:walk {
       Link = function(l)
         local label = l.target:match("^#(.+)$")
-        if not label then return nil end
+        if not label or own[page.url .. l.target] then return nil end
         local home = homes[label] or error("A link on " .. page.url .. " leads to #" .. label
           .. ", which no chapter has. Correct it, or label its target.")
         if home ~= page.url then l.target = home .. l.target; return l end
