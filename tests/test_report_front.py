@@ -573,6 +573,19 @@ def source(points: list[Samples], folder: Path) -> sources.Source:
     return replace(sources.read(campaign.path), facts=facts)
 
 
+def test_the_abstract_says_first_that_no_network_was_measured(tmp_path: Path) -> None:
+    inside = [point(8, path, n, 4000, badges=[badge]) for path, badge in (("tcp", "loopback"), ("shm", "shared memory"))
+              for n in range(3)]  # fmt: skip
+    said = "**No network was measured:** every message stayed on its host."
+    text = abstract.abstract(Content([source(inside, tmp_path)], {}))
+    assert said in text
+    assert "one host, without" not in text, "it is said once"
+    across = [*inside, point(64, "tcp", 0, 9000)]
+    text = abstract.abstract(Content([source(across, tmp_path)], {}))
+    assert said not in text
+    assert "one host, without" in text
+
+
 def test_the_abstract_names_machine_question_certainty_and_caveats(tmp_path: Path) -> None:
     points = [point(8, "tcp", n, 4000, badges=["busy machine"]) for n in range(3)] + [point(64, "tcp", 0, 4000)]
     text = abstract.abstract(Content([source(points, tmp_path)], {}))

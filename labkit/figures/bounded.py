@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _COLOUR = "#333"
 _DASHES = ("dash", "dashdot", "longdashdot", "dot")
 _ROW = 30  # px of a row of the legend
-_FAR = 2.0  # a linear axis reaches to a bound of at most so many times the highest value
+_FAR = 2.5  # a linear axis reaches to a bound of at most so many times the highest value
 _DECADES = 100.0  # a logarithmic axis likewise
 _LOW = 0.02  # of the highest value: a floor below it lies on the linear axis itself
 _WIDE = 46  # px of a line above a category

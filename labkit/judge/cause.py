@@ -147,6 +147,7 @@ class Cause:
     beyond : whether it may be behind a verdict on a value that is better than its path allows; others are not.
     weak : clues that many healthy points show too: alone they make it possible, and not likely.
     points : returns the points whose measurement decides it, where labkit itself can make it; `test` looks at them.
+    names : code of a clue → name where that clue is there, if it says more.
     worth : whether these are worth measuring for a verdict that nothing explains, although the data say nothing of it.
     """
 
@@ -162,6 +163,7 @@ class Cause:
     beyond: bool = False
     weak: tuple[str, ...] = ()
     points: Callable[[Case], Iterable[Wanted]] = lambda case: ()
+    names: Mapping[str, str] = field(default_factory=dict)
     worth: bool = False
 
     def may_explain(self, one: Finding) -> bool:

@@ -106,10 +106,17 @@ def settings(findings: Sequence[Finding], most: int = 2) -> str:
     return joined([*parts, plural(more, "more setting")] if more else parts)
 
 
+def name_of(cause: Finding) -> str:
+    """Return the name of a cause."""
+    return causes.every()[cause.code].name
+
+
 def cause_name(one: Finding) -> str:
     """Return the name of the likeliest cause of a finding; empty where none is likely."""
-    found = likeliest(one)
-    return causes.every()[found.code].name if found else ""
+    if (found := likeliest(one)) is None:
+        return ""
+    cause = causes.every()[found.code]
+    return next((cause.names[each.code] for each in found.evidence if each.code in cause.names), cause.name)
 
 
 def cause(one: Finding) -> str:

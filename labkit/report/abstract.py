@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from labkit import stats
+from labkit import benchmarks, stats
+from labkit.benchmarks import FileBenchmark
 from labkit.judge.answer import FAMILIES
 from labkit.judge.finding import Finding
 from labkit.point.notes import joined, listed
@@ -22,6 +24,8 @@ _CAVEATS = 3
 _TITLES = 2  # of chapters in a line of their results, at most
 _BUSY = "busy machine"
 _ALL = markdown.needing("sec-caveats", "; @sec-caveats has all")
+_ROW = ["benchmark", "origin", "badges", "warnings"]
+_WITHIN = ("within one host", "loopback", "path unknown", "emulated device")  # groups of launches on one host
 _MOSTLY = 0.5  # of the launches on a busy machine, from which the abstract warns of it first
 _DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
     "stand-in for a GPU": "**a stand-in for a GPU in host memory, which says nothing about a GPU**",
@@ -53,7 +57,7 @@ def abstract(content: Content) -> str:
     if not len(member.summary):
         return f"{machine(member)} The campaign holds no samples, so nothing was found."
     near = [make(content, member.source) for make in (answered.overall, answered.bad) if member.source]
-    parts = [machine(member), asked(member), *near, _sure(every), doubts(every)]
+    parts = [machine(member), no_network(every), asked(member), *near, sure(every), doubts(every)]
     return " ".join(part for part in parts if part)
 
 
@@ -65,14 +69,14 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
         places.setdefault(place(member), []).append(f"**{escape(member.name)}** ({extent(member)})")
     where = joined(f"{place}: {listed(names[:_NAMED])}" for place, names in [*places.items()][:_NAMED])
     more = f" and {plural(len(members) - _NAMED, 'more campaign')}" if len(members) > _NAMED else ""
-    parts = [f"labkit measured {where}{more}."]
+    parts = [f"labkit measured {where}{more}.", no_network(measured)]
     if measured:
         parts.append(f"The question was {question(measured)}.")
     for member in named:
         if member.source and (said := answered.overall(content, member.source)):
             parts.append(f"**{escape(member.name)}:** {said}")
     if measured:
-        parts += [_sure(measured), doubts(measured)]
+        parts += [sure(measured), doubts(measured)]
     return " ".join(part for part in parts if part)
 
 
@@ -127,7 +131,26 @@ def extent(member: Member) -> str:
     return f"{plural(len(member.summary), 'point')} in {plural(len(member.records), 'launch')}"
 
 
-def _sure(members: Sequence[Member]) -> str:
+def no_network(members: Sequence[Member]) -> str:
+    """Say that no message left its host, where that is so; empty otherwise."""
+    rows = [row for member in members for row in member.records[_ROW].to_dict("records") if _networked(row)]
+    if not rows or any({*caveats.groups_of(row)}.isdisjoint(_WITHIN) for row in rows):
+        return ""
+    return "**No network was measured:** every message stayed on its host."
+
+
+def _networked(row: Mapping[str, Any]) -> bool:
+    """Whether a launch sends messages that could cross a network."""
+    known = benchmarks.look_up(str(row["benchmark"]))
+    return (
+        known is not None
+        and not isinstance(known, FileBenchmark)
+        and str(row["origin"]) not in BROUGHT
+        and (known.mpi or known.ends.sockets or bool(known.ends.rdma))
+    )
+
+
+def sure(members: Sequence[Member]) -> str:
     """Say what the brackets behind values are, and how many points have a single launch."""
     launches = [int(number) for member in members for number in member.summary["launches"]]
     enough, one = sum(number >= stats.LAUNCHES for number in launches), launches.count(1)
@@ -146,9 +169,13 @@ def _sure(members: Sequence[Member]) -> str:
 
 
 def doubts(members: Sequence[Member], most: int = _CAVEATS) -> str:
-    """Name the conditions that most launches share and that change what the numbers mean, the most frequent first."""
-    rows = [row for member in members for row in member.records[["origin", "badges", "warnings"]].to_dict("records")]
-    counts = Counter(name for row in rows for name in caveats.groups_of(row))
+    """Name the conditions that most launches share and that change what the numbers mean, the most frequent first.
+
+    What `no_network` says is left out.
+    """
+    rows = [row for member in members for row in member.records[_ROW].to_dict("records")]
+    said = _WITHIN if no_network(members) else ()
+    counts = Counter(name for row in rows for name in caveats.groups_of(row) if name not in said)
     total = len(rows)
     busy = counts[_BUSY] / total if total else 0.0
     known = [(name, count) for name, count in counts.most_common() if name in _DOUBTS][:most]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from labkit.judge import answer
-from labkit.judge.answer import Answer, Topic
-from labkit.judge.sentences import cause, cause_name, sentence, settings
+from labkit.judge.answer import Answer, Step, Topic
+from labkit.judge.sentences import cause, cause_name, name_of, sentence, settings
 from labkit.point.notes import listed
 from labkit.point.units import plural
 from labkit.report import markdown
@@ -38,7 +38,9 @@ def overall(content: Content, source: Source) -> str:
 def bad(content: Content, source: Source) -> str:
     """Name the topics of a campaign that are bad, with their causes, in a sentence; empty without any."""
     topics = [one for one in of_source(content, source).topics if one.verdict == "bad"]
-    names = [f"{one.name} ({cause_name(one.lead) or 'cause unknown'})" for one in topics[:_BAD]]
+    names = [
+        f"{one.name} ({one.lead.subject.benchmark}: {cause_name(one.lead) or 'cause unknown'})" for one in topics[:_BAD]
+    ]
     more = [plural(len(topics) - _BAD, "more topic")] if len(topics) > _BAD else []
     return escape(f"Bad: {listed([*names, *more])}.") if names else ""
 
@@ -87,11 +89,18 @@ def steps(content: Content) -> str:
 def _steps(found: Sequence[tuple[Source, Answer]], *, several: bool) -> Iterator[str]:
     for source, one in found:
         if steps := [
-            f"{code(step.command) if step.runnable else escape(step.command)} ({escape(step.about)})"
+            f"{code(step.command) if step.runnable else escape(step.command)} ({escape(_purpose(step))})"
             for step in one.steps
         ]:
             of = f" about {escape(source.name)}" if several else ""
             yield f"To do next{of}:\n\n{markdown.bullets(steps)}"
+
+
+def _purpose(step: Step) -> str:
+    """Return what a step is about, and which cause it decides."""
+    causes = (cause for one in step.why for cause in one.causes if cause.command == step.command and cause.supported)
+    open_ = [name_of(cause) for cause in causes if not cause.likely]
+    return f"decides whether the cause is {open_[0]}: {step.about}" if open_ else step.about
 
 
 def _row(topic: Topic, campaign: str) -> list[str]:

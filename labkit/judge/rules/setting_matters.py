@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _RELEVANT = Value(value=RELEVANT, unit=SHARE)
 _OF_LINK = {  # what a value is beside what its link allows
     "alone": "",
-    "rate": ", {LINK} of the link's rate",
+    "rate": ", {LINK} of the link's rate, its headers included",
     "delay": ", {LINK:3} the link's delay",
     "bytes": ", of which the bytes of a message take {LINK} at the link's rate",
 }

@@ -51,7 +51,8 @@ def _paragraph(findings: list[tuple[str, Finding]]) -> str:
         topics = listed([escape(topic) for topic, one in findings if sentences.no_claim(one) == reason])
         text += f" Without a claim, because {reason}: {topics}."
     if few:
-        text += f" {plural(least_launches(1), 'launch')} of both sides are the fewest that can show a difference."
+        fewest = plural(least_launches(1), "launch")
+        text += f" {fewest} of both sides are the fewest that can show one difference; several at once need more."
     return text
 
 

@@ -44,7 +44,7 @@ def summary(content: Content) -> str:
     parts = [
         "Is a network as fast as it should be, and what decides how fast it is? This paper asks "
         f"{abstract.question(members)}{'' if _brought(content) else f', on {places}'}.",
-        f"{_much(content)} Brackets are 95 % intervals over launches from six on, else ranges.",
+        f"{_much(content)} {abstract.no_network(members)} {abstract.sure(members)}",
         *(said or ["No comparison supports a claim about performance."]),
         f"Beside what their paths allow, {counted(every)}." if every else "",
         _beside(content),
@@ -63,12 +63,12 @@ def _much(content: Content) -> str:
     launches = plural(sum(len(one.records) for one in members), "launch")
     if _brought(content):
         return f"{points} of {launches} were imported from the output of other tools."
-    return f"{points} were measured in {launches}; all samples are kept."
+    return f"{points} were measured in {launches}."
 
 
 def _beside(content: Content) -> str:
     count = repeated.published(content)
-    return f"{plural(count, 'value')} that five papers print stand beside values measured here." if count else ""
+    return f"{plural(count, 'value')} that papers print stand beside values measured here." if count else ""
 
 
 def keywords(content: Content) -> str:
@@ -86,7 +86,7 @@ def contributions(content: Content) -> str:
         f"{numbers} of {abstract.families(members)}, each with its interval over launches where it has several;",
         "a verdict on each number beside a reference that was measured, computed or stated, with the likeliest cause "
         "where it is not good;",
-        "a comparison with the numbers that five papers print, for equal arguments, quantities and statistics;",
+        "a comparison with numbers that other papers print, for equal arguments, quantities and statistics;",
         "a supplement with every definition, command, table and figure, so that each number can be traced.",
     ]
     return markdown.bullets(points)
@@ -108,9 +108,10 @@ def measuring(content: Content) -> str:
     return (
         "**Measuring.** A point is a benchmark with all its settings. It is measured in several launches: each starts "
         "the processes anew, because two launches of one program differ more than two iterations do [@hunold2016]. The "
-        "points alternate in random order. Before the clock starts, the receiver compares the bytes that came with "
-        "those that were sent, and untimed iterations pass. Every sample is kept, with the command, the versions, and "
-        "the state of the machine before and after."
+        "points of one run alternate in random order. In labkit's own loops, the receiver compares the bytes that came "
+        "with those that were sent before the clock starts, untimed iterations pass, and every sample is kept. Other "
+        "tools verify and keep what they do; what they print is marked as reported. Command, versions, and the state "
+        "of the machine before and after are kept for all."
     )
 
 
@@ -152,12 +153,12 @@ def published(content: Content) -> str:
         return "No number that the five papers print was measured here with the same arguments."
     head = ["published in", "quantity", "published", "measured here", "launches", "ratio"]
     caption = (
-        "Numbers of five papers beside those of the same arguments, path, quantity and statistic, and the ratio of "
+        "Numbers of papers beside those of the same arguments, path, quantity and statistic, and the ratio of "
         "measured to published. Intervals are those of the measured values over launches. {#tbl-published}"
     )
     text = (
         f"{repeated.counts(content)} The table has each number that the papers print and that was measured with the "
-        "same arguments. The machines differ by up to twenty years, so a ratio is no error of either side."
+        "same arguments. The machines differ, so a ratio is no error of either side."
     )
     return f"{text}\n\n{markdown.table(head, rows, align='llrrrr', caption=caption)}"
 
