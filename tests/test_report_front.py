@@ -588,7 +588,7 @@ def test_the_abstract_says_first_that_no_network_was_measured(tmp_path: Path) ->
 
 def test_the_abstract_names_machine_question_certainty_and_caveats(tmp_path: Path) -> None:
     points = [point(8, "tcp", n, 4000, badges=["busy machine"]) for n in range(3)] + [point(64, "tcp", 0, 4000)]
-    text = abstract.abstract(Content([source(points, tmp_path)], {}))
+    text = abstract.abstract(Content([source(points, tmp_path)], {})).replace("\xa0", " ")
     for words in (
         "labkit measured vm (made up, 2 processors) on 2026-11-20.",
         "what MPI costs here",

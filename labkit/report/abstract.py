@@ -58,7 +58,7 @@ def abstract(content: Content) -> str:
         return f"{machine(member)} The campaign holds no samples, so nothing was found."
     near = [make(content, member.source) for make in (answered.overall, answered.bad) if member.source]
     parts = [machine(member), no_network(every), asked(member), *near, sure(every), doubts(every)]
-    return " ".join(part for part in parts if part)
+    return _whole(parts)
 
 
 def _of_several(members: Sequence[Member], content: Content) -> str:
@@ -77,7 +77,12 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
             parts.append(f"**{escape(member.name)}:** {said}")
     if measured:
         parts += [sure(measured), doubts(measured)]
-    return " ".join(part for part in parts if part)
+    return _whole(parts)
+
+
+def _whole(parts: Sequence[str]) -> str:
+    """Return sentences as one text, whose shares keep their sign on their line."""
+    return " ".join(filter(None, parts)).replace(" %", "\u00a0%")
 
 
 def found_in(member: Member, content: Content) -> list[Finding]:
