@@ -106,7 +106,7 @@ def test_an_exported_figure_says_where_it_comes_from(tmp_path: Path) -> None:
 
 @pytest.mark.browser
 def test_figures_and_pdf_of_a_report_say_campaign_version_command_and_caption(tmp_path: Path) -> None:
-    built = report.build([make_campaign(tmp_path / "c")], engine="plain")
+    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="letter")
     pictures = sorted((built.html.parents[1] / "static").glob("*.svg")) + sorted(
         built.html.parent.glob("figures/*.svg")
     )
@@ -115,8 +115,8 @@ def test_figures_and_pdf_of_a_report_say_campaign_version_command_and_caption(tm
     for name, terms in found.items():
         assert terms[f"{DC}source"] == "synthetic", name
         assert terms[f"{DC}creator"] == f"labkit {__version__}", name
-        assert terms[f"{TERMS}provenance"] == "labkit report synthetic", name
+        assert terms[f"{TERMS}provenance"] == "labkit report synthetic --style letter", name
     assert any(len(terms["desc"]) > 20 for terms in found.values())
     assert not any(re.search(r"[`\\]|\[@", terms["desc"]) for terms in found.values())
-    about = PdfReader(built.pdf).metadata
-    assert about.subject == f"Campaign synthetic; labkit {__version__}; labkit report synthetic"
+    about = PdfReader(built.pdf).metadata  # nothing in it is Markdown
+    assert about.subject == f"Campaign synthetic; labkit {__version__}; labkit report synthetic --style letter"

@@ -156,7 +156,7 @@ def stage(
     for name, one in books.items():
         nbformat.write(one, folder / name)
     _data(folder, content)
-    config = {**config, "labkit-made": _made(content)}
+    config = {**config, "labkit-made": _made(content, engine)}
     _config(config, chosen, folder, content, engine, texts)
     values = variables(sources[0]) | {"report": {"engine": engine, "style": style}}
     _dump(folder / book.VARIABLES, _escaped(values))
@@ -180,11 +180,15 @@ def _trace(content: Content) -> None:
         content.pictures[name] = replace(picture, svg=told.in_svg(picture.svg))
 
 
-def _made(content: Content) -> str:
-    """Return what the metadata of the PDF say: the campaigns, labkit's version, and the command."""
+def _made(content: Content, engine: str) -> str:
+    """Return what the metadata of the PDF say: the campaigns, labkit's version, and the command.
+
+    Quarto reads it as Markdown, the plain engine as it is.
+    """
     names = listed([source.name for source in content.sources])
     word = "Campaigns" if content.several else "Campaign"
-    return markdown.escape(f"{word} {names}; labkit {__version__}; {artifact.remake(content)}")
+    text = f"{word} {names}; labkit {__version__}; {artifact.remake(content)}"
+    return markdown.escape(text) if engine == "quarto" else markdown.line(text)
 
 
 def _settings(style: str, engine: str, title: str, docx: bool) -> tuple[styles.Style, dict[str, Any]]:
