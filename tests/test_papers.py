@@ -126,6 +126,14 @@ def test_what_two_processors_cannot_do_is_left_out_with_its_reason() -> None:
         study(papers="lui-2003").specs()
 
 
+@pytest.mark.parametrize("gpus", [[], ["A100"]])
+def test_numbers_of_gpus_are_measured_where_there_is_one(gpus: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is repeated asks for nothing that this machine cannot measure; its notebook would fail."""
+    monkeypatch.setattr(papers.host, "gpus", lambda: gpus)
+    asked = {spec.benchmark for spec in study(ranks=2, papers="ibisco-cluster-2025,ethernet-scientific-2020").specs()}
+    assert ("gpu.mpi_bandwidth" in asked) is bool(gpus)
+
+
 def test_findings_and_tables_state_ratio_launches_and_reasons(tmp_path: Path) -> None:
     spec = benchmarks.resolve(Spec(benchmark="mpi.latency", size=0, ranks=2, transport="tcp"))
     meta = {"fingerprint": "0123456789abcdef"}

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import pandas as pd
 
-from labkit import benchmarks, studies
-from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
+from labkit import benchmarks, host, studies
+from labkit.benchmarks import DeviceBenchmark, InterferenceBenchmark, ToolBenchmark
 from labkit.errors import SpecError, unknown_name
 from labkit.figures.parts import Omitted, Text, listed
 from labkit.point.host_list import named
@@ -23,6 +23,7 @@ from labkit.read.reference.comparing import Comparison, Point
 from labkit.studies import words
 
 _NORMAL = ("%", "times")
+_NO_GPU, _MISSING = "it needs a GPU", "its points are missing in this campaign"
 _NO_ADAPTER = "it needs RDMA: set rdma=local on hosts with adapters, or rdma=soft-roce to see that it works"
 
 
@@ -134,7 +135,10 @@ class Study(studies.Study):
             return f"it needs {number.needs}"
         if point.processes > self._most and number.unit not in _NORMAL:
             return f"the paper has {plural(point.processes, 'process', 'processes')}, and ranks={self._most} here"
-        given = self.values.hosts and benchmarks.get(point.benchmark).mpi
+        benchmark = benchmarks.get(point.benchmark)
+        given = self.values.hosts and benchmark.mpi
+        if isinstance(benchmark, DeviceBenchmark) and self.values.measure and not given and not host.gpus():
+            return _NO_GPU
         if not given and not self._place_of(one, point):
             return _NO_ADAPTER if number.transport == "rdma" else "it needs several hosts, and testbed is empty"
         if number.transport == "rdma" and _apart(point.benchmark) and self.values.rdma.startswith("soft-roce"):
@@ -188,7 +192,8 @@ class Study(studies.Study):
         absent = self.campaign.facts.get("absent", {})
         found = [*filter(None, reasons), *(absent[name] for name in one.number.benchmarks if name in absent)]
         lacking = [line for line in self.lacking if any(name in line for name in one.number.benchmarks)]
-        return "; ".join(dict.fromkeys([*found, *lacking])) or "its points are missing in this campaign"
+        on_gpu = any(isinstance(benchmarks.get(name), DeviceBenchmark) for name in one.number.benchmarks)
+        return "; ".join(dict.fromkeys([*found, *lacking])) or (_NO_GPU if on_gpu else _MISSING)
 
     def unlinked(self) -> pd.DataFrame:
         """How many numbers no benchmark of labkit measures, by reason."""
