@@ -592,6 +592,8 @@ def test_a_rank_without_a_processor_is_stopped_unless_others_compete_for_process
     assert found is not None
     assert "rank 1 had a processor for 10 % of the time" in sentence(found)
     assert excluded(judged("stopped-rank", idle(0.4, 0.9, "shared-memory")))
+    short = [replace(one, meta={**one.meta, "timed_s": 0.2}) for one in idle(0.1, 0.3, "shared-memory")]
+    assert excluded(judged("stopped-rank", short)), "for 0.3 s some process waited, and the rank for 0.18 s"
     assert judged("stopped-rank", idle(0.98, 0.05, "shared-memory")) is None
     assert judged("stopped-rank", idle(0.1, 0.05, "shared-memory", "oversubscription")) is None
     assert judged("stopped-rank", idle(0.1, 0.05)) is None, "over TCP a rank may sleep until a message comes"

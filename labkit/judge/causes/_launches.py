@@ -51,14 +51,20 @@ def one_sided(case: Case, code: str, *, worse: bool) -> list[Evidence]:
     return [Evidence(code="one side", values={"badge": here[0].text})] if here and not there else []
 
 
-def pressure(samples: Samples) -> float | None:
-    """Return the part of the time of a launch in which some process waited for a processor; None if unknown."""
+def waited(samples: Samples) -> tuple[float, float] | None:
+    """Return for how long during a launch some process waited for a processor, and how long it took, s."""
     start, end = LOAD_START.of(samples.meta), LOAD_END.of(samples.meta)
     ends = [_within(load, *name) for name in _PRESSURE for load in (start, end)]
     if any(one is None for one in ends):
         return None
     began, ended, before, after = (float(one or 0.0) for one in ends)
-    return (after - before) / 1e6 / (ended - began) if ended > began else None
+    return ((after - before) / 1e6, ended - began) if ended > began else None
+
+
+def pressure(samples: Samples) -> float | None:
+    """Return the part of the time of a launch in which some process waited for a processor; None if unknown."""
+    known = waited(samples)
+    return known[0] / known[1] if known else None
 
 
 def throttled(case: Case) -> float:
