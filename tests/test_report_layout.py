@@ -84,7 +84,7 @@ def test_the_first_page_has_the_abstract_what_to_do_and_the_verdicts(built: tupl
 @pytest.mark.slow
 @pytest.mark.browser
 def test_notes_of_figures_are_legible(built: tuple[str, report.Built]) -> None:
-    pictures = sorted((built[1].html.parent.parent / "figures").glob("*.svg"))
+    pictures = sorted(one for name in ("figures", "static") for one in (built[1].html.parent / name).glob("*.svg"))
     assert pictures
     for picture in pictures:
         text = picture.read_text()
@@ -110,8 +110,7 @@ def test_every_figure_has_a_description_in_the_pdf_and_commands_can_be_copied(
 @pytest.mark.slow
 @pytest.mark.browser
 def test_labels_of_axes_keep_apart(built: tuple[str, report.Built]) -> None:
-    folder = built[1].html.parent.parent
-    pictures = [*(folder / "figures").glob("*.svg"), *(folder / "static").glob("*.svg")]
+    pictures = [one for name in ("figures", "static") for one in (built[1].html.parent / name).glob("*.svg")]
     assert pictures
     assert not {one.name: found for one in pictures if (found := crowded(one.read_text()))}
 
