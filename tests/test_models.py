@@ -20,7 +20,7 @@ from labkit.errors import SpecError
 from labkit.judge import answer
 from labkit.judge.answer import Answer
 from labkit.judge.finding import Finding, Value
-from labkit.judge.rules._paths import REASONS, TOLERANCE
+from labkit.judge.rules._paths import REASONS, TOLERANCE, leveled
 from labkit.judge.sentences import sentence
 from labkit.models import bounds, costs, links
 from labkit.models.bounds import Bound, Stated
@@ -969,3 +969,26 @@ def test_a_slot_that_slows_its_adapter_is_no_excuse() -> None:
         (first, *_) = bounds.of_bandwidth(crossing({"eth1": [10**6, 10**10]}, [{**nic, **more}]))
         assert first.name == "PCIe 3.0 x2"
         assert first.reference / first.value == pytest.approx(expected, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "level", "words"),
+    [
+        (95, 96, 97, "good", ""),
+        (75, 92, 97, "unknown", "too wide for a verdict"),
+        (60, 92, 97, "doubtful", "reaches a value that is bad"),
+        (75, 80, 97, "doubtful", ""),
+        (60, 65, 75, "doubtful", "reaches a value that is not bad"),
+        (60, 65, 69, "bad", ""),
+    ],
+)
+def test_a_verdict_says_what_its_interval_leaves_open(
+    low: float, value: float, high: float, level: str, words: str
+) -> None:
+    """A rate from 90 on is good, and below 70 bad; of a cost the same holds the other way round."""
+    rate = Value(value=value, unit="MB/s", low=low, high=high)
+    cost = Value(value=160 - value, unit="µs", low=160 - high, high=160 - low)
+    for found, said in (leveled(rate, 90, 70, rate=True), leveled(cost, 70, 90, rate=False)):
+        assert found == level
+        assert said.endswith(words)
+        assert bool(said) == bool(words)

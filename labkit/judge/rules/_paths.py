@@ -146,14 +146,15 @@ def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level
     sign = 1 if rate else -1
     least, most = sorted(sign * end for end in ends_of(value))
     centre, good, bad = sign * value.value, sign * good, sign * bad
-    wide = "; its interval is too wide for a verdict"
     if least >= good:
         return "good", ""
     if centre >= good and least >= bad:
-        return "unknown", wide
+        return "unknown", "; its interval is too wide for a verdict"
     if most < bad:
         return "bad", ""
-    return "doubtful", wide if centre < bad or centre >= good else ""
+    if centre < bad:
+        return "doubtful", "; its interval reaches a value that is not bad"
+    return "doubtful", "; its interval reaches a value that is bad" if centre >= good else ""
 
 
 def sleeps(one: Chosen, view: View, found: Finding, excess: float) -> bool:
