@@ -134,6 +134,15 @@ def test_numbers_of_gpus_are_measured_where_there_is_one(gpus: list[str], monkey
     assert ("gpu.mpi_bandwidth" in asked) is bool(gpus)
 
 
+def test_on_a_cluster_two_jobs_share_the_hosts() -> None:
+    on = study(hosts="n[01-48]", ranks=48, papers="ethernet-scientific-2020", launcher="openmpi")
+    placed = {point.spec.benchmark: (point.spec.ranks, point.spec.ppn) for point in on.points if point.spec.hosts}
+    assert placed["congestion.interference"] == (24, 1)
+    assert placed["apps.halo3d26"] == (48, 1)
+    assert placed["compute.hpl"] == (48, 32)
+    assert placed["mpi.latency"] == (2, 1)
+
+
 def test_findings_and_tables_state_ratio_launches_and_reasons(tmp_path: Path) -> None:
     spec = benchmarks.resolve(Spec(benchmark="mpi.latency", size=0, ranks=2, transport="tcp"))
     meta = {"fingerprint": "0123456789abcdef"}

@@ -102,11 +102,14 @@ class Study(studies.Study):
         options = {**point.options, **({"n": v.order} if number.options.get("n") == ANY else {})}
         hosts = named(v.hosts) if mpi else ()
         each = number.processes // number.nodes if hosts and number.nodes else int(_apart(point.benchmark))
+        ranks = min(point.processes, self._most)
+        if hosts and _apart(point.benchmark):  # each of two jobs has half of them
+            ranks = min(ranks, len(hosts) // 2)
         for size in point.sizes:
             yield Spec(
                 benchmark=point.benchmark,
                 size=size,
-                ranks=min(point.processes, self._most),
+                ranks=ranks,
                 ppn=each if mpi else 0,
                 hosts=hosts,
                 launcher=v.launcher if mpi else "auto",
