@@ -10,7 +10,7 @@ import pytest
 
 from labkit import benchmarks
 from labkit.judge import effects, stated
-from labkit.judge.effects import SESSIONS, Effect, Measured
+from labkit.judge.effects import Effect, Measured
 from labkit.models.breakdown import Breakdown, Level, by_difference, of_launches
 from labkit.point.columns import METRICS
 from labkit.stats.decision import OPEN, TOO_FEW
@@ -40,12 +40,29 @@ DAYS = [f"2026-01-0{day}T00:00:00+00:00" for day in range(1, 9)]
         (Measured(2.0, [2.0] * 6), Measured(2.0, [2.0] * 6), "they differ by less than 2 %"),
         (Measured(3.0, [1.0, 3.0, 3.0, 5.0]), Measured(2.0, [1.0, 2.0, 2.0, 4.0]), OPEN),
         (Measured(3.0, statistic="mean"), Measured(2.0, statistic="p50"), "one value is a mean"),
-        (dataclasses.replace(SLOW, starts=DAYS[4:]), dataclasses.replace(FAST, starts=DAYS[:4]), SESSIONS),
     ],
 )
 def test_no_difference_is_claimed_without_one(value: Measured, base: Measured, why: str) -> None:
-    said = Effect(value, base).said("it takes longer", "both")
-    assert said.startswith(f"both: no difference is claimed, because {why}")
+    effect = Effect(value, base)
+    assert effect.doubt.startswith(why)
+    assert effect.said("it takes longer", "it takes 3, the other 2").startswith("it takes 3, the other 2; ")
+
+
+def test_launches_that_do_not_decide_are_counted() -> None:
+    open_ = Effect(Measured(3.0, [1.0, 3.0, 3.0, 5.0]), Measured(2.0, [1.0, 2.0, 2.0, 4.0]), tests=6)
+    assert open_.said("", "A took 3 µs, B 2 µs") == (
+        "A took 3 µs, B 2 µs; the launches do not decide (4 launches, 6 comparisons)."
+    )
+    alone = Effect(Measured(3.0, [3.0]), Measured(2.0, [2.0]))
+    assert alone.said("", "A took 3 µs, B 2 µs") == "A took 3 µs, B 2 µs; a single launch decides nothing."
+
+
+def test_a_difference_between_times_is_stated_with_its_reservation() -> None:
+    later = dataclasses.replace(SLOW, starts=DAYS[4:]), dataclasses.replace(FAST, starts=DAYS[:4])
+    assert Effect(*later).said("it takes 1.5 times as long", "it takes 3, the other 2") == (
+        "it takes 1.5 times as long, but both were measured at different times, so the machine may have changed."
+    )
+    assert not Effect(*later).claimed
 
 
 def test_launches_that_lie_apart_show_a_difference_of_one_pair_and_of_no_large_family() -> None:

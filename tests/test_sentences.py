@@ -32,7 +32,7 @@ NOTHING = re.compile(
 SHARE = re.compile(rf"({NUMBER})(?: to ({NUMBER}))? %")
 MISSING = re.compile(r"\b(?:nan|NaN|inf)\b|∞")
 OPEN = re.compile(
-    r"[Nn]o (?:difference|claim)\b|not known|not shown|do(?:es)? not show|not certain|not differ certainly|[Nn]o \S+.* is certain"
+    r"[Nn]o (?:difference|claim)\b|do not decide|decides nothing|measured at different times|not known|not shown|do(?:es)? not show|not certain|not differ certainly|[Nn]o \S+.* is certain"
 )
 SIMULATED = ("scale_out",)  # a simulation is neither disturbed nor scattered: it has one launch
 RATES = (

@@ -14,9 +14,9 @@ from labkit.figures import style
 from labkit.figures import unit as units
 from labkit.figures.plotly import go, make_subplots, sample_colours
 from labkit.point.columns import METRICS
-from labkit.point.notes import note
+from labkit.point.notes import Note, note
 from labkit.point.units import MOST_MB, format_number, format_share, format_size, plural
-from labkit.read.records.resolution import MOST, sign, text
+from labkit.read.records.resolution import MOST, UNRESOLVED, sign, text
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
 _GREY = "#d9d9d9"  # of cells without a colour of the scale
@@ -78,7 +78,8 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
         widest = format_share(float(((table["max"] - table["min"]) / table["median"]).max()))
         small = f"median of {int(table['count'].max())} launches, with a range of at most {widest} of the median"
     figure.update_layout(xaxis=_axis(x, _title(columns)), yaxis=_axis(y, _title(rows)), plot_bgcolor="#f4f4f4")
-    return style.finish(figure, note("launches", small), height=max(_LEAST, _ROW * len(y) + 120))
+    notes = note("launches", small), _meaning([table], unit)
+    return style.finish(figure, *notes, height=max(_LEAST, _ROW * len(y) + 120))
 
 
 def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value: str) -> go.Figure:
@@ -135,7 +136,7 @@ def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value
         coloraxis=_colours(coloured or every, f"{label} ({unit})"), plot_bgcolor="#f4f4f4", margin={"t": 30}
     )
     height = max(_LEAST, _ROW * len(y) * lines + 150 + 60 * (lines - 1))
-    return style.finish(figure, note("launches", small), height=height, axis=middle)
+    return style.finish(figure, note("launches", small), _meaning(tables.values(), unit), height=height, axis=middle)
 
 
 def _panel(
@@ -300,6 +301,12 @@ def _grey(bounds: pd.DataFrame, y: Sequence[int], x: Sequence[int], about: Mappi
     """Return cells in one colour, which is none of the scale."""
     z = [[1.0 if (row, col) in bounds.index else None for col in x] for row in y]
     return go.Heatmap(z=z, colorscale=[[0, _GREY], [1, _GREY]], showscale=False, **about)
+
+
+def _meaning(tables: Iterable[pd.DataFrame], unit: str) -> Note:
+    """Say what grey cells and their signs mean; empty where there are none."""
+    grey = any(len(_colourless(table)) for table in tables)
+    return note("clock-resolution", f"{sign(unit)}and grey: a bound, {UNRESOLVED}" if grey else "")
 
 
 def _colourless(table: pd.DataFrame) -> pd.DataFrame:

@@ -156,7 +156,7 @@ def _single(trace: Mapping[str, Any]) -> tuple[str, ...]:
     error = trace.get("error_y") or {}
     up, down = (values(error.get(name)) for name in ("array", "arrayminus"))
     ends = (heights[0] - down[0], heights[0] + up[0]) if up and down else (math.nan, math.nan)
-    return (plain(trace.get("name") or "–"), format_number(heights[0]), format_range(*ends))
+    return (plain(trace.get("name") or "–"), format_number(heights[0], width=ends[1] - ends[0]), format_range(*ends))
 
 
 def title(layout: Mapping[str, Any], axis: str) -> str:

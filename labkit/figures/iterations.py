@@ -134,7 +134,8 @@ def distribution(
         yaxis={"title": {"text": "share of iterations at or below"}, "range": [-0.02, 1.04], "tickformat": ".0%"},
         hovermode="closest",
     )
-    return style.finish(figure, *_percentile_notes(definition), *_retained(timed))
+    size = style.of_size(launch.spec.size for launch in timed)
+    return style.finish(figure, size, *_percentile_notes(definition), *_retained(timed))
 
 
 def _retained(samples: Sequence[Samples]) -> list[Note]:

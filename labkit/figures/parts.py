@@ -229,7 +229,7 @@ def bundle(part: Part | Warned) -> dict[str, Any]:
         spec = json.loads(part.plot.to_json())
         notes = part.notes
         if unit.readable(spec):
-            notes = tuple(replace(one, text=unit.in_gigabytes(one.text)) for one in notes)
+            notes = tuple(replace(one, text=unit.in_gigabytes(one.text, digits=3)) for one in notes)
         settle(spec["data"], spec["layout"])
         about = described(spec, notes, part.caption)
         return {PLOTLY: spec | {"config": dict(CONFIG)}, MIME: as_json(about), "text/plain": NOTE}

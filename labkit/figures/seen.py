@@ -267,7 +267,7 @@ def _distribution(traces: Sequence[Mapping[str, Any]], unit: str, title: str) ->
 
 
 def _cells(maps: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> str:
-    """Return the highest and the lowest cell of heat maps that have a scale of colours."""
+    """Return the highest and the lowest cell of heat maps that have a scale of colours; others hold bounds."""
     scaled = [one for one in maps if one.get("showscale") is not False]
     bar = scaled[0].get("colorbar") or (layout.get("coloraxis") or {}).get("colorbar") or {} if scaled else {}
     unit = _unit(data.title({"colorbar": bar}, "colorbar"))
@@ -284,5 +284,9 @@ def _cells(maps: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> str:
     low, high = (replace(one, value=float(f"{one.value:.3g}")) for one in _ends(points))
     words = _Words(unit)
     direction = _better({}, unit)
-    said = f"Highest: {words.value(high)} at {high.series}; lowest: {words.value(low)} at {low.series}."
+    ends = [f"Highest: {words.value(high)} at {high.series}", f"lowest: {words.value(low)} at {low.series}"]
+    if len(scaled) < len(maps):  # times are at most what is written there, rates at least
+        bound = unit in _TIMES
+        ends[bound] = ends[bound].replace(":", " that the clock resolves:", 1)
+    said = f"{'; '.join(ends)}."
     return " ".join(filter(None, (direction, said)))

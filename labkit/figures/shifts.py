@@ -135,4 +135,8 @@ def _hover(group: list[Compared], difference: bool) -> dict[str, Any]:
         "order": [one.design for one in judged],
         "badges": [joined(one.badges) for one in group],
     }
-    return style.hover([f"<b>%{{value}} {unit}</b>"], fields, value=[format_number(value) for value, _, _ in values])
+    return style.hover(
+        [f"<b>%{{value}} {unit}</b>"],
+        fields,
+        value=[format_number(value, width=high - low) for value, low, high in values],
+    )

@@ -72,6 +72,7 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
     )
     return style.finish(
         figure,
+        style.of_size(records.get("message_size_B", ())),
         note("bars", inside),
         note("dotted", "dotted: median over launches"),
         *(note("spread", one) for one in spreads[:_NAMED]),

@@ -25,7 +25,7 @@ from labkit.figures import axes, data, small_print
 from labkit.figures.looks import COLOURS, Look
 from labkit.figures.plotly import go, raw
 from labkit.figures.small_print import LINE
-from labkit.point.notes import Note, joined
+from labkit.point.notes import Note, joined, note
 from labkit.point.units import format_count, format_exact, format_number, format_size
 from labkit.read.records.aggregate import GIVEN
 from labkit.read.records.factors import differing, level, named, text, texts
@@ -289,6 +289,12 @@ def varying(frame: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
         if name not in skip and (more := levels.groupby([*base, *chosen, name]).ngroups) > groups:
             chosen, groups = [*chosen, name], more
     return chosen
+
+
+def of_size(sizes: Iterable[float]) -> Note:
+    """Return the one size of all that a figure shows, as small print; empty for several sizes, and for none."""
+    size, *others = {int(size) for size in sizes} or {0}
+    return note("size", f"size: {format_size(size)}" if size and not others else "")
 
 
 def marker(origin: str, look: Look) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def timeline(history: History, series: Sequence[Series]) -> go.Figure:
             customdata=[
                 [
                     style.plain(m.name),
-                    format_number(m.value, unit, digits=4),
+                    format_number(m.value, unit, width=m.high - m.low),
                     format_range(m.low, m.high),
                     m.launches,
                     m.created[:16].replace("T", " "),

@@ -11,7 +11,7 @@ import numpy as np
 from labkit.figures import data, small_print
 from labkit.figures.plotly import go
 from labkit.point.columns import METRICS
-from labkit.point.units import MOST_MB, factor
+from labkit.point.units import MOST_MB, factor, format_number
 
 SMALL, LARGE = "MB/s", "GB/s"
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -98,28 +98,41 @@ def readable(spec: dict[str, Any]) -> bool:
         title = layout[name].get("title")
         if isinstance(title, dict):
             title["text"] = in_gigabytes(str(title.get("text") or "")).replace(f"({SMALL})", f"({LARGE})")
-    for one in (layout.get("meta") or {}).get(small_print.NOTES) or []:
-        one["text"] = in_gigabytes(one["text"])
+    meta = layout.get("meta") or {}
+    if notes := meta.get(small_print.NOTES):  # the title of their axis may break a range between its numbers
+        for one in notes:
+            one["text"] = in_gigabytes(one["text"], digits=3)
+        layout[meta[small_print.AXIS]]["title"]["text"] = small_print.rendered(
+            in_gigabytes(meta[small_print.TITLE]), small_print.read(notes)
+        )
     return True
 
 
-def in_gigabytes(text: Any) -> Any:
-    """Return a text whose values in MB/s are in GB/s, digit by digit; anything else as it is.
+def in_gigabytes(text: Any, digits: int = 0) -> Any:
+    """Return a text whose values in MB/s are in GB/s; anything else as it is.
+
+    Parameters
+    ----------
+    digits : of each number; 0 for those that it has.
 
     Examples
     --------
     >>> in_gigabytes("12,920 MB/s [10,650 to 13,060 MB/s]")
     '12.920 GB/s [10.650 to 13.060 GB/s]'
+    >>> in_gigabytes("bound: 33,770 to 91,680 MB/s", digits=3)
+    'bound: 33.8 to 91.7 GB/s'
     """
     if not isinstance(text, str):
         return text
-    return _VALUES.sub(lambda found: f"{_NUMBER.sub(lambda one: _thousandth(one[0]), found[1])} {LARGE}", text)
+    return _VALUES.sub(lambda found: f"{_NUMBER.sub(lambda one: _thousandth(one[0], digits), found[1])} {LARGE}", text)
 
 
-def _thousandth(text: Any) -> Any:
-    """Return a written number over 1000, with the same digits."""
+def _thousandth(text: Any, digits: int = 0) -> Any:
+    """Return a written number over 1000, with so many digits; 0 for the same."""
     if not isinstance(text, str) or not _NUMBER.fullmatch(text):
         return text
+    if digits:
+        return format_number(float(text.replace(",", "")) / 1000, digits=digits)
     return f"{Decimal(text.replace(',', '')).scaleb(-3):,f}"
 
 

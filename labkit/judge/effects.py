@@ -19,12 +19,13 @@ from labkit.judge.comparison.judging import BETWEEN, SAME, Judgement, Launches, 
 from labkit.models.breakdown import Breakdown, Time
 from labkit.point.columns import METRICS
 from labkit.point.notes import Note
-from labkit.point.units import format_number, format_share
+from labkit.point.units import format_number, format_share, plural
 from labkit.read.records import launches_of, value_of
-from labkit.stats.decision import RELEVANT, beyond_limit
+from labkit.stats.decision import OPEN, RELEVANT, TOO_FEW, beyond_limit
 
 DISTURBED = ("busy-machine", "oversubscription", "stolen-time")  # badges: something else took processor time
 SESSIONS = "they were measured at different times, and the machine may have changed in between"
+LATER = "but both were measured at different times, so the machine may have changed"  # what such a claim ends with
 UNCLAIMED = {SAME: f"they differ by less than {format_share(RELEVANT)}", BETWEEN: SESSIONS}  # verdict → why
 _TIME = "latency_us"  # metric of times of breakdowns, whose unit does not matter
 
@@ -168,20 +169,40 @@ class Effect:
         """Return what the value adds to the base, or takes off it: ``adds 3 µs``."""
         return f"{'adds' if self.added > 0 else 'takes off'} {format_number(abs(self.added), unit, digits=3)}"
 
+    @property
+    def apart(self) -> bool:
+        """Whether the values differ, and the only reason against a claim is that they were measured one by one."""
+        return self.doubt == SESSIONS
+
+    @property
+    def why(self) -> str:
+        """Why no difference is claimed, as the end of a sentence with both values."""
+        launches = min(len(one.launches) for one in (self.value, self.base))
+        if not launches or self.doubt not in (TOO_FEW, OPEN):
+            return f"no difference is claimed, because {self.doubt}"
+        if launches == 1:
+            return "a single launch decides nothing"
+        return f"the launches do not decide ({plural(launches, 'launch')}, {plural(self.tests, 'comparison')})"
+
     def said(self, claim: str, values: str) -> str:
-        """Return the claim, or the values and why no difference is claimed.
+        """Return the claim, with a reservation if need be, or the values and why no difference is claimed.
+
+        Parameters
+        ----------
+        claim : how the values differ.
+        values : a clause that states both values.
 
         Examples
         --------
         >>> fast, slow = Measured(2.0, [1.9, 2.0, 2.0, 2.1]), Measured(4.0, [3.9, 4.0, 4.0, 4.1])
-        >>> Effect(slow, fast).said("tcp takes 2 times as long", "tcp and shm")
+        >>> Effect(slow, fast).said("tcp takes 2 times as long", "tcp takes 4 µs, shm 2 µs")
         'tcp takes 2 times as long.'
-        >>> Effect(Measured(4.0, [4.0]), Measured(2.0, [2.0])).said("tcp takes 2 times as long", "tcp and shm")
-        'tcp and shm: no difference is claimed, because there are too few launches to decide.'
+        >>> Effect(Measured(4.0, [4.0]), Measured(2.0, [2.0])).said("tcp takes 2 times as long", "tcp takes 4, shm 2")
+        'tcp takes 4, shm 2; a single launch decides nothing.'
         """
-        if self.doubt:
-            return f"{values}: no difference is claimed, because {self.doubt}."
-        return f"{claim}."
+        if self.apart:
+            return f"{claim}, {LATER}."
+        return f"{values}; {self.why}." if self.doubt else f"{claim}."
 
     def clause(self, claim: str) -> str:
         """Return the claim as the end of a sentence; empty if no difference may be claimed.

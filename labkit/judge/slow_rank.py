@@ -252,7 +252,11 @@ def _needed(ranks: int) -> int:
 
 def _sentence(table: pd.DataFrame, iterations: int, undecided: int, enough: bool, ranks: int) -> str:
     """What a reader needs to know."""
-    rest = f" In {undecided} more slow iterations the times fit no single rank, or several alike." if undecided else ""
+    rest = (
+        f" In {plural(undecided, 'more slow iteration')} the times fit no single rank, or several alike."
+        if undecided
+        else ""
+    )
     if named := [row for row in table.itertuples() if row.slow]:
         sentences = [
             f"Rank {row.rank} was slow in {row.slow_iterations} of {iterations} iterations "

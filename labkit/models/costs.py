@@ -38,7 +38,8 @@ class Cost:
         factor, unit = METRICS[self.metric].factor, METRICS[self.metric].unit
         ends = "" if math.isnan(self.low) else f" ({format_range(self.low * factor, self.high * factor)})"
         word = "launch" if self.launches == 1 else "launches"
-        return f"{format_number(self.value * factor)} {unit}{ends} in {self.launches} {word}"
+        value = format_number(self.value * factor, width=(self.high - self.low) * factor)
+        return f"{value} {unit}{ends} in {self.launches} {word}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,9 +46,11 @@ from labkit.studies._sentences import counts as counts
 from labkit.studies._sentences import ends as ends
 from labkit.studies._sentences import number as number
 from labkit.studies._sentences import path_words as path_words
+from labkit.studies._sentences import resolved as resolved
 from labkit.studies._sentences import size_words as size_words
 from labkit.studies._sentences import statement as statement
 from labkit.studies._sentences import tail as tail
+from labkit.studies._sentences import unresolved as unresolved
 from labkit.studies._sentences import words as words
 
 if TYPE_CHECKING:

@@ -94,6 +94,37 @@ def ends(rows: pd.DataFrame, metric: str) -> list[dict[str, Any]]:
     return [known[0], known[-1]] if len(known) > 1 else []
 
 
+def unresolved(rows: pd.DataFrame, metric: str, name: str) -> str:
+    """What costs less than the clock resolves, as the begin of a sentence on the others; empty where nothing does.
+
+    Parameters
+    ----------
+    name : column with the names of the rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"way": ["a"], "latency_us_p50": [0.05], "latency_us_step": [0.01]})
+    >>> unresolved(rows, "latency_us", "way")
+    'a takes at most 0.05 µs (below what the clock resolves); of those that it resolves, '
+    """
+    known = [(row[name], records.value_of(row, metric)) for row in rows.to_dict("records")]
+    most = [f"{one} takes at most {value.text[2:]} {value.unit}" for one, value in known if value.coarse]
+    return f"{', '.join(most)} (below what the clock resolves); of those that it resolves, " if most else ""
+
+
+def resolved(rows: pd.DataFrame, metric: str) -> str:
+    """The restriction of a highest value; empty where no row is a bound.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> resolved(pd.DataFrame({"latency_us_p50": [0.05], "latency_us_step": [0.01]}), "latency_us")
+    ' that the clock resolves'
+    """
+    return " that the clock resolves" if len(records.sound(rows, metric)) < len(rows) else ""
+
+
 def path_words(transport: str) -> str:
     """Path of messages for a sentence.
 

@@ -297,7 +297,7 @@ class Study(studies.Study):
                 yield f"Measured alone, {size_words(size)}: " + effect.said(
                     f"between {one} they take {amount(slow, 'latency_us')}, {effect.times} what {other} need, so their "
                     "own path is slow",
-                    f"{one}, and {other}",
+                    f"{one} take {amount(slow, 'latency_us')}, {other} {amount(fast, 'latency_us')}",
                 )
 
     def _false_alarms(self) -> Iterator[str]:

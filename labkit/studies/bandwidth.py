@@ -10,7 +10,7 @@ from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.judge.n_half import half_of
 from labkit.point.spec import Spec, sweep
 from labkit.read.records import sound
-from labkit.studies import number, size_words, statement, words
+from labkit.studies import number, resolved, size_words, statement, words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,13 +77,14 @@ class Study(studies.Study):
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = []
-        for path, group in sound(self.of("mpi.bandwidth"), "bandwidth_MBps").groupby("transport", sort=False):
+        for path, every in self.of("mpi.bandwidth").groupby("transport", sort=False):
+            group = sound(every, "bandwidth_MBps")
             if group["bandwidth_MBps_p50"].isna().all():
                 continue
             best = group.loc[group["bandwidth_MBps_p50"].idxmax()]
             half = half_of(group["message_size_B"].tolist(), group["bandwidth_MBps_p50"].tolist())
             sentences.append(
-                f"Over {path}, the highest bandwidth of a window of messages is "
+                f"Over {path}, the highest bandwidth{resolved(every, 'bandwidth_MBps')} of a window of messages is "
                 f"{statement(best, 'bandwidth_MBps')}, at messages of "
                 f"{size_words(best['message_size_B'])}; {half.sentence}."
             )

@@ -108,16 +108,23 @@ class Study(studies.Study):
 
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        sentences = []
-        for name in (b for b in BOUND if b != "mpi.bandwidth"):
-            for layer, rows in self.cost(name).groupby("layer", sort=False):
-                longer = rows[(rows["doubt"] == "none") & (rows["added (µs)"] > 0)]
-                every = plural(len(rows), "size")
-                text = f"{name}: {layer} takes longer than the C kernel at {len(longer)} of {every}"
-                if longer.empty:
-                    text = f"{name}: {layer} is not shown to take longer than the C kernel at any of {every}"
-                for first in longer.to_dict("records")[:1]:
-                    text += f", at {size_words(first['message_size_B'])} by {number(first['added (µs)'])} µs"
-                    text += f" ({number(first['ratio'])} times its time)"
-                sentences.append(f"{text}.")
-        return listed(sentences)
+        return listed(
+            _longer(f"{name}: {layer}", rows)
+            for name in BOUND
+            if name != "mpi.bandwidth"
+            for layer, rows in self.cost(name).groupby("layer", sort=False)
+        )
+
+
+def _longer(what: str, rows: pd.DataFrame) -> str:
+    """At how many sizes a layer takes longer than the C kernel, and by how much at the first of them."""
+    every = plural(len(rows), "size")
+    slower = rows[rows["added (µs)"] > 0]
+    longer, later = (slower[slower["doubt"] == doubt] for doubt in ("none", effects.SESSIONS))
+    first = next(iter((later if longer.empty else longer).to_dict("records")), None)
+    if first is None:
+        return f"{what} is not shown to take longer than the C kernel at any of {every}."
+    text = f"{what} takes longer than the C kernel at {len(later if longer.empty else longer)} of {every}"
+    text += f", at {size_words(first['message_size_B'])} by {number(first['added (µs)'])} µs"
+    text += f" ({number(first['ratio'])} times its time)"
+    return f"{text}, {effects.LATER}." if longer.empty else f"{text}."

@@ -12,7 +12,7 @@ from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_number
-from labkit.studies import counts, statement, words
+from labkit.studies import amount, counts, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,5 +117,6 @@ def _gain(rows: pd.DataFrame) -> Iterator[str]:
         whole, each = "one collective write (`full`)", "a write for each pencil (`simple`)"
         yield effect.said(
             f"On {found['full']['ranks']} ranks, {whole} has {effect.times} the bandwidth of {each}",
-            f"Bandwidth of {whole} and of {each} on {found['full']['ranks']} ranks",
+            f"On {found['full']['ranks']} ranks, {whole} writes {amount(found['full'], 'bandwidth_MBps')}, {each} "
+            f"{amount(found['simple'], 'bandwidth_MBps')}",
         )

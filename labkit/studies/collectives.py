@@ -180,6 +180,7 @@ class Study(studies.Study):
             "latency_us_low",
             "latency_us_high",
             "latency_us_p99",
+            "latency_us_mean",
             "latency_us_osu_mean",
             "n",
             "launches",
@@ -316,9 +317,12 @@ class Study(studies.Study):
         ratio = ratio[ratio > 1 + RELEVANT]
         if len(ratio):
             row = rows.loc[ratio.idxmax()]
+            root = ", one root" if "rotate" in _options(row["benchmark"]) else ""
             yield (
                 f"The mean over ranks hides the slowest rank most in {row['collective']} with "
-                f"{size_words(row['message_size_B'])}: the slowest takes {number(ratio.max())} times as long."
+                f"{size_words(row['message_size_B'])}{root}: in "
+                f"the mean over iterations, the slowest rank takes {number(row['latency_us_mean'])} µs, the mean over "
+                f"ranks is {number(row['latency_us_osu_mean'])} µs ({number(ratio.max())} times)."
             )
         tails = rows["latency_us_p99"] / rows["latency_us_p50"]
         tails = tails[tails > 1 + RELEVANT]

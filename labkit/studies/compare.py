@@ -145,12 +145,12 @@ class Study(studies.Study):
 
 def _times(judged: Judgement) -> str:
     """Return the ratio to the base in words, with its interval."""
-    return f"{number(judged.ratio)} times ({format_range(judged.ratio_low, judged.ratio_high)})"
+    return f"{judged.times} times ({format_range(judged.ratio_low, judged.ratio_high)})"
 
 
 def _ratio(judged: Judgement) -> str:
     """Ratio to the base; nothing where the launches give it no interval."""
-    return NONE if math.isnan(judged.ratio_low) else number(judged.ratio)
+    return NONE if math.isnan(judged.ratio_low) else judged.times
 
 
 def _needed(launches: int | None) -> str:

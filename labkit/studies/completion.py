@@ -12,7 +12,7 @@ from labkit.judge import effects, evidence
 from labkit.options.verbs import Verbs
 from labkit.point.spec import Spec, sweep
 from labkit.store.samples.facts import ENGINE, FINGERPRINT
-from labkit.studies import _rdma, centre, counts, number, size_words, statement, words
+from labkit.studies import _rdma, amount, centre, counts, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,4 +204,4 @@ def _added(base: Any, row: Any, name: str) -> str:
     """Difference of a way to another, as a sentence."""
     effect = effects.between(row, base, "latency_us")
     way = {"completion polled": "Polling for a completion", "event": "Sleeping until an event"}[name]
-    return effect.said(f"{way} {effect.change('µs')}", way)
+    return effect.said(f"{way} {effect.change('µs')}", f"{way} takes {amount(row, 'latency_us')}")

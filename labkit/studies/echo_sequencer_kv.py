@@ -13,7 +13,7 @@ from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects, evidence
 from labkit.point.spec import Spec, sweep
-from labkit.studies import _rdma, amount, counts, ends, size_words, statement, words
+from labkit.studies import _rdma, amount, counts, ends, size_words, statement, unresolved, words
 
 RATE = "transaction_rate_per_s"
 WAYS = ("send/RC", "send/UC", "send/UD", "write/RC", "write/UC")
@@ -122,10 +122,12 @@ class Study(_rdma.Study):
             if extremes := ends(group, "round_trip_us"):
                 best, worst = extremes
                 times = statement(best, "round_trip_us"), f"{amount(worst, 'round_trip_us')}"
+                among = unresolved(group, "round_trip_us", "way")
                 yield effects.between(worst, best, "round_trip_us", tests=effects.pairs(len(group))).said(
-                    f"Of the echoes of {size_words(size)}, {best['way']} is the fastest ({times[0]}), {worst['way']} "
-                    f"the slowest ({times[1]})",
-                    f"The echoes of {size_words(size)}, {best['way']} ({times[0]}) to {worst['way']} ({times[1]})",
+                    f"Of the echoes of {size_words(size)}, {among}{best['way']} is the fastest ({times[0]}), "
+                    f"{worst['way']} the slowest ({times[1]})",
+                    f"Of the echoes of {size_words(size)}, {among}{best['way']} took {times[0]}, "
+                    f"{worst['way']} {times[1]}",
                 )
 
     def _counter(self) -> Iterator[str]:
@@ -153,13 +155,19 @@ class Study(_rdma.Study):
                 if effect.claimed:
                     gains[way] = effect
                 else:
-                    doubts.setdefault(effect.doubt, []).append(way)
+                    doubts.setdefault(effect.doubt, []).append(f"{way} ({effect.times})" if effect.apart else way)
         if gains:
             worst, best = (pick(gains, key=lambda way: gains[way].ratio) for pick in (min, max))
             bring = f"{gains[worst].times} ({worst})"
             bring += f" to {gains[best].times} ({best})" if best != worst else ""
             yield f"{many} requests in flight instead of {few} bring {bring} the requests per second."
         for doubt, ways in doubts.items():
+            if doubt == effects.SESSIONS:
+                yield (
+                    f"{many} requests in flight instead of {few} bring {', '.join(ways)} the requests per second, "
+                    f"{effects.LATER}."
+                )
+                continue
             yield (
                 f"{', '.join(ways)}, {many} requests in flight instead of {few}: no difference is claimed, because "
                 f"{doubt}."

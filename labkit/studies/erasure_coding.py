@@ -161,7 +161,8 @@ class Study(studies.Study):
                 effect = effects.between(first[1], codes[1][1], "bandwidth_MBps", tests=effects.pairs(len(codes)))
                 sentences.append(
                     effect.said(
-                        f"{what} is the fastest with {rate}{others}", f"{what} with {rate}{others}; of the first two"
+                        f"{what} is the fastest with {rate}{others}",
+                        f"{what} has {rate}{others}; which is the fastest, is open",
                     )
                 )
             else:

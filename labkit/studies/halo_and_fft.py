@@ -277,7 +277,7 @@ class Study(studies.Study):
                 f"{name} with {spec.ranks} ranks: rank {ranks[slow]} at {halo3d26.place(grid, slow)} waits longest, "
                 f"{number(medians[slow] * 1e6)} µs, rank {ranks[fast]} at {halo3d26.place(grid, fast)} shortest, "
                 f"{number(medians[fast] * 1e6)} µs (medians over iterations and launches)",
-                f"{name}, ranks of {spec.ranks} from {number(medians[fast] * 1e6)} to {number(medians[slow] * 1e6)} µs",
+                f"{name}: {spec.ranks} ranks wait {number(medians[fast] * 1e6)} to {number(medians[slow] * 1e6)} µs",
             )
 
     def _paper(self) -> Iterator[str]:

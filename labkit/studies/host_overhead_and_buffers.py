@@ -212,10 +212,11 @@ class Study(studies.Study):
             few, many = (int(end["option_buffers_in_turn"]) for end in (ends[0], row))
             what = f"Over {path}, messages of {size_words(size)}"
             turn = f"{many} buffers in turn ({size_words(many * size)} on either side)"
-            times = f"{statement(row, 'latency_us')}, against {statement(ends[0], 'latency_us')} with {few}"
+            times = statement(row, "latency_us"), f"{statement(ends[0], 'latency_us')} with {few}"
             yield effects.between(row, ends[0], "latency_us").said(
-                f"{what} {'take less time' if higher is None else 'first take longer'} with {turn}: {times}",
-                f"{what} with {turn}, {times}",
+                f"{what} {'take less time' if higher is None else 'first take longer'} with {turn}: {times[0]}, "
+                f"against {times[1]}",
+                f"{what} take {times[0]} with {turn}, {times[1]}",
             )
 
     def _reuse(self) -> Iterator[str]:
@@ -275,7 +276,8 @@ class Study(studies.Study):
                 f"falling beyond 10 with InfiniBand. Here {', '.join(here)}."
             )
         here = [
-            f"{effect.times if effect.claimed else 'not shown to differ'} for {size_words(size)} over {path}"
+            f"{effect.times if effect.claimed or effect.apart else 'not shown to differ'} for {size_words(size)} over "
+            f"{path}{f' ({effects.LATER})' if effect.apart else ''}"
             for (path, size), rows in self._lines(self.buffers(2))
             for effect in [effects.between(rows[0], rows[-1], "latency_us")]
         ]

@@ -17,7 +17,7 @@ from labkit.point.units import format_share, parse_sizes, plural
 from labkit.read import records
 from labkit.stats.decision import beyond_limit, decide
 from labkit.store.samples.facts import TESTBED
-from labkit.studies import counts, number, size_words, statement
+from labkit.studies import amount, counts, number, size_words, statement
 from labkit.studies._derived import of_samples
 from labkit.testbeds import virtual_cluster
 
@@ -216,7 +216,8 @@ class Study(studies.Study):
         return effect.said(
             f"With calls of {sizes[0]}, {senders} to 1 brings {statement(few, 'bandwidth_MBps')}, "
             f"{effect.times} what calls of {sizes[1]} bring{self._full(few)}",
-            f"Calls of {sizes[0]} and of {sizes[1]}, {senders} to 1",
+            f"{senders} to 1 brings {amount(few, 'bandwidth_MBps')} with calls of {sizes[0]}, "
+            f"{amount(many, 'bandwidth_MBps')} with calls of {sizes[1]}",
         )
 
     def _fair(self) -> Iterator[str]:

@@ -206,7 +206,7 @@ class Study(studies.Study):
                 rate = f"{format_share(part)} of its rate without{_WHY[flag]}"
                 yield effect.said(
                     f"With {flag}, the test *{test}* on {plain} has {rate}",
-                    f"The test *{test}* on {plain} with {flag} and without",
+                    f"With {flag}, the test *{test}* on {plain} has {format_share(part)} of its rate without",
                 )
 
 

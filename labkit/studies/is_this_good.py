@@ -147,7 +147,7 @@ class Study(studies.Study):
         )
 
     def latency_figure(self) -> Figure | Omitted:
-        """Latency against message size with its floor, a line for each path."""
+        """Latency against message size with its floor or reference, a line for each path."""
         return self.drawn(figures.versus_size, self.of("mpi.latency"), "latency_us", series=["transport"], tail=None)
 
     def machine_table(self) -> pd.DataFrame:

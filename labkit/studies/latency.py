@@ -15,7 +15,7 @@ from labkit.judge import effects, protocol
 from labkit.point.spec import Spec, sweep
 from labkit.read.records import sound
 from labkit.run import launch
-from labkit.studies import ends, number, size_words, statement, tail, words
+from labkit.studies import amount, ends, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -124,13 +124,13 @@ class Study(studies.Study):
         return int(next((size for size in sizes if size), 0))
 
     def distribution_figure(self) -> Figure:
-        """How the iterations of the smallest message are distributed."""
+        """How the iterations of the smallest message with bytes are distributed."""
         least = self._least()
         samples = [s for s in self.samples if s.spec.benchmark == "mpi.latency" and s.spec.size == least]
         return Figure(figures.distribution(samples, "latency_us", series=[s.spec.transport for s in samples]))
 
     def launches_figure(self) -> Figure:
-        """Launch medians of the smallest message: does a fresh start give the same?"""
+        """Launch medians of the smallest message with bytes: does a fresh start give the same?"""
         rows = self.records[self.records["benchmark"] == "mpi.latency"]
         return Figure(figures.launches(rows[rows["message_size_B"] == self._least()], "latency_us"))
 
@@ -165,7 +165,8 @@ class Study(studies.Study):
                 sentences.append(
                     effect.said(
                         f"At {size}, {slow['transport']} takes {effect.times} as long as {fast['transport']}",
-                        f"{fast['transport']} and {slow['transport']} at {size}",
+                        f"At {size}, {slow['transport']} takes {amount(slow, 'latency_us')}, {fast['transport']} "
+                        f"{amount(fast, 'latency_us')}",
                     )
                 )
         return sentences

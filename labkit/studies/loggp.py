@@ -24,7 +24,7 @@ from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_number, format_range, format_share, parse_sizes, plural
 from labkit.read import records
 from labkit.stats.decision import RELEVANT, decide
-from labkit.studies import _algorithms, counts, number, size_words, words
+from labkit.studies import _algorithms, bare, counts, number, size_words, words
 from labkit.studies._derived import of_samples
 
 SCALE = {"L": 1e6, "o_s": 1e6, "o_r": 1e6, "g": 1e6, "alpha": 1e6, "G": 1e9, "O_s": 1e9, "O_r": 1e9, "beta": 1e9}
@@ -262,8 +262,7 @@ class Study(studies.Study):
                 "algorithm": row["algorithm"],
                 "ranks": row["ranks"],
                 "size": size_words(row["message_size_B"]),
-                "measured (µs)": f"{number(row[f'{LATENCY}_p50'])} "
-                f"({format_range(row[f'{LATENCY}_low'], row[f'{LATENCY}_high'])})",
+                "measured (µs)": f"{bare(row, LATENCY)} ({records.value_of(row, LATENCY).range})",
                 "predicted (µs)": number(row[f"{LATENCY}_p50_predicted"]),
                 "predicted / measured": format_number(
                     row[f"{LATENCY}_p50_predicted"] / row[f"{LATENCY}_p50"], digits=3
@@ -420,7 +419,7 @@ def _cell(one: Estimate) -> str:
     if not one.resolved:
         bound = "" if math.isnan(one.high) else f", at most {number(one.high * scale)}"
         return f"not resolved{bound}"
-    value = format_number(one.value * scale, width=(one.high - one.low) * scale, digits=3)
+    value = format_number(one.value * scale, width=(one.high - one.low) * scale)
     interval = "" if math.isnan(one.low) else f" ({format_range(one.low * scale, one.high * scale)})"
     return value + interval
 

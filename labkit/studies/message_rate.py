@@ -13,7 +13,7 @@ from labkit.point.spec import Spec, sweep
 from labkit.point.units import plural
 from labkit.read.records import sound
 from labkit.stats.decision import TOO_FEW
-from labkit.studies import counts, size_words, statement, words
+from labkit.studies import amount, counts, resolved, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,12 +130,16 @@ class Study(studies.Study):
     def _peaks(self) -> Iterator[str]:
         """Highest message rate of each path and direction, and how it grows with the pairs."""
         rows = self.pairs(ONE_WAY, BOTH_WAYS)
-        rows = sound(rows[rows[f"{RATE}_p50"].notna()], RATE) if len(rows) else rows
-        for (way, path), group in rows.groupby(["direction", "transport"], sort=False):
+        rows = rows[rows[f"{RATE}_p50"].notna()] if len(rows) else rows
+        for (way, path), every in rows.groupby(["direction", "transport"], sort=False):
+            group = sound(every, RATE)
+            if group.empty:
+                continue
             best = group.loc[group[f"{RATE}_p50"].idxmax()]
             yield (
-                f"Over {path}, the highest message rate {way} is {statement(best, RATE)}, with {best['pairs']} "
-                f"{'pair' if best['pairs'] == 1 else 'pairs'} and messages of {size_words(best['message_size_B'])}."
+                f"Over {path}, the highest message rate{resolved(every, RATE)} {way} is "
+                f"{statement(best, RATE)}, with {plural(best['pairs'], 'pair')} and messages of "
+                f"{size_words(best['message_size_B'])}."
             )
             least = group[group["message_size_B"] == group["message_size_B"].min()].sort_values("pairs")
             first, last = least.iloc[0], least.iloc[-1]
@@ -145,7 +149,8 @@ class Study(studies.Study):
                     f"Over {path}, {plural(last['pairs'], 'pair')} send {effect.times} as many messages of {what} "
                     f"{way} as "
                     f"{first['pairs']} do",
-                    f"Over {path}, {last['pairs']} and {plural(first['pairs'], 'pair')}, messages of {what} {way}",
+                    f"Over {path}, {last['pairs']} pairs send {amount(last, RATE)} of {what} {way}, "
+                    f"{plural(first['pairs'], 'pair')} {amount(first, RATE)}",
                 )
 
     def _windows(self) -> Iterator[str]:
@@ -160,7 +165,8 @@ class Study(studies.Study):
             yield effect.said(
                 f"Over {path}, {best['in_flight']} {what} in flight pass at {effect.times} the rate of "
                 f"{first['in_flight']}: {statement(best, RATE)}{self._enough(rows, best)}",
-                f"Over {path}, {what}, {first['in_flight']} to {rows[-1]['in_flight']} in flight",
+                f"Over {path}, {best['in_flight']} {what} in flight pass at {amount(best, RATE)}, {first['in_flight']} "
+                f"at {amount(first, RATE)}",
             )
 
     @staticmethod
@@ -189,6 +195,6 @@ class Study(studies.Study):
             yield effect.said(
                 f"Over {path}, a queue of {row['in_flight']} that never runs empty passes {effect.times} as many "
                 f"messages of {size_words(size)} as a window of equal size, drained each time",
-                f"Over {path}, messages of {size_words(size)}, a queue of {row['in_flight']} that never runs empty and "
-                "a window of equal size",
+                f"Over {path}, a queue of {row['in_flight']} that never runs empty passes messages of "
+                f"{size_words(size)} at {amount(row, RATE)}, a window of equal size at {amount(window, RATE)}",
             )

@@ -10,7 +10,7 @@ from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
 from labkit.read.records import sound
-from labkit.studies import amount, ends, size_words, statement
+from labkit.studies import amount, ends, resolved, size_words, statement, unresolved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,26 +129,28 @@ class Study(studies.Study):
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = []
-        for name, rows in sound(self._ways(), "latency_us").groupby("benchmark", sort=False):
+        for name, rows in self._ways().groupby("benchmark", sort=False):
             if not (extremes := ends(rows, "latency_us")):
                 continue
             best, worst = extremes
             of, first, last = size_words(best["message_size_B"]), WORDS[best["way"]], WORDS[worst["way"]]
             times = statement(best, "latency_us"), f"{amount(worst, 'latency_us')}"
+            among = unresolved(rows.assign(way=rows["way"].map(WORDS)), "latency_us", "way")
             sentences.append(
                 effects.between(worst, best, "latency_us", tests=effects.pairs(len(rows))).said(
-                    f"{name} with {of} per rank: {first} is fastest ({times[0]}), {last} is slowest ({times[1]})",
-                    f"{name} with {of} per rank, {first} ({times[0]}) to {last} ({times[1]})",
+                    f"{name} with {of} per rank: {among}{first} is fastest ({times[0]}), {last} is "
+                    f"slowest ({times[1]})",
+                    f"{name} with {of} per rank: {among}{first} took {times[0]}, {last} {times[1]}",
                 )
             )
-        sweep_rows = sound(self._explicit(), "bandwidth_MBps")
-        for how, rows in sweep_rows.groupby("how", sort=False) if len(sweep_rows) else ():
+        for how, every in self._explicit().groupby("how", sort=False) if len(self._explicit()) else ():
+            rows = sound(every, "bandwidth_MBps")
             if rows["bandwidth_MBps_p50"].isna().all():
                 continue
             best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
             sentences.append(
-                f"A {how} moves at most {statement(best, 'bandwidth_MBps')}, in requests of "
-                f"{size_words(best['message_size_B'])}."
+                f"The highest bandwidth{resolved(every, 'bandwidth_MBps')} of a {how.replace(',', ' with')} is "
+                f"{statement(best, 'bandwidth_MBps')}, in requests of {size_words(best['message_size_B'])}."
             )
         for _, row in self.of("mpi.file_open_close").iterrows():
             sentences.append(f"Opening and closing the file takes {statement(row, 'latency_us')}.")

@@ -11,7 +11,7 @@ from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
 from labkit.stats.decision import beyond_limit
-from labkit.studies import amount, ends, size_words, statement, words
+from labkit.studies import amount, ends, size_words, statement, unresolved, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,14 +126,15 @@ class Study(studies.Study):
 
 
 def _synchronisations(rows: pd.DataFrame) -> Iterator[str]:
-    """The cheapest and the most expensive synchronisation."""
+    """The cheapest and the most expensive synchronisation; those that take less than the clock resolves first."""
+    among = unresolved(rows, "latency_us", "option_synchronisation")
     if extremes := ends(rows, "latency_us"):
         low, high = extremes
         costs = [f"{row['option_synchronisation']} with {amount(row, 'latency_us')}" for row in extremes]
-        yield effects.between(high, low, "latency_us", tests=effects.pairs(len(rows))).said(
-            f"The cheapest synchronisation of the smallest put is {costs[0]}, the most expensive {costs[1]}",
-            f"Synchronisations of the smallest put, {costs[0]} to {costs[1]}",
-        )
+        takes = [f"{row['option_synchronisation']} takes {amount(row, 'latency_us')}" for row in extremes]
+        yield "Synchronisations of the smallest put: " + effects.between(
+            high, low, "latency_us", tests=effects.pairs(len(rows))
+        ).said(f"{among}{costs[0]} is the cheapest, {costs[1]} the most expensive", f"{among}{takes[0]}, {takes[1]}")
 
 
 def _needed(row: Mapping[str, Any]) -> str:

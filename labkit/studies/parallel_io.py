@@ -13,7 +13,7 @@ from labkit.point import notes
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import plural
 from labkit.read.records import sound
-from labkit.studies import bare, number, size_words, statement
+from labkit.studies import bare, number, resolved, size_words, statement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,15 +145,16 @@ class Study(studies.Study):
         sentences = []
         for name, verb in (("storage.parallel_write", "Writing"), ("storage.parallel_read", "Reading")):
             known = self._ways(name)
-            for way, rows in sound(known, "bandwidth_MBps").groupby("way", sort=False) if len(known) else ():
+            for way, every in known.groupby("way", sort=False) if len(known) else ():
+                rows = sound(every, "bandwidth_MBps")
                 if rows["bandwidth_MBps_p50"].isna().all():
                     continue
                 best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
                 files = best["open_us_p50"] + best["close_us_p50"]  # with the median of the whole it may not add up
                 share = effects.share(files, best["run_time_s_p50"] * 1e6) if effects.founded(best) else ""
                 sentences.append(
-                    f"{verb}, {way}: at most {statement(best, 'bandwidth_MBps')}, in transfers of "
-                    f"{size_words(best['message_size_B'])}"
+                    f"{verb}, {way}: the highest bandwidth{resolved(every, 'bandwidth_MBps')} is "
+                    f"{statement(best, 'bandwidth_MBps')}, in transfers of {size_words(best['message_size_B'])}"
                     + (f"; opening and closing take {share} of the time." if share else ".")
                 )
         for _, row in self.of("storage.stonewalled_write").iterrows():

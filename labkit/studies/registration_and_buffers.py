@@ -185,7 +185,7 @@ class Study(_rdma.Study):
             known = sorted(steps.to_dict("records"), key=lambda row: -centre(row, "latency_us"))[:2]
             first, second = (f"“{row['step']}” with {amount(row, 'latency_us')}" for row in known)
             yield effects.between(known[0], known[1], "latency_us", tests=effects.pairs(len(steps))).said(
-                f"{whole}; the most expensive step is {first}", f"{whole}; of its steps {first} and {second}"
+                f"{whole}; the most expensive step is {first}", f"{whole}; its longest steps are {first} and {second}"
             )
 
     def _buffers(self) -> Iterator[str]:

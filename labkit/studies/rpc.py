@@ -16,6 +16,7 @@ from labkit.point.spec import Spec, sweep
 from labkit.read import records
 from labkit.studies import (
     _linked,
+    amount,
     centre,
     counts,
     number,
@@ -250,7 +251,7 @@ class Study(studies.Study):
                 more = "more" if effect.more else "less"
                 yield f"{size_words(row['message_size_B'])}, " + effect.said(
                     f"{path}: {number(abs(effect.added))} µs {more} than in C++, {effect.times} as long",
-                    f"{path} and the same in C++",
+                    f"{path} takes {amount(row, 'round_trip_us')}, the same in C++ {amount(plain, 'round_trip_us')}",
                 )
 
     def _delays(self) -> Iterator[str]:

@@ -13,7 +13,7 @@ from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.columns import METRICS, split, statistic_column
 from labkit.point.spec import Spec, sweep
-from labkit.point.units import parse_sizes
+from labkit.point.units import parse_sizes, plural
 from labkit.read import records
 from labkit.studies import number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
@@ -265,10 +265,12 @@ class Study(studies.Study):
         if rows.empty:
             return []
         whole, worst = rows[rows["lost_percent_mean"] < 1], rows.loc[rows["lost_percent_mean"].idxmax()]
+        each = f", each the median of {plural(int(worst['launches']), 'launch')}"
         lost = effects.share(worst["lost_percent_mean"], 100) or "an unknown share"
         text = (
             f"At {number(worst['sent_MBps_mean'])} MB/s sent, "
-            f"{number(worst['bandwidth_MBps_mean'])} MB/s arrive and {lost} of the datagrams are lost."
+            f"{number(worst['bandwidth_MBps_mean'])} MB/s arrive and {lost} of the datagrams are lost"
+            f"{each if worst['launches'] > 1 else ''}."
         )
         if len(whole):
             most = number(whole["sent_MBps_mean"].max())

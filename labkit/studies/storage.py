@@ -192,7 +192,7 @@ class Study(studies.Study):
         if len(cached):
             sentences.append(
                 f"In {len(cached)} of {plural(len(self.records), 'record')} the page cache may have answered; "
-                "they measure memory, not the disk."
+                "they may measure memory, not the disk."
             )
         return listed(sentences)
 
@@ -208,8 +208,7 @@ class Study(studies.Study):
         if {"random", "sequential"} <= set(found):
             effect = effects.between(found["random"], found["sequential"], "latency_us")
             if effect.more:
-                read = "Read-ahead fetches what is read in order: a read at random takes"
-                yield effect.said(f"{read} {effect.times} as long", read)
+                yield f"A read at random takes {effect.times} as long as one in order."
 
     def _syncs(self) -> Iterator[str]:
         """Writes of the smallest size, and what waiting for the device costs."""
@@ -230,10 +229,7 @@ class Study(studies.Study):
         if slower:
             low, high = slower[0], slower[-1]
             many = low.times if low.times == high.times else f"{number(low.ratio)} to {high.times}"
-            yield high.said(
-                f"A write with O_SYNC waits for the device, others only for the page cache: it takes {many} as long",
-                "Writes",
-            )
+            yield f"A write with O_SYNC waits for the device, others only for the page cache: it takes {many} as long."
 
     @staticmethod
     def _smallest(rows: pd.DataFrame) -> pd.DataFrame:

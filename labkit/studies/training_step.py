@@ -12,7 +12,7 @@ from labkit.models.limits import Limit
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_size
 from labkit.store.samples.facts import GRADIENT_B
-from labkit.studies import _linked, centre, number, size_words, statement, words
+from labkit.studies import _linked, amount, centre, number, size_words, statement, words
 from labkit.studies.verbs_under_loss_and_delay import level
 
 if TYPE_CHECKING:
@@ -227,7 +227,8 @@ class Study(studies.Study):
                     effect.said(
                         f"An all-reduce of {size_words(size)} has {effect.times} the bus bandwidth in torch that it "
                         "has in MPI over the same link",
-                        f"Bus bandwidth of an all-reduce of {size_words(size)} in torch and in MPI",
+                        f"An all-reduce of {size_words(size)} has a bus bandwidth of "
+                        f"{amount(torch.iloc[0], 'busbw_GBps')} in torch, {amount(mpi.iloc[0], 'busbw_GBps')} in MPI",
                     )
                 )
         sentences += _linked.left_out(self.values, delay=self.values.delays, loss=self.values.losses)

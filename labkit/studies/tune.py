@@ -186,14 +186,14 @@ class Study(studies.Study):
             if one.claimed and judged is not None:
                 interval = format_range(judged.ratio_low, judged.ratio_high)
                 sentences.append(
-                    f"{point(one.base)}: {name} takes {studies.number(judged.ratio)} times the default's "
+                    f"{point(one.base)}: {name} takes {judged.times} times the default's "
                     f"{studies.number(judged.base)} {unit} (95 % interval {interval}, {outcome.plan.confirm} launches "
                     "a side in turns)."
                 )
                 if one.outside is not None:
                     ratio = format_range(one.outside.ratio_low, one.outside.ratio_high)
                     sentences.append(
-                        f"{point(one.base)}: {outcome.program} takes {studies.number(one.outside.ratio)} times as long "
+                        f"{point(one.base)}: {outcome.program} takes {one.outside.times} times as long "
                         f"with the file (95 % interval {ratio})."
                     )
             else:

@@ -16,7 +16,7 @@ from labkit.point.columns import split, split_end
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_sizes
 from labkit.read import records
-from labkit.studies import _rdma, centre, size_words, statement, words
+from labkit.studies import _rdma, amount, centre, resolved, size_words, statement, words
 
 DATAGRAM = 4096  # B of the largest UD message
 OPERATIONS = ("send", "write", "read", "atomic")
@@ -181,7 +181,8 @@ class Study(_rdma.Study):
                     effect, size = effects.between(row, base, "latency_us"), size_words(row["message_size_B"])
                     yield effect.said(
                         f"{tool}: {operation} over {connection} takes {effect.times} as long as over RC at {size}",
-                        f"{tool}: {operation} over {connection} and over RC at {size}",
+                        f"{tool}: {operation} of {size} took {amount(row, 'latency_us')} over {connection}, "
+                        f"{amount(base, 'latency_us')} over RC",
                     )
 
     def _bandwidth(self) -> Iterator[str]:
@@ -193,8 +194,8 @@ class Study(_rdma.Study):
             known = records.sound(group, "bandwidth_MBps").to_dict("records")
             if best := max(known, key=lambda row: centre(row, "bandwidth_MBps"), default=None):
                 yield (
-                    f"{path}: the highest bandwidth is {statement(best, 'bandwidth_MBps')}, at messages of "
-                    f"{size_words(best['message_size_B'])}."
+                    f"{path}: the highest bandwidth{resolved(group, 'bandwidth_MBps')} is "
+                    f"{statement(best, 'bandwidth_MBps')}, at messages of {size_words(best['message_size_B'])}."
                 )
 
     def tools_findings(self) -> Text | Omitted:

@@ -203,7 +203,7 @@ class Study(studies.Study):
         over, points = self.claims[self.claims["part"] > 100 * _OVER], plural(len(self.claims), "point")
         few = self.claims[self.claims["part"] < 80]
         if over.empty:
-            yield "Nothing was faster than its link."
+            yield "No stream was faster than its link."
         else:
             yield f"Faster than their link by more than 5 %: {len(over)} of {points}. Do not trust them."
         if len(few):
@@ -228,7 +228,10 @@ class Study(studies.Study):
             yield f"{'; '.join(texts)}."
             if beyond:
                 sizes = ", ".join(size_words(row["message size (B)"]) for row in beyond)
-                yield f"Do not trust the times of {sizes}: they are shorter than those of the bits on the link."
+                yield (
+                    f"Do not trust the times of {sizes}: they are shorter than those of the bits on the link. The link "
+                    "lets a few packets pass at once before it limits the rate, which a stream soon uses up."
+                )
 
 
 def _busiest(facts: Mapping[str, Any], size: float) -> tuple[float, float]:

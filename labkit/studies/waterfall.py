@@ -182,7 +182,7 @@ class Study(studies.Study):
             sentences.append(
                 effect.said(
                     f"A blocking TCP socket takes {effect.times} as long as MPI from C",
-                    f"A blocking TCP socket ({stated(tcp, 'µs')}) and MPI from C ({stated(mpi.time, 'µs')})",
+                    f"A blocking TCP socket takes {stated(tcp, 'µs')}, MPI from C {stated(mpi.time, 'µs')}",
                 )
             )
         missing = [row["layer"] for row in self.table().to_dict("records") if row["latency"] == "not measured"]

@@ -162,7 +162,7 @@ def test_the_cluster_proves_its_links(tmp_path: Path) -> None:
     shown = Shown("60-virtual-cluster", asked)
     assert len(shown.figures) == 3
     assert any("of what the link allows" in text for text in shown.texts)
-    assert any("Nothing was faster than its link." in text for text in shown.texts)
+    assert any("No stream was faster than its link." in text for text in shown.texts)
 
 
 @pytest.mark.parametrize("name", ["60-virtual-cluster", "61-incast", "64-interference-and-qos"])

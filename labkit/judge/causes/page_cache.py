@@ -13,6 +13,8 @@ from labkit.store.samples.facts import CACHEABLE, PAGE_CACHE
 def test(case: Case) -> Finding | None:
     """More bytes moved than the device can move, and the page cache could hold them."""
     if case.about.code == "setting-matters":
+        if case.about.values.get("factor") == "pattern":  # read-ahead or cached pages: the badge tells neither apart
+            return None
         return CAUSE.found(case, one_sided(case, "page-cache", worse=False))
     if case.about.code != "storage-of-device" or case.about.form != "faster":
         return None

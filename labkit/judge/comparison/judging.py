@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.point.columns import METRICS
+from labkit.point.units import format_number
 from labkit.stats import sessions as grouping
 from labkit.stats.decision import RELEVANT, Decision, decide, enough
 from labkit.stats.rank_interval import LEVEL
@@ -151,6 +152,11 @@ class Judgement:
     reason: str = ""
     launches_needed: int | None = 0
     basis: str = OVER_LAUNCHES
+
+    @property
+    def times(self) -> str:
+        """The ratio in the digits of its interval, beside which it stands."""
+        return format_number(self.ratio, width=self.ratio_high - self.ratio_low)
 
 
 def design(starts: Sequence[Sequence[str]]) -> str:

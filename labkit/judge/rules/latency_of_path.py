@@ -85,7 +85,7 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     times = one.measured.value / (bound.reference * factor)
     return RULE.found(
         one.subject,
-        form="less" if times < 1 else "beside" if bound.usual_name else "",
+        form="less" if times < 1 else "beside" if bound.usual_name or bound.soft else "",
         level=level,
         cost=times,
         decided=one.decided,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from labkit.judge import stated
+from labkit.judge import effects, stated
 from labkit.judge.comparison.judging import PAIRED
 from labkit.judge.finding import NEAR, SHARE, SIZE, TIMES, Decided, Evidence, Finding, Value
 from labkit.judge.rule import SETTINGS, Rule
@@ -22,6 +22,7 @@ from labkit.stats.decision import RELEVANT, TOO_FEW, enough
 if TYPE_CHECKING:
     import pandas as pd
 
+APART = ", apart"  # ends the form of a difference between values that were measured at different times
 _RELEVANT = Value(value=RELEVANT, unit=SHARE)
 _OF_LINK = {  # what a value is beside what its link allows
     "alone": "",
@@ -60,6 +61,9 @@ def _found(one: Contrast) -> Finding:
     pair: dict[str, Any] = {"best": best, "worst": worst, "good": replace(good, of=best), "bad": replace(bad, of=worst)}
     if one.factor == "testbed" and stated.links_differ(*end.rows):  # a ratio would only restate the setting
         given = _beside_links(one)
+    elif end.effect.apart:
+        claimed = _claimed(one)
+        given = claimed | {"form": f"{claimed['form']}{APART}", "cost": math.nan}
     elif end.effect.doubt:
         evidence = (Evidence(code="values", values=pair),)
         given = {"form": "open", "doubt": end.effect.doubt, "decided": _undecided(end), "evidence": evidence}
@@ -119,6 +123,8 @@ def _at_other_end(one: Contrast) -> Iterator[Evidence]:
     size = Value(value=end.size, unit=SIZE)
     if end.effect.same:
         yield Evidence(code="same there", values={"size": size, "relevant": _RELEVANT})
+    elif end.effect.apart:
+        yield Evidence(code="apart there", values={"size": size, "times": _times(end)})
     elif not end.effect.claimed:
         yield Evidence(code="open there", values={"size": size, "doubt": end.effect.doubt})
     elif one.reversed:
@@ -139,6 +145,13 @@ def _beside(level: str, value: str, kind: str) -> str:
 
 
 _AGAINST, _BEST_FIRST = " ({bad:interval} against {good:interval})", " ({good:interval} against {bad:interval})"
+_CLAIMS = {
+    "cost": "{worst} takes {times:about} as long as {best}" + _AGAINST,
+    "cost, nearly": "{worst} takes {more} more time than {best}" + _AGAINST,
+    "rate": "{best} reaches {times:about} the {metric} of {worst}" + _BEST_FIRST,
+    "rate, nearly": "{best} has {more} more {metric} than {worst}" + _BEST_FIRST,
+    "other": "{metric} differs most between {best} and {worst}" + _BEST_FIRST,
+}
 RULE = Rule(
     code="setting-matters",
     kind="observation",
@@ -146,12 +159,9 @@ RULE = Rule(
     about=SETTINGS,
     must="the levels of a setting do not differ, all else being equal",
     why="where they differ, the setting must be chosen, and named beside the number",
-    says={
-        "cost": "{worst} takes {times:about} as long as {best}" + _AGAINST,
-        "cost, nearly": "{worst} takes {more} more time than {best}" + _AGAINST,
-        "rate": "{best} reaches {times:about} the {metric} of {worst}" + _BEST_FIRST,
-        "rate, nearly": "{best} has {more} more {metric} than {worst}" + _BEST_FIRST,
-        "other": "{metric} differs most between {best} and {worst}" + _BEST_FIRST,
+    says=_CLAIMS
+    | {f"{form}{APART}": f"{claim}, {effects.LATER}" for form, claim in _CLAIMS.items()}
+    | {
         "same": "{best} and {worst} do not differ by {relevant} or more",
         "open": "{best} and {worst}: no difference is claimed, because {doubt}",
     }
@@ -163,6 +173,7 @@ RULE = Rule(
     clues={
         "values": "{good:interval} against {bad:interval}",
         "same there": "at {size} they do not differ by {relevant} or more",
+        "apart there": "at {size} {times:about}, but measured at different times",
         "open there": "at {size} no difference is claimed, because {doubt}",
         "reversed": "at {size} the order is reversed ({times:about})",
         "there": "at {size} {times:about}",

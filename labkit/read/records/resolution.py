@@ -31,7 +31,8 @@ from labkit.store.samples.facts import CLOCK_NS, ENGINE
 TICKS = 10  # fewest steps of the clock in a reliable time
 STEPS = 2  # fewest steps between two values that differ; each may be wrong by one
 CODE = "clock-resolution"  # of the badge
-MEANING = f"≥, ≤: the time spans fewer than {TICKS} steps of the clock"
+UNRESOLVED = f"the time spans fewer than {TICKS} steps of the clock"
+MEANING = f"≥, ≤: {UNRESOLVED}"
 MOST = 0.5  # fraction of the launches from which their median is a bound
 NO_CLOCK = ("simulated", "modelled")  # origins
 _ROUNDING = 1e-6  # of a step

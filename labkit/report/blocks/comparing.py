@@ -150,7 +150,7 @@ def _size_of_change(one: Compared) -> float:
 def _row(one: Compared, several: bool) -> list[str]:
     judged, unit = one.judgement, METRICS[one.metric].unit
     setting = ", ".join(f"{name}={text}" for name, text in one.setting.items() if text not in ("-", ""))
-    ratio = "–" if math.isnan(judged.ratio) else format_number(judged.ratio, digits=3)
+    ratio = judged.times
     ends = "" if math.isnan(judged.ratio) else escape(f"[{format_range(judged.ratio_low, judged.ratio_high)}]")
     return [
         *([escape(one.side)] if several else []),

@@ -6,6 +6,7 @@ import math
 
 from labkit.judge import sentences
 from labkit.judge.finding import Finding
+from labkit.judge.rules.setting_matters import APART
 from labkit.point.notes import listed
 from labkit.point.units import plural
 from labkit.report import judged
@@ -37,12 +38,18 @@ def _paragraph(findings: list[tuple[str, Finding]]) -> str:
     certain = [one for _, one in sound if math.isfinite(one.cost)]
     open_ = [topic for topic, one in sound if one.form in ("same", "open") and one.certain]
     few = [topic for topic, one in sound if not one.certain]
-    alone = [topic for topic, one in sound if one.certain and one not in certain and one.form not in ("same", "open")]
+    apart = [topic for topic, one in sound if one.form.endswith(APART)]
+    none = {*open_, *apart}
+    alone = [topic for topic, one in sound if one.certain and one not in certain and topic not in none]
     text = f"In {len(certain)} of {plural(len(findings), 'topic')} the launches show a difference."
     if certain:
         text += f" The largest difference: {judged.told(max(certain, key=lambda one: one.cost))}"
     if open_:
         text += f" No difference is shown in: {listed([escape(one) for one in open_])}."
+    if apart:
+        text += (
+            f" Measured at different times, so the machine may have changed: {listed([escape(one) for one in apart])}."
+        )
     if few:
         text += f" Without a claim, because there are too few launches: {listed([escape(one) for one in few])}."
     if alone:

@@ -97,12 +97,11 @@ def _in_page(text: str) -> str:
 def _cells(one: Compared) -> list[str]:
     """Return the cells of a row."""
     judged, needed = one.judgement, one.judgement.launches_needed
-    width = judged.ratio_high - judged.ratio_low
     return [
         format_size(one.size),
         ", ".join(f"{name}={level}" for name, level in one.setting.items()),
         one.side,
-        format_number(judged.ratio, width=width),
+        judged.times,
         format_range(judged.ratio_low, judged.ratio_high),
         format_number(judged.p_adjusted, digits=2),
         judged.design,

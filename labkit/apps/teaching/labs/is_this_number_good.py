@@ -179,7 +179,7 @@ def _row(one: Finding) -> tuple[str, ...]:
         one.subject.benchmark,
         one.subject.setting,
         measured.of,
-        f"{measured}",
+        f"{measured:alone}",
         format_range(measured.low, measured.high, none="-"),
         f"{limit}" if isinstance(limit, Value) else "-",
         f"{part:3}" if isinstance(part, Value) else "-",
