@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from labkit import figures
 from labkit.errors import SpecError
-from labkit.figures import bounded, small_print, with_bounds
+from labkit.figures import bounded, parts, small_print, style, with_bounds
 from labkit.judge.finding import Value
 from labkit.models import limits
 from labkit.models.limits import Limit
@@ -105,6 +107,25 @@ def test_a_line_far_away_is_a_note_so_that_the_values_stay_readable() -> None:
     figure = drawn(points(1024, 65536), curves=[far])
     assert len(figure.data) == 1
     assert "copy by one core (measured) lies far above: 40,000 to 50,000 MB/s" in joined(small_print.notes_of(figure))
+
+
+def test_all_numbers_of_a_note_get_the_unit_of_the_figure_even_across_lines() -> None:
+    far = Limit(
+        name="copy by one core " * 4,
+        benchmarks=("mpi.bandwidth",),
+        kind="bound",
+        metric="bandwidth_MBps",
+        values={1024: 33_774.0, 65536: 91_683.0},
+        formulas={1024: "", 65536: ""},
+        measured=False,
+    )
+    text = f"bound: {far.name} lies far above: 33.8 to 91.7 GB/s"
+    for shift in range(30):  # where the line breaks depends on what stands before
+        figure = drawn(points(1024, 65536), curves=[replace(far, name=far.name + "x" * shift)])
+        figure.data[0].y = [value * 1000 for value in figure.data[0].y]
+        shown = parts.bundle(parts.Figure(figure))[style.MIME]["layout"]["xaxis"]["title"]["text"]
+        told = re.sub(r"<[^>]*>", " ", shown)
+        assert " ".join(text.replace(far.name, far.name + "x" * shift).split()) in " ".join(told.split())
 
 
 def test_a_figure_of_another_kind_is_refused() -> None:

@@ -1,5 +1,6 @@
 """Numbers as people read them: their digits, their interval, their statistic, and what stands for a missing one."""
 
+import dataclasses
 import json
 import math
 import re
@@ -11,9 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labkit import studies
 from labkit.apps import show
 from labkit.apps.show import results
 from labkit.judge import congestion
+from labkit.judge.comparison import judging
+from labkit.judge.finding import Value
+from labkit.models import costs
 from labkit.point import units
 from labkit.point.spec import Spec
 from labkit.read import records
@@ -178,3 +183,28 @@ def test_no_sentence_rounds_to_digits_by_itself() -> None:
         if re.search(r"\{[^{}\n]*:[+,]*\.\d[g%]\}", re.sub(r'float\(f"[^"]*"\)', "", path.read_text()))
     }
     assert rounding <= {"report/methods.py", "records/describe.py"}
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", "").removeprefix("all "))
+
+
+def test_a_printed_value_never_lies_outside_its_printed_interval() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(4000):
+        scale = 10.0 ** rng.uniform(-3, 6)
+        low, value, high = sorted(scale * rng.lognormal(0, 10.0 ** rng.uniform(-4, 0.5), 3))
+        cost = costs.Cost(metric="system_call_ns", value=value * 1e-9, low=low * 1e-9, high=high * 1e-9, launches=6)
+        row = {"latency_us_p50": value, "latency_us_low": low, "latency_us_high": high, "headline": "range"}
+        judged = judging.judge([judging.Pair(judging.Launches([1.0]), judging.Launches([1.0]), "latency_us")])[0]
+        ratio = dataclasses.replace(judged, ratio=value, ratio_low=low, ratio_high=high)
+        texts = [
+            str(cost),
+            studies.statement(row, "latency_us"),
+            f"{Value(value=value, unit='µs', low=low, high=high):interval}",
+            f"{ratio.times} ({units.format_range(low, high)})",
+        ]
+        for text in texts:
+            first, ends = re.match(r"([\d,.]+)[^(\[]*[(\[](?:range: )?([^)\]]+)", text).groups()  # type: ignore[union-attr]
+            least, _, most = ends.removeprefix("all ").partition(" to ")
+            assert _number(least) <= _number(first) <= _number(most or least), text

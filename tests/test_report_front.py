@@ -156,6 +156,39 @@ def test_a_figure_shows_what_a_chapter_found_if_its_data_have_both_values() -> N
     assert paper.shown_of(None, chapter, cells[0]) == 0
 
 
+def test_a_difference_between_times_is_stated_with_its_reservation() -> None:
+    """The layers of Python were measured after C: the ratio is large, and the machine may have changed."""
+    starts = {"shm": "2026-01-01T00:{:02}:00+00:00", "tcp": "2026-01-01T01:{:02}:00+00:00"}
+    late = found([point(8, path, n, ns, start=starts[path].format(n)) for path, ns in COSTS for n in range(8)])
+    said = text(late)
+    assert "TCP takes 9 times as long as shared memory" in said
+    assert "but both were measured at different times, so the machine may have changed" in said
+    assert math.isnan(late.cost), "no claim follows from it"
+    assert "Measured at different times, so the machine may have changed: latency." in conclusion._paragraph(
+        [("latency", late)]
+    )
+
+
+COSTS = (("shm", 1000.0), ("tcp", 9000.0))
+
+
+def test_no_cause_is_named_that_the_data_do_not_separate_from_another() -> None:
+    """Reads in order are quick by read-ahead or by pages in memory; the badge comes with both."""
+
+    def reads(setting: str, *levels: str) -> list[Samples]:
+        return [
+            point(4096, "auto", n, ns, benchmark="storage.read", options={setting: level}, badges=badges)
+            for level, ns, badges in zip(levels, (1000, 70000), (["page cache"], []), strict=True)
+            for n in range(8)
+        ]
+
+    order = found(reads("pattern", "sequential", "random"), "storage.read")
+    past = found(reads("cache", "drop", "direct"), "storage.read")
+    assert "pattern=random takes 70 times as long" in text(order)
+    assert not order.causes
+    assert [one.code for one in past.causes if one.supported] == ["page-cache"]
+
+
 def test_different_quantities_are_never_compared() -> None:
     alone = [hpcc("HPL", "a.txt", 3.5), hpcc("StarDGEMM", "a.txt", 19), hpcc("SingleFFT", "a.txt", 10)]
     assert contrast(rows(alone), "performance_GFLOPS") is None

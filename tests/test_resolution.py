@@ -15,20 +15,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import benchmarks, figures
+from labkit import benchmarks, figures, studies
 from labkit.apps.show import comparison as shown
 from labkit.apps.show import contracted, gated
 from labkit.apps.show.results import result_table
+from labkit.figures import seen, small_print
 from labkit.judge import answer, comparison, contract, effects, gate, sentences
 from labkit.judge.rules._contrasts import contrast
 from labkit.kernels import native
-from labkit.point.notes import has
+from labkit.point.notes import has, joined
 from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.read.columnar import of_samples
 from labkit.read.records.value import values_in
 from labkit.run import importing
 from labkit.store.campaign import Campaign
+from labkit.studies import one_sided
 
 from . import made
 from .test_torn import GO, NETPERF
@@ -286,8 +288,36 @@ def test_a_bound_has_no_colour_in_a_map() -> None:
         assert grey.text[0][2].startswith("≥ ")
         for texts, own in ((coloured.text[0], (True, True, False)), (grey.text[0], (False, False, True))):
             assert tuple(map(bool, texts)) == own, "each cell has one text"
+        assert "≥ and grey: a bound, the time spans fewer than 10 steps" in joined(small_print.notes_of(figure))
+        said = seen.seen(figure.to_plotly_json())
+        assert "Highest that the clock resolves: 9 GB/s at 64Ki × 8Ki; lowest: 6 GB/s" in said
         assert "≥ 65.54 GB/s" in grey.customdata[0][2]
         assert "clock resolution" in grey.customdata[0][2]
+    sound = figures.heat_map(cells[~cells["coarse"]], "file_size_B", "record_size_B", "bandwidth_MBps")
+    assert "resolves" not in seen.seen(sound.to_plotly_json())
+    assert "grey" not in joined(small_print.notes_of(sound))
+
+
+def test_what_the_clock_does_not_resolve_takes_part_in_what_is_cheapest() -> None:
+    """The cheapest way may be below the clock: a sentence on the cheapest of the others says so."""
+    ticks = {"flush": 4, "pscw": 60, "fence": 90}
+    every = [
+        made.samples(
+            Spec(benchmark="mpi.put_latency", size=8, options={"synchronisation": way}),
+            [1000 * count + launch] * 30,
+            launch=launch,
+            meta={"clock_ns": 1000.0, "fingerprint": way},
+        )
+        for way, count in ticks.items()
+        for launch in range(8)
+    ]
+    rows = records.summary(records.table(every))
+    (said,) = one_sided._synchronisations(rows)
+    assert "flush takes at most 4 µs (below what the clock resolves); of those that it resolves, pscw with 30" in said
+    assert "fence with 45" in said
+    (said,) = one_sided._synchronisations(rows[rows["option_synchronisation"] != "flush"])
+    assert "resolves" not in said
+    assert studies.resolved(rows, "latency_us")
 
 
 def test_a_recorded_table_of_iozone_shows_its_bounds() -> None:
