@@ -25,6 +25,7 @@ from labkit.io import project
 from labkit.point.columns import METRICS
 from labkit.read import reference
 from labkit.report import blocks, literature, sources, stage, styles, summary, templates
+from labkit.report.blocks import paper as blocks_paper
 from labkit.report.blocks import surveyed
 from labkit.report.blocks import testbeds as blocks_testbeds
 from labkit.report.content import Content
@@ -332,9 +333,9 @@ def test_experiments_say_how_to_repeat_them() -> None:
     assert all(one.metric in METRICS for one in every if one.metric)
     keys = set(re.findall(r"^@\w+\{([^,]+)", (styles.TEMPLATES / "references.bib").read_text(), re.M))
     assert {paper.paper.key for paper in literature.papers()} <= keys
-    for paper in literature.papers():
-        for one in paper.experiments:
-            assert all(paper.paper[name] for name in (*one.values, *one.further))
+    for each in literature.papers():
+        for one in each.experiments:
+            assert all(each.paper[name] for name in (*one.values, *one.further))
 
 
 def bibliography() -> dict[str, dict[str, Any]]:
@@ -420,6 +421,15 @@ def test_a_survey_is_a_paper_whose_supplement_has_the_chapters_of_the_survey(tmp
     assert "osu" in made["benchmarks.html"].text.lower()
     assert "--style supplement" in made["artifact.html"].text
     assert built.pdf.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["two-cores-limits", "two-cores-settings"])
+def test_an_abstract_about_few_results_says_more_of_the_method(name: str) -> None:
+    content = Content([sources.read(project.CAMPAIGNS / "examples" / name)], {})
+    text = re.sub("<span.*?</span>", "", blocks_paper.summary(content))
+    assert 150 <= len(text.split()) <= 250
+    assert text.index("Each launch starts") < text.index("Each number is judged")
+    assert "numbers that other papers print" not in blocks_paper.contributions(content), "none stands beside a value"
 
 
 def test_a_paper_about_imported_numbers_does_not_say_that_labkit_measured_them(tmp_path: Path) -> None:

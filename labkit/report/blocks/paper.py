@@ -18,7 +18,15 @@ from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.store.samples.facts import BROUGHT
 
-_FINDINGS, _MOST = 3, 250  # findings and words of the abstract
+_FINDINGS, _LEAST, _MOST = 3, 160, 250  # findings of the abstract, fewest words, and most words
+_HOW = (  # what an abstract with few results says of the method
+    "Each launch starts all processes anew, the points of one run alternate in random order, and two settings differ "
+    "only if an exact test over launches says so.",
+    "Each number is judged beside a reference that was measured on the same machine, computed or stated: the rate of a "
+    "link, copies in memory, or the delays of a path.",
+    "A cause is named only if something in the data tells it from other causes.",
+)
+_COMPARED = ("a comparison with numbers that other papers print, for equal arguments, quantities and statistics;",)
 _ALWAYS = ("interconnects", "performance measurement", "reproducibility")
 
 
@@ -44,11 +52,14 @@ def summary(content: Content) -> str:
     parts = [
         "Is a network as fast as it should be, and what decides how fast it is? This paper asks "
         f"{abstract.question(members)}{'' if _brought(content) else f', on {places}'}.",
-        f"{_much(content)} {abstract.no_network(members)} {abstract.sure(members)}",
+        " ".join(filter(None, (_much(content), abstract.no_network(members), abstract.sure(members)))),
         *(said or ["No comparison supports a claim about performance."]),
         f"Beside what their paths allow, {counted(every)}." if every else "",
         _beside(content),
     ]
+    for place, one in enumerate(_HOW[1:] if _brought(content) else _HOW, start=2):
+        if len(" ".join([*parts, abstract.doubts(members)]).split()) < _LEAST:
+            parts.insert(place, one)
     for most in (2, 1, 0):
         text = " ".join(filter(None, [*parts, abstract.doubts(members, most) if most else ""]))
         if len(text.split()) <= _MOST:
@@ -86,7 +97,7 @@ def contributions(content: Content) -> str:
         f"{numbers} of {abstract.families(members)}, each with its interval over launches where it has several;",
         "a verdict on each number beside a reference that was measured, computed or stated, with the likeliest cause "
         "where it is not good;",
-        "a comparison with numbers that other papers print, for equal arguments, quantities and statistics;",
+        *(_COMPARED if repeated.published(content) else ()),
         "a supplement with every definition, command, table and figure, so that each number can be traced.",
     ]
     return markdown.bullets(points)
@@ -150,7 +161,7 @@ def published(content: Content) -> str:
     """Return one table for all papers: each printed number that has a counterpart here, and the ratio of both."""
     rows = [row for paper in literature.papers() for one in paper.experiments for row in _pairs(one, paper, content)]
     if not rows:
-        return "No number that the five papers print was measured here with the same arguments."
+        return "No number that the five papers of the supplement print was measured here with the same arguments."
     head = ["published in", "quantity", "published", "measured here", "launches", "ratio"]
     caption = (
         "Numbers of papers beside those of the same arguments, path, quantity and statistic, and the ratio of "
