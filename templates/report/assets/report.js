@@ -52,7 +52,6 @@
     upward[0].domain = [0.58, 1];
     upward[1].domain = [0, 0.4];
     layout.height *= 2;
-    if (layout.legend?.yanchor === "bottom") layout.legend.y += 0.05;
     layout.annotations = [...(layout.annotations ?? []), ...["Left", "Right"].map((text, n) => ({ text: `<b>${text}</b>`, showarrow: false,
       xref: "paper", x: 0, xanchor: "left", yref: "paper", y: upward[n].domain[1], yanchor: "bottom" }))];
   };
