@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,14 +16,17 @@ from IPython.core.interactiveshell import InteractiveShell
 from labkit import benchmarks, figures, studies, testbeds
 from labkit.apps import notebook
 from labkit.errors import DataError, LabkitWarning, SpecError
-from labkit.figures import parts
+from labkit.figures import parts, small_print
 from labkit.figures.parts import NOTHING
 from labkit.io import project
-from labkit.point.notes import note
+from labkit.judge import effects
+from labkit.point.notes import joined, note
 from labkit.point.spec import Spec
+from labkit.read import records
 from labkit.run import launch
+from labkit.stats.decision import OPEN
 from labkit.store.campaign import Campaign
-from labkit.studies import _linked, latency, needs, openshmem
+from labkit.studies import _linked, binding_layers, latency, needs, openshmem, sockets, virtual_cluster
 from labkit.tools import Invocation
 
 from . import made
@@ -339,3 +343,56 @@ def test_a_notebook_that_measured_nothing_says_which_tools_are_missing(
     assert study.lacking[0] in shown[-1]
     notebook.show(study.findings())
     assert f"nothing that it needs was measured here. {study.lacking[0]}" in shown[-1]
+
+
+def test_findings_give_the_numbers_of_the_table_beside_them() -> None:
+    """What the mean over ranks hides is a ratio of two means, and both are in the table."""
+    study = studies.get("collectives")(measure=False, campaign=str(project.CAMPAIGNS / "examples" / "two-cores"))
+    (said,) = re.findall(r"hides the slowest rank most in (\w+) with 8 B, one root: in .*", str(study.findings()))
+    table = study.mean_table()
+    row = table[(table["collective"] == said) & (table["message_size_B"] == 8)].iloc[0]
+    slowest, mean = (row[f"latency_us_{name}"] for name in ("mean", "osu_mean"))
+    assert f"takes {studies.number(slowest)} µs, the mean over ranks is {studies.number(mean)} µs" in str(
+        study.findings()
+    )
+    assert f"({studies.number(slowest / mean)} times)" in str(study.findings())
+
+
+@pytest.mark.parametrize(("sizes", "text"), [((8, 8), "size: 8 B"), ((8, 64), ""), ((0, 0), "")])
+def test_a_figure_of_one_size_names_it(sizes: tuple[int, int], text: str) -> None:
+    points = [
+        made.samples(Spec(benchmark="mpi.latency", size=size), [1000.0, 1100.0] * 20, launch=n)
+        for n, size in enumerate(sizes)
+    ]
+    drawn = figures.distribution(points, "latency_us"), figures.launches(records.table(points), "latency_us", series=[])
+    for figure in drawn:
+        notes = joined(small_print.notes_of(figure))
+        assert text in notes
+        assert bool(text) == ("size:" in notes)
+
+
+def test_layers_that_were_measured_later_have_their_ratio_and_the_reservation() -> None:
+    row = {"message_size_B": 8, "added (µs)": 1.12, "ratio": 9.28}
+    later, sure, equal = ({**row, "doubt": doubt} for doubt in (effects.SESSIONS, "none", OPEN))
+    ratio = "takes longer than the C kernel at 1 of 2 sizes, at 8 B by 1.12 µs (9.28 times its time)"
+    for rows, said in (
+        ([later, equal], f"pickle {ratio}, {effects.LATER}."),
+        ([sure, later], f"pickle {ratio}."),
+        ([equal], "pickle is not shown to take longer than the C kernel at any of 1 size."),
+    ):
+        assert binding_layers._longer("pickle", pd.DataFrame(rows)) == said
+
+
+@pytest.mark.parametrize(("launches", "end"), [(6, " lost, each the median of 6 launches."), (1, " lost.")])
+def test_medians_that_do_not_add_up_are_said_to_be_medians(launches: int, end: str) -> None:
+    row = {"sent_MBps_mean": 423.0, "bandwidth_MBps_mean": 416.0, "lost_percent_mean": 2.1, "launches": launches}
+    (said,) = sockets.Study._datagram_sentences(SimpleNamespace(datagrams=pd.DataFrame([row])))  # type: ignore[arg-type]
+    assert said.endswith(end)
+
+
+def test_a_message_shorter_than_its_bits_is_explained_and_streams_alone_are_said_to_be_no_faster() -> None:
+    trips = pd.DataFrame(
+        {"message size (B)": [8, 1024], "bits on the link (µs)": [0.32, 41.0], "median (µs)": [30.0, 35.0]}
+    )
+    said = [*virtual_cluster.Study._trips(SimpleNamespace(trip_table=lambda: trips))]  # type: ignore[arg-type]
+    assert "1 KiB: they are shorter than those of the bits on the link. The link lets a few packets pass" in said[-1]
