@@ -107,6 +107,15 @@ def test_who_waits_for_whom_decides(benchmark: str, size: int, ranks: int, long:
     assert ("fit no single rank" in verdict.sentence) == (who is None)
 
 
+@pytest.mark.parametrize(
+    ("columns", "text"), [([3], "In 1 more slow iteration the"), ([3, 50], "In 2 more slow iterations")]
+)
+def test_iterations_that_fit_no_rank_are_counted(columns: list[int], text: str) -> None:
+    times = quiet(3)
+    times[:, columns] += 1e6
+    assert text in slow_rank.slow_ranks(kept(times, "mpi.alltoall_persistent", 8)).sentence
+
+
 def test_few_iterations_are_said_to_be_too_few() -> None:
     verdict = slow_rank.slow_ranks(kept(collective_times(1, 4, late=2, iterations=30)))
     assert not verdict.enough

@@ -11,7 +11,7 @@ from labkit.benchmarks.storage import bt_io
 from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
-from labkit.point.units import format_number
+from labkit.point.units import format_number, plural
 from labkit.studies import amount, counts, statement, words
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Study(studies.Study):
         rows = self.of(BENCHMARK)
         rows = rows.sort_values(["ranks", "option_subtype"], ascending=[True, False]) if len(rows) else rows
         for row in rows.to_dict("records"):
-            count = "1 rank" if row["ranks"] == 1 else f"{row['ranks']} ranks"
+            count = plural(row["ranks"], "rank")
             part = effects.stated_share(row, "io_percent") or "an unknown share"
             sentences.append(
                 f"`{row['option_subtype']}` on {count}: I/O takes {part} of the run time of "
@@ -114,9 +114,10 @@ def _gain(rows: pd.DataFrame) -> Iterator[str]:
     found = {row["option_subtype"]: row for row in most.to_dict("records")}
     if {"simple", "full"} <= set(found):
         effect = effects.between(found["full"], found["simple"], "bandwidth_MBps")
+        many = plural(found["full"]["ranks"], "rank")
         whole, each = "one collective write (`full`)", "a write for each pencil (`simple`)"
         yield effect.said(
-            f"On {found['full']['ranks']} ranks, {whole} has {effect.times} the bandwidth of {each}",
-            f"On {found['full']['ranks']} ranks, {whole} writes {amount(found['full'], 'bandwidth_MBps')}, {each} "
+            f"On {many}, {whole} has {effect.times} the bandwidth of {each}",
+            f"On {many}, {whole} writes {amount(found['full'], 'bandwidth_MBps')}, {each} "
             f"{amount(found['simple'], 'bandwidth_MBps')}",
         )

@@ -248,8 +248,8 @@ class Study(studies.Study):
             for _, row in rows.iterrows()
         ]
         yield (
-            f"Share of the run time inside MPI on {rows['ranks'].iloc[0]} ranks, mean over ranks: {', '.join(parts)}. "
-            "It includes waiting for ranks that are late."
+            f"Share of the run time inside MPI on {plural(rows['ranks'].iloc[0], 'rank')}, mean over ranks: "
+            f"{', '.join(parts)}. It includes waiting for ranks that are late."
         )
 
     def _verified(self) -> Iterator[str]:

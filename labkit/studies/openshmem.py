@@ -230,8 +230,7 @@ class Study(studies.Study):
             if {"shm", "tcp"} <= set(least):
                 effect = effects.between(least["tcp"], least["shm"], "latency_us")
                 if effect.more:
-                    claim = f"A process at the target answers a {call} over TCP: it takes {effect.times} as long"
-                    sentences.append(effect.said(f"{claim} as over shared memory", call))
+                    sentences.append(f"A {call} over TCP takes {effect.times} as long as over shared memory.")
         sentences += self._of_systems()
         sentences += self._of_memory()
         for path, group in self.of("shmem.put_overlap").groupby("transport", sort=False):

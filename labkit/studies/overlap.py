@@ -117,7 +117,7 @@ class Study(studies.Study):
         sentences = []
         for name, group in self._overlapped().groupby("benchmark", sort=False):
             for tests, rows in group.groupby("option_tests", sort=False):
-                how = f"with {int(tests)} calls of MPI_Test" if tests else "without MPI_Test"
+                how = f"with {plural(int(tests), 'call')} of MPI_Test" if tests else "without MPI_Test"
                 sentences += [f"{name} {how}: {text}" for text in _hidden(rows)]
         forms = self.summary[self.summary["benchmark"].isin(FORMS)]
         if "option_overlap" in forms:

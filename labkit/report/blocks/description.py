@@ -69,7 +69,7 @@ def _environment(host: Mapping[str, Any], versions: Mapping[str, Any]) -> str:
 
 def _hardware(host: Mapping[str, Any]) -> str:
     parts = [str(host.get("cpu_model") or "")]
-    parts += [f"{host['cpu_cores']} cores"] if host.get("cpu_cores") else []
+    parts += [plural(host["cpu_cores"], "core")] if host.get("cpu_cores") else []
     parts += [format_fact("memory_total_B", host["memory_total_B"])] if host.get("memory_total_B") else []
     parts += [f"virtualised by {host['virtualisation']}"] if host.get("virtualisation") else []
     return escape(", ".join(part for part in parts if part))
