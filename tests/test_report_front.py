@@ -22,7 +22,7 @@ from labkit.figures import parts
 from labkit.figures.parts import NOTHING
 from labkit.figures.plotly import go
 from labkit.judge import answer, checking, sentences
-from labkit.judge.finding import Finding, Subject, Value
+from labkit.judge.finding import Decided, Finding, Subject, Value
 from labkit.judge.rules._contrasts import contrast
 from labkit.judge.rules.setting_matters import RULE
 from labkit.judge.sentences import Detail
@@ -41,6 +41,7 @@ from labkit.report import (
     markdown,
     methods,
     notebook,
+    oddities,
     options,
     paper,
     prune,
@@ -596,8 +597,13 @@ def test_caveats_do_not_hide_results_that_the_report_calls_odd(tmp_path: Path) -
     ]
     one = source(points, tmp_path)
     assert one.odd
-    text = caveats.caveats(Content((one,), {}))
-    assert f"Results that contradict what must be expected: {len(one.odd)}." in text
+    vars(one)["odd"] = tuple(replace(one.odd[0], decided=Decided(how=how)) for how in ("tested", "few launches"))
+    made_of = Content((one,), {})
+    words = sentences.odd(one.odd)
+    assert "1 result contradicts" in words
+    assert "1 may do so" in words
+    assert words in caveats.caveats(made_of)
+    assert words in oddities.count(made_of), "the first page has the same numbers"
 
 
 def source(points: list[Samples], folder: Path) -> sources.Source:

@@ -484,7 +484,7 @@ def test_acceptance_has_a_verdict_of_each_clause_and_a_page_to_sign(tmp_path: Pa
     assert "Our contract: campaign synthetic is not accepted. Fulfilled: 1 of 2 clauses; not fulfilled: tight" in first
     assert "pass loose" in first
     assert "fail tight" in first
-    assert "failed no memory left" in made["clauses.html"].text
+    assert "failed no memory left" in made["retests.html"].text
     signed = made["index.html"].text
     assert "signature" in signed
     assert "c 2 6 fail campaign tested before" in signed, "each test of the log"
@@ -495,6 +495,10 @@ def test_acceptance_has_a_verdict_of_each_clause_and_a_page_to_sign(tmp_path: Pa
     assert hashlib.sha256(contract.read_bytes()).hexdigest() in made["index.html"].text
     assert "bound = 0.001" in made["contract.html"].text
     assert "--style acceptance --contract c.toml --log tests.jsonl" in made["artifact.html"].text
+    assert "wholly within the bound" in first, "the evidence is on the page to sign"
+    assert "none: 3 launches" in first
+    paper = (built.html.parents[1] / "report.typ").read_text()
+    assert "#pagebreak(" not in paper, "chapters follow on the same page"
 
 
 def test_a_contract_that_is_none_is_refused_before_anything_is_read(tmp_path: Path) -> None:

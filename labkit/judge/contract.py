@@ -24,7 +24,7 @@ from labkit.judge.coverage import Coverage
 from labkit.judge.finding import Count, Evidence, Finding, Level, Subject, Value, Values
 from labkit.judge.rules.contract_clause import RULE
 from labkit.point import host_list
-from labkit.point.columns import METRICS, end_column, split
+from labkit.point.columns import METRICS, STATISTICS, end_column, split
 from labkit.point.spec import validated
 from labkit.point.units import format_number, format_size, parse_size, plural
 from labkit.read.records import GIVEN
@@ -35,6 +35,8 @@ from labkit.store.samples import Samples
 Relation = Literal["<=", ">=", "<", ">"]
 Basis = Literal["value", "interval"]
 _COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
+_SIGNS = {"<=": "≤", ">=": "≥", "<": "<", ">": ">"}
+_BEFORE = ("p50", "mean", "max", "min")  # statistics whose names stand before that of the metric
 _SIZE = "message_size_B"
 _NUMBERS = ("bound", "share", "launches")
 _SHOWN = 3  # points that evidence names
@@ -144,14 +146,34 @@ class Clause:
     @property
     def text(self) -> str:
         """The clause in short."""
-        chosen = "".join(f", {key}={value}" for key, value in self.where.items())
-        demands = []
-        if self.bound is not None:
-            basis = " at the worse end of the interval" if self.basis == "interval" else ""
-            what = f"{self.statistic} {self.relation} {format_number(self.bound, self.unit)}{basis}"
-            demands.append(f"{what} in {self.share:g} % of the points")
+        chosen = "".join(f", {key} {_levels(key, value)}" for key, value in self.where.items())
+        share = "at every point" if self.share == 100 else f"at {self.share:g} % of the points"
+        demands = [f"{self.limit} {share}"] if self.bound is not None else []
         demands += [f"{self.launches} launches or more"] if self.launches > 1 else []
         return f"{self.benchmark}{chosen}: {', '.join([*demands, *self._coverage_text])}"
+
+    @property
+    def limit(self) -> str:
+        """What is compared, in words, and its bound; empty without a bound."""
+        if self.relation is None or self.bound is None:
+            return ""
+        metric, statistic = split(self.statistic) or ("", "")
+        words = STATISTICS[statistic].label + (" " if statistic in _BEFORE else " of the ") + METRICS[metric].label
+        basis = "worse end of the interval of the " if self.basis == "interval" else ""
+        return f"{basis}{words} {self.bound_text}"
+
+    @property
+    def bound_text(self) -> str:
+        """The bound with its sign and unit; empty without one."""
+        if self.relation is None or self.bound is None:
+            return ""
+        return f"{_SIGNS[self.relation]} {format_number(self.bound, self.unit)}"
+
+    def holds(self, number: float) -> bool:
+        """Return whether a number is within the bound; True without a bound, False for NaN."""
+        if self.relation is None or self.bound is None:
+            return True
+        return not math.isnan(number) and bool(_COMPARE[self.relation](number, self.bound))
 
     @property
     def _coverage_text(self) -> Iterator[str]:
@@ -163,6 +185,41 @@ class Clause:
             yield f"the hosts {names} measured"
         if isinstance(self.hosts, int):
             yield f"{plural(self.hosts, 'host')} or more measured"
+
+
+def _levels(key: str, wanted: Any) -> str:
+    """Return the levels that a clause wants, in words; sizes with units."""
+    if key != "size":
+        return " or ".join(level(each) for each in _several(wanted))
+    parts = [part.partition(":") for each in _several(wanted) for part in str(each).split(",")]
+    ends = [[format_size(parse_size(end)) for end in (low, high) if end] for low, _, high in parts]
+    return " or ".join(" to ".join(each) for each in ends)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A point that a clause selects, judged by it.
+
+    Parameters
+    ----------
+    row : of the summary.
+    number : what is compared with the bound; NaN where the point has none.
+    sign : of a number that is itself a bound, because the clock resolves no more; empty for any other.
+    fulfilled : whether it fulfils the clause.
+    enough : whether it has the launches that the clause demands.
+    margin : distance of the number from the bound as a part of it, below zero beyond the bound; NaN if not known.
+    factors : columns that tell it from the other points of the clause.
+    chosen : columns by which the clause selects it, without the size.
+    """
+
+    row: Mapping[str, Any]
+    number: float
+    sign: str
+    fulfilled: bool
+    enough: bool
+    margin: float
+    factors: Sequence[str]
+    chosen: Sequence[str]
 
 
 def load(path: Path) -> list[Clause]:
@@ -233,7 +290,7 @@ def judge(
     A verdict on each clause, whose name is the setting of its subject: *good* if enough points fulfil it, *unknown*
     without any point, which shows nothing.
     """
-    rows = [{str(k): v for k, v in row.items()} for row in summary.to_dict("records")]
+    rows = _rows(summary)
     where: dict[str, coverage.Points] = {}
     verdicts = []
     for clause in clauses:
@@ -243,6 +300,21 @@ def judge(
                 where[name] = coverage.points(samples(name))
         verdicts.append(_verdict(clause, selected, where) if selected else _unknown(clause, rows))
     return verdicts
+
+
+def selected(clauses: Sequence[Clause], summary: pd.DataFrame) -> frozenset[str]:
+    """Return the fingerprints of the points that any clause selects."""
+    rows = _rows(summary)
+    return frozenset(str(row["fingerprint"]) for row in rows if any(_selects(clause, row) for clause in clauses))
+
+
+def points(clause: Clause, summary: pd.DataFrame) -> list[Point]:
+    """Return the points that a clause selects: first those that do not fulfil it, the worst first."""
+    return _judged(clause, [row for row in _rows(summary) if _selects(clause, row)])
+
+
+def _rows(summary: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(k): v for k, v in row.items()} for row in summary.to_dict("records")]
 
 
 def _unknown(clause: Clause, rows: Sequence[Mapping[str, Any]]) -> Finding:
@@ -333,25 +405,53 @@ def _within(size: int, text: str) -> bool:
     return parse_size(low) <= size <= parse_size(high if colon else low)
 
 
-def _verdict(clause: Clause, rows: Sequence[Mapping[str, Any]], where: Mapping[str, coverage.Points]) -> Finding:
-    """Judge the selected points by one clause."""
-    points = [(_number(clause, row), row) for row in rows]
-    good = [
-        row["launches"] >= clause.launches and _fulfils(clause, number, _bound(clause, row)) for number, row in points
-    ]
-    worst = 1.0 if (clause.relation or "<").startswith("<") else -1.0
-    order = sorted(
-        range(len(points)), key=lambda i: (good[i], -math.inf if math.isnan(points[i][0]) else -worst * points[i][0])
-    )
+def _judged(clause: Clause, rows: Sequence[Mapping[str, Any]]) -> list[Point]:
+    """Judge points by a clause; first those that do not fulfil it, the worst first."""
     parts = pd.DataFrame(rows).groupby("benchmark", sort=False) if rows else ()
     factors = {str(name): differing(part, skip=["fingerprint"]) for name, part in parts}
-    evidence = [_evidence(clause, *points[i], factors[str(points[i][1]["benchmark"])]) for i in order[:_SHOWN]]
+    found = []
+    for row in rows:
+        number, mark, enough = _number(clause, row), _bound(clause, row), bool(row["launches"] >= clause.launches)
+        columns = [column for key in clause.where if (column := _column(key, row)) != _SIZE]
+        found.append(
+            Point(
+                row=row,
+                number=number,
+                sign=mark,
+                fulfilled=enough and _fulfils(clause, number, mark),
+                enough=enough,
+                margin=_margin(clause, number),
+                factors=factors[str(row["benchmark"])],
+                chosen=columns,
+            )
+        )
+    return sorted(found, key=lambda one: (one.fulfilled, -math.inf if math.isnan(one.number) else _rank(clause, one)))
+
+
+def _rank(clause: Clause, one: Point) -> float:
+    """Return a number that is the smaller, the worse a point is."""
+    return -one.number if (clause.relation or "<").startswith("<") else one.number
+
+
+def _margin(clause: Clause, number: float) -> float:
+    """Return how far within its bound a number is, as a part of the bound; NaN if that is not known."""
+    if clause.relation is None or not clause.bound:
+        return math.nan
+    ratio = (number - clause.bound) / abs(clause.bound)
+    return -ratio if clause.relation.startswith("<") else ratio
+
+
+def _verdict(clause: Clause, rows: Sequence[Mapping[str, Any]], where: Mapping[str, coverage.Points]) -> Finding:
+    """Judge the selected points by one clause."""
+    judged = _judged(clause, rows)
+    good = sum(one.fulfilled for one in judged)
+    evidence = [_evidence(clause, one) for one in judged[:_SHOWN]]
     covered = _coverage(clause, rows, where)
-    passed = sum(good) * 100 >= clause.share * len(points) and (covered is None or covered.whole)
-    form = "points" if covered is None else "both" if clause.bound is not None or not all(good) else "hosts"
+    passed = good * 100 >= clause.share * len(judged) and (covered is None or covered.whole)
+    form = "points" if covered is None else "both" if clause.bound is not None or good < len(judged) else "hosts"
     demanded = {} if covered is None else {"coverage": covered}
     prints = [str(row["fingerprint"]) for row in rows]
-    return _found(clause, form, "good" if passed else "bad", prints, sum(good), evidence, **demanded)
+    return _found(clause, form, "good" if passed else "bad", prints, good, evidence, **demanded)
 
 
 def _bound(clause: Clause, row: Mapping[str, Any]) -> str:
@@ -367,11 +467,9 @@ def _fulfils(clause: Clause, number: float, bound: str) -> bool:
     ----------
     bound : sign of a number that is itself a bound; one on the other side shows nothing.
     """
-    if clause.relation is None or clause.bound is None:
-        return True
-    if bound and bound.startswith("≤") != clause.relation.startswith("<"):
+    if bound and clause.relation and bound.startswith("≤") != clause.relation.startswith("<"):
         return False
-    return not math.isnan(number) and _COMPARE[clause.relation](number, clause.bound)
+    return clause.holds(number)
 
 
 def _number(clause: Clause, row: Mapping[str, Any]) -> float:
@@ -383,24 +481,20 @@ def _number(clause: Clause, row: Mapping[str, Any]) -> float:
     return float(row.get(end_column(metric, statistic, end), math.nan))
 
 
-def _evidence(clause: Clause, number: float, row: Mapping[str, Any], factors: Sequence[str]) -> Evidence:
-    """Return a point and its number.
-
-    Parameters
-    ----------
-    factors : that tell the points of the clause apart.
-    """
+def _evidence(clause: Clause, one: Point) -> Evidence:
+    """Return a point and its number."""
+    row, number = one.row, one.number
     code, value = "interval" if clause.basis == "interval" else "value", Value(value=number, unit=clause.unit)
     if clause.bound is None:
         code = "launches"
-    elif mark := _bound(clause, row):  # an interval of bounds encloses nothing
-        code, value = "clock", Value(value=float(row[clause.statistic]), unit=clause.unit, sign=mark)
+    elif one.sign:  # an interval of bounds encloses nothing
+        code, value = "clock", Value(value=float(row[clause.statistic]), unit=clause.unit, sign=one.sign)
     elif math.isnan(number):
         code = "no-value"
     fewer = f" of {clause.launches}" if row["launches"] < clause.launches else ""
     launches = f"{row['launches']}{fewer}"
     values: Values = {
-        "point": ", ".join(_place(row, factors)),
+        "point": ", ".join(_place(row, one.factors)),
         "fingerprint": str(row["fingerprint"]),
         "value": value,
         "statistic": clause.statistic,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,17 @@ class Test:
     failed: list[str]
     clauses: int
     points: int
+
+    @property
+    def moment(self) -> str:
+        """Moment of the test with its time zone, to the minute; the text itself where it is no ISO 8601 moment."""
+        try:
+            moment = datetime.fromisoformat(self.when)
+        except ValueError:
+            return self.when
+        if moment.tzinfo is None:
+            return f"{moment:%Y-%m-%d %H:%M}"
+        return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
     @property
     def outcome(self) -> str:
@@ -113,5 +125,5 @@ def told(tests: Sequence[Test]) -> str:
     for number, (one, note) in enumerate(zip(tests, notes(tests), strict=True), start=1):
         points = f"{plural(one.clauses, 'clause')}, {plural(one.points, 'point')}"
         more = f"; {note}" if note else ""
-        lines.append(f"test {number}, {one.when[:16]}, {one.campaign}: {one.outcome}; {points}{more}")
+        lines.append(f"test {number}, {one.moment}, {one.campaign}: {one.outcome}; {points}{more}")
     return "\n".join(lines)

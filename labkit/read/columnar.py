@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,7 +36,7 @@ from labkit.store.samples.batch import Batch
 from labkit.store.samples.facts import FINGERPRINT, LIBRARY, Fact
 from labkit.store.samples.start import MISSING
 
-__all__ = ["Launches", "Times", "load", "of_samples", "read_campaigns"]
+__all__ = ["Launches", "Times", "load", "name_of", "of_samples", "read_campaigns"]
 
 _KIND, _PLACE = "kind", "place"  # marks of records
 Columns = Callable[[str], bool]
@@ -121,7 +121,7 @@ class _Part:
     def samples(self, rows: Sequence[int]) -> dict[int, Samples]:
         """Return some launches with their times."""
         wanted = {(str(self.fingerprints[row]), int(self.launches[row])): row for row in rows}
-        some = ((_name(one)[1:], one) for one in self.campaign.samples(self.benchmark, wanted.keys()))
+        some = ((name_of(one)[1:], one) for one in self.campaign.samples(self.benchmark, wanted.keys()))
         return {wanted[name]: one for name, one in some if name in wanted}
 
     def fact(self, fact: Fact[Any]) -> list[Any]:
@@ -176,6 +176,62 @@ class _Given:
         return {row: self.whole[row] for row in rows}
 
 
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """Some launches of one benchmark.
+
+    Parameters
+    ----------
+    whole : all of them.
+    rows : (launches,), those of the whole that are chosen, in its order.
+    """
+
+    whole: _Part | _Given | _Chosen
+    rows: NDArray[np.intp]
+
+    @property
+    def benchmark(self) -> str:
+        """Name of the benchmark."""
+        return self.whole.benchmark
+
+    @cached_property
+    def _kinds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Places of the metadata among those of the whole, and the place of each row among them."""
+        places, kind = np.unique(self.whole.kind[self.rows], return_inverse=True)
+        return places, np.asarray(kind, np.intp)
+
+    @cached_property
+    def kinds(self) -> Sequence[Samples]:
+        """Distinct metadata."""
+        return [self.whole.kinds[place] for place in self._kinds[0].tolist()]
+
+    @property
+    def kind(self) -> NDArray[np.intp]:
+        """Place of the metadata of each row."""
+        return self._kinds[1]
+
+    def deciles(self, kind: str) -> NDArray[np.float64]:
+        """Return the times behind the deciles of each launch."""
+        return self.whole.deciles(kind)[self.rows]
+
+    def times(self) -> Iterator[Times]:
+        """Yield the launches as batches, with their rows."""
+        for times in self.whole.times():
+            places = np.flatnonzero(np.isin(times.rows, self.rows))
+            if len(places):
+                yield Times(np.searchsorted(self.rows, times.rows[places]), times.batch.chosen(places))
+
+    def samples(self, rows: Sequence[int]) -> dict[int, Samples]:
+        """Return some launches with their times."""
+        wanted = {int(self.rows[row]): row for row in rows}
+        return {wanted[row]: one for row, one in self.whole.samples([*wanted]).items()}
+
+    def fact(self, fact: Fact[Any]) -> list[Any]:
+        """Return a fact of each launch."""
+        values = self.whole.fact(fact)
+        return [values[row] for row in self.rows.tolist()]
+
+
 class Launches:
     """Launches of campaigns.
 
@@ -184,7 +240,7 @@ class Launches:
     parts : of each campaign and benchmark, with its records.
     """
 
-    def __init__(self, parts: Sequence[tuple[_Part | _Given, pd.DataFrame]]) -> None:
+    def __init__(self, parts: Sequence[tuple[_Part | _Given | _Chosen, pd.DataFrame]]) -> None:
         self._parts = [part for part, _ in parts]
         self._frames = [frame for _, frame in parts]
         self._begins = np.cumsum([0, *map(len, self._frames)])
@@ -242,6 +298,15 @@ class Launches:
         (launches, 9), s, as `records.deciles_of`.
         """
         return np.concatenate([np.empty((0, len(records.DECILES))), *(part.deciles(kind) for part in self._parts)])
+
+    def of_points(self, fingerprints: Collection[str]) -> Launches:
+        """Return the launches of some points."""
+        rows = np.flatnonzero(self.records["fingerprint"].isin([*fingerprints]))
+        parts: list[tuple[_Part | _Given | _Chosen, pd.DataFrame]] = []
+        for part, begin, end in zip(self._parts, self._begins.tolist(), self._begins[1:].tolist(), strict=False):
+            if len(own := rows[(rows >= begin) & (rows < end)]):
+                parts.append((_Chosen(part, own - begin), self.records.iloc[own].reset_index(drop=True)))
+        return Launches(parts)
 
     def spec(self, row: int) -> Spec:
         """Return the spec of a row of the records."""
@@ -323,7 +388,7 @@ def of_samples(samples: Sequence[Samples], table: pd.DataFrame | None = None) ->
     table : their records, if they are known; so they are where the samples have no times.
     """
     table = records.table(samples) if table is None else table
-    found = {_name(one): one for one in samples}
+    found = {name_of(one): one for one in samples}
     names = table[["benchmark", "fingerprint", "launch"]].itertuples(index=False, name=None)
     whole = [found[name] for name in names]
     groups = table.groupby("benchmark", sort=False).indices if len(table) else {}
@@ -334,7 +399,7 @@ def of_samples(samples: Sequence[Samples], table: pd.DataFrame | None = None) ->
     return launches
 
 
-def _name(one: Samples) -> tuple[str, str, int]:
+def name_of(one: Samples) -> tuple[str, str, int]:
     """Return benchmark, fingerprint and launch, as records have them."""
     brand = {"library": LIBRARY.of(one.meta), "cpu_model": str(one.host.get("cpu_model") or "")}
     return one.spec.benchmark, str(FINGERPRINT.of(one.meta) or one.spec.fingerprint(brand)), one.launch

@@ -85,7 +85,8 @@ def build(
     engine : ``auto`` takes Quarto where it is installed and new enough, else the plain engine.
     docx : also make a Word document, which takes Quarto.
     execute : True executes labkit's own notebooks anew, beside those that the campaigns hold; False executes none.
-    contract : file of the acceptance contract that the style shows the verdicts on.
+    contract : file of the acceptance contract that the style shows the verdicts on; the report is about the points that
+        its clauses select.
     log : file of the tests of the contract, as `labkit gate --log` writes it; the page to sign lists them.
     allow : factors that may differ between the campaigns that the style compares.
     notebooks : folder of notebooks that make the chapters in the place of those of the campaigns.
@@ -141,6 +142,8 @@ def build(
     sources = [read(Path(path), again=bool(execute)) for path in campaigns]
     if notebooks is not None:
         sources = [replace(one, folders=() if number else (notebooks,)) for number, one in enumerate(sources)]
+    if contract is not None:
+        sources = _judged(sources, contract)
     folder = _home(campaigns, into) / name
     given = {"style": style, "contract": contract, "log": log, "allow": allow, "title": title, "docx": docx}
     built, whole = _made(sources, folder, chosen, progress, given, more)
@@ -190,6 +193,14 @@ def _made(
 
     drawn = book.drawn or not static.browser_identity()  # the browser may draw the rest next time
     return built.moved(made, folder), drawn
+
+
+def _judged(sources: Sequence[Source], file: Path) -> list[Source]:
+    """Return campaigns with the points that a contract judges."""
+    from labkit.judge import contract  # as in `build`
+
+    clauses = contract.load(file)
+    return [one.of_points(contract.selected(clauses, one.summary)) for one in sources]
 
 
 def _home(campaigns: Sequence[Path], into: Path | None) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from labkit.judge import answer
+from labkit.judge import rules
 from labkit.judge.answer import Answer, Step, Topic
 from labkit.judge.sentences import cause, cause_name, name_of, sentence, settings
 from labkit.point.notes import listed
@@ -24,7 +24,7 @@ def of_source(content: Content, source: Source) -> Answer:
     """Return the answer about a campaign; worked out once."""
     name = f"answer {source.path}"
     if name not in content.made:
-        content.made[name] = answer.answer(source.view)
+        content.made[name] = Answer(source.name, source.found([*rules.every().values()]), source.view.argument)
     result: Answer = content.made[name]
     return result
 
@@ -75,7 +75,9 @@ def in_full(content: Content) -> str:
     caption = (
         "What is behind the verdicts: all settings that are worse than the best one, and causes with their evidence."
     )
-    empty = "No verdict has a cause or a worse setting."
+    if content.contract:
+        caption = f"Verdicts of `labkit explain` on the same points, none of the contract. {caption}"
+    empty = "" if content.contract else "No verdict has a cause or a worse setting."
     return (
         markdown.table(["topic", "verdict", "behind it"], rows, caption=f"{caption} {{#tbl-behind}}") if rows else empty
     )

@@ -162,6 +162,13 @@ def _sentence(source: Source, several: bool) -> str:
         f"It holds {source.times.raw:,} raw samples of {plural(len(source.summary), 'point')} in "
         f"{plural(len(source.records), 'launch')}; measuring took {format_duration(elapsed)}."
     )
+    if source.whole is not None:
+        every, judged = source.whole, plural(len(source.summary), "point")
+        holds = (
+            f"It holds {plural(len(every.summary), 'point')} in {plural(len(every.records), 'launch')}. This report is "
+            f"about the {judged} that the contract selects: {plural(len(source.records), 'launch')} with "
+            f"{source.times.raw:,} raw samples, measured in {format_duration(elapsed)}."
+        )
     date, made = escape(str(facts.get("created", ""))[:10]), escape(str(facts.get("labkit", "")))
     if isinstance(facts.get("origins"), Mapping) and several:
         merged = ", ".join(f"**{escape(member.name)}**" for member in members(source))

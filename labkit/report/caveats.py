@@ -11,7 +11,7 @@ from labkit.figures import parts
 from labkit.point import doubts
 from labkit.point.notes import Note, joined
 from labkit.point.units import plural
-from labkit.report import markdown
+from labkit.report import markdown, oddities
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.notebook import laid_out, part_of
@@ -121,10 +121,9 @@ _OF_CODE = {code: one for one in GROUPS for code in one.codes}
 
 def caveats(content: Content) -> str:
     """Return a table of what may be doubtful, or a sentence if there is nothing; and count odd results."""
-    odd = sum(len(source.odd) for source in content.sources)
-    listed = f"Results that contradict what must be expected: {odd}. `labkit explain` lists them with possible reasons."
+    odd = oddities.counted(content)
     text = _table(content) or "No point has a badge or a warning."
-    return f"{text}\n\n{listed}" if odd else text
+    return f"{text}\n\n{odd} `labkit explain` lists them with possible reasons." if odd else text
 
 
 def shorten(content: Content) -> None:
@@ -173,6 +172,17 @@ def groups_of(row: Mapping[str, Any]) -> list[str]:
     return [one.name for one in GROUPS if one in own]
 
 
+def words_of(row: Mapping[str, Any]) -> list[str]:
+    """Return the caveats of a row: names of groups, then notes that belong to none, without what to do about them."""
+    return [*groups_of(row), *(one.text.partition("; ")[0].rstrip(".") for one in _alone(row))]
+
+
+def _alone(row: Mapping[str, Any]) -> list[Note]:
+    """Return the badges and warnings of a row that belong to no group of it."""
+    grouped = row["origin"] not in BROUGHT
+    return [one for one in (*row["badges"], *row["warnings"]) if one.text and not (grouped and group(one))]
+
+
 def failures(content: Content) -> str:
     """Return a callout on what failed; empty when nothing did."""
     failed = [f"@{c.label} stopped at {escape(c.error)}" for c in content.chapters.values() if c.error]
@@ -215,11 +225,7 @@ def _rows(source: Source) -> Iterator[tuple[str, str, str, str]]:
     for one in GROUPS:
         if names := [name for name, found in zip(benchmarks, groups, strict=True) if one.name in found]:
             yield one.name, f"{len(names)} of {total}", _where(names, benchmarks), one.remedy
-    alone = [
-        [note for note in (*row["badges"], *row["warnings"]) if note.text and (not found or group(note) is None)]
-        for row, found in zip(rows, groups, strict=True)
-    ]
-    for note, count in doubts.kinds(alone):
+    for note, count in doubts.kinds(map(_alone, rows)):
         yield "other", f"{count} of {total}", "–", escape(note.text.rstrip(".")) + "."
 
 

@@ -51,7 +51,12 @@ def told(one: Finding, detail: Detail = "whole") -> str:
     """
     if reason := sentences.no_claim(one):
         return f"No claim, because {reason}."
-    return _SPACE.sub(lambda match: match[1] or "\u00a0", escape(f"{place(one)}: {sentences.told(one, detail)}"))
+    return tied(escape(f"{place(one)}: {sentences.told(one, detail)}"))
+
+
+def tied(text: str) -> str:
+    """Return Markdown with no line break between a number and its unit."""
+    return _SPACE.sub(lambda match: match[1] or "\u00a0", text)
 
 
 def place(one: Finding) -> str:

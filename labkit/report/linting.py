@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labkit.judge import checking, rules, sentences
+from labkit.judge import rules, sentences
 from labkit.judge.rule import METHOD
 from labkit.judge.twelve import DUTIES
 from labkit.point.notes import listed
@@ -13,7 +13,7 @@ from labkit.report.markdown import escape
 
 def broken(content: Content) -> str:
     """Return a table of the rules that the data break, with remedies, and what only the author can judge."""
-    found = [(source, checking.check(source.view, rules.about(METHOD))) for source in content.sources]
+    found = [(source, source.found(rules.about(METHOD))) for source in content.sources]
     counts = []
     for source, findings in found:
         prefix = f"{escape(source.name)}: " if content.several else ""

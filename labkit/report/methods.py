@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections import Counter
 
@@ -11,7 +10,6 @@ import pandas as pd
 from labkit import benchmarks
 from labkit.errors import SpecError
 from labkit.io import project
-from labkit.judge import contract
 from labkit.point.columns import METRICS
 from labkit.point.units import format_share, plural
 from labkit.read.records import bases
@@ -27,17 +25,12 @@ _TIMED = ("engine", "library", "timing", "cadence")  # benchmarks that share the
 
 
 def _names(content: Content) -> list[str]:
-    """Return the benchmarks that were measured; with a contract, those of them that its clauses judge."""
-    names = sorted({one.spec.benchmark for source in content.sources for one in source.points})
-    patterns = [clause.benchmark for clause in contract.load(content.contract)] if content.contract else ["*"]
-    return [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+    """Return the benchmarks that were measured."""
+    return sorted({one.spec.benchmark for source in content.sources for one in source.points})
 
 
 def definitions(content: Content) -> str:
-    """Return a paragraph for each benchmark that was measured, from its own file; what several share stands once.
-
-    With an acceptance contract, only the benchmarks that its clauses judge are defined.
-    """
+    """Return a paragraph for each benchmark that was measured, from its own file; what several share stands once."""
     names = _names(content)
     if not names:
         return "There are no measurements, so there is nothing to define."
@@ -119,12 +112,9 @@ def _counts(values: pd.Series) -> str:
 def timing(content: Content) -> str:
     """Return a table of how each benchmark was timed, and why measuring ended."""
     rows: list[tuple[Source, list[str]]] = []
-    names = _names(content)
     for source in content.sources:
         alike: dict[tuple[str, ...], list[pd.DataFrame]] = {}
-        for name, group in source.by_benchmark():
-            if name not in names:
-                continue
+        for _, group in source.by_benchmark():
             key = tuple(", ".join(sorted({str(v) or "–" for v in group[c]})) for c in _TIMED)
             alike.setdefault(key, []).append(group)
         for key, groups in alike.items():

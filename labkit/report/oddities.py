@@ -26,13 +26,16 @@ _KINDS = 3  # of them, at most
 
 
 def count(content: Content) -> str:
-    """Return how many results are odd, unexplained and undecided; empty where none is."""
-    parts = []
-    for source in content.sources:
-        if words := sentences.odd(source.odd):
-            parts.append(f"{escape(source.name)}: {words}" if content.several else words)
+    """Return how many results are odd, unexplained and undecided, and where they are; empty where none is."""
     listed = markdown.needing("sec-odd", "@sec-odd lists them with their values and possible reasons.")
-    return f"**Odd results:** {' '.join(parts)} {listed}" if parts else ""
+    return f"**Odd results:** {words} {listed}" if (words := counted(content)) else ""
+
+
+def counted(content: Content) -> str:
+    """Return how many results of each campaign are odd, unexplained and undecided; empty where none is."""
+    name = {source: f"{escape(source.name)}: " if content.several else "" for source in content.sources}
+    found = ((source, sentences.odd(source.odd)) for source in content.sources)
+    return " ".join(f"{name[source]}{words}" for source, words in found if words)
 
 
 def listed(content: Content) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,12 +12,12 @@ import numpy as np
 
 from labkit.errors import DataError
 from labkit.judge import checking, rules
-from labkit.judge.finding import Finding
+from labkit.judge.finding import Finding, ordered
 from labkit.judge.iterations import Iterations
-from labkit.judge.rule import LINTED, PLAUSIBILITY
+from labkit.judge.rule import LINTED, PLAUSIBILITY, Rule
 from labkit.judge.view import View
 from labkit.point.units import plural
-from labkit.read.columnar import Launches
+from labkit.read.columnar import Launches, name_of
 from labkit.read.columnar import read_campaigns as read_launches
 from labkit.store import events, samples
 from labkit.store.campaign import Campaign
@@ -41,6 +41,7 @@ class Source:
     summary : a row per point.
     failed : what was skipped or failed, with the reason; from campaign.json and its events.
     folders : with executed notebooks; the first folder with a notebook of a name counts.
+    whole : the campaign, where launches and summary are those of some of its points only; else None.
     """
 
     path: Path
@@ -49,6 +50,19 @@ class Source:
     summary: pd.DataFrame
     failed: tuple[tuple[str, str], ...]
     folders: tuple[Path, ...] = ()
+    whole: Source | None = None
+
+    def of_points(self, fingerprints: Collection[str]) -> Source:
+        """Return the campaign with some of its points; what is about no point stays."""
+        summary = self.summary
+        if len(summary):
+            summary = summary[summary["fingerprint"].isin([*fingerprints])].reset_index(drop=True)
+        return replace(self, launches=self.launches.of_points(fingerprints), summary=summary, whole=self)
+
+    @cached_property
+    def fingerprints(self) -> frozenset[str]:
+        """Fingerprints of its points."""
+        return frozenset(self.summary["fingerprint"]) if len(self.summary) else frozenset()
 
     @property
     def records(self) -> pd.DataFrame:
@@ -58,6 +72,8 @@ class Source:
     @cached_property
     def points(self) -> tuple[samples.Samples, ...]:
         """Its samples, with their headers only."""
+        if self.whole is not None:
+            return tuple(one for one in self.whole.points if name_of(one)[1] in self.fingerprints)
         points: list[samples.Samples] = []
         for point in Campaign(self.path).samples():
             host = points[-1].host if points and points[-1].host == point.host else point.host  # one for all
@@ -74,10 +90,27 @@ class Source:
         """What rules see of the campaign."""
         return View(self.name, self.records, self.summary, self.launches, self.failed)
 
+    def found(self, which: Sequence[Rule], *, explain: bool = True) -> tuple[Finding, ...]:
+        """Return what rules find in its points.
+
+        Where it has some points of a campaign, rules compare these with all others. What they find without naming a
+        point, such as a sum over launches, is of its own points.
+
+        Parameters
+        ----------
+        which, explain : as in `labkit.judge.checking.check`.
+        """
+        own = checking.check(self.view, which, explain=explain)
+        if self.whole is None:
+            return own
+        among = self.whole.found(which, explain=explain)
+        mine = (one for one in among if not self.fingerprints.isdisjoint(one.subject.points))
+        return ordered([*mine, *(one for one in own if not one.subject.points)])
+
     @cached_property
     def odd(self) -> tuple[Finding, ...]:
         """Results that contradict what must be expected."""
-        return checking.check(self.view, rules.about(PLAUSIBILITY))
+        return self.found(rules.about(PLAUSIBILITY))
 
     @cached_property
     def doubted(self) -> frozenset[str]:
@@ -88,7 +121,7 @@ class Source:
     def invalid(self) -> tuple[Finding, ...]:
         """Findings by which numbers of the campaign are no measurement, or cannot be right."""
         voiding = [rule for rule in rules.about(*LINTED) if rule.voids]
-        return tuple(one for one in checking.check(self.view, voiding, explain=False) if one.level == "bad")
+        return tuple(one for one in self.found(voiding, explain=False) if one.level == "bad")
 
     @property
     def name(self) -> str:

@@ -109,6 +109,25 @@ class Batch:
         """Return a value of `reported` in each launch, (launches,)."""
         return np.array([values[place] for values in self.values], np.float64)
 
+    def chosen(self, places: NDArray[np.intp]) -> Batch:
+        """Return the launches at some places, in the order of the batch."""
+        which = np.zeros(len(self), bool)
+        which[places] = True
+        if which.all():
+            return self
+        kept, times = np.flatnonzero(which).tolist(), np.repeat(which, self.counts)
+        return replace(
+            self,
+            sizes=self.sizes[which],
+            launches=self.launches[which],
+            time_ns=self.time_ns[:, times],
+            starts=np.concatenate([[0], np.cumsum(self.counts[which])]),
+            own={name: [values[place] for place in kept] for name, values in self.own.items()},
+            values=[self.values[place] for place in kept] if self.values else (),
+            extras={name: values[:, times] for name, values in self.extras.items()},
+            marks={name: values[which] for name, values in self.marks.items()},
+        )
+
     def each(self) -> Iterator[Samples]:
         """Yield every launch as an object of its own, for what cannot be computed for many at once."""
         for row, (begin, end) in enumerate(pairwise(self.starts.tolist())):
