@@ -14,6 +14,7 @@ import string
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,11 +29,13 @@ from labkit.apps.show.findings import as_dict, how_likely
 from labkit.errors import DataError
 from labkit.judge import answer, causes, rules
 from labkit.judge.answer import Answer, Topic
-from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Finding, Subject, Value, ordered, sound
+from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Decided, Finding, Subject, Value, ordered, sound
+from labkit.judge.rules import latency_of_path
 from labkit.judge.sentences import cause as said_cause
 from labkit.judge.sentences import clue, sentence, settings
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
+from labkit.models.inside import Bound
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
 from labkit.read import records
@@ -550,3 +553,23 @@ def _why(topic: Topic) -> str:
     excluded = "; ".join(sentence(one) for one in topic.excluded)
     text += f" Excluded: {excluded}." if excluded else ""
     return f"{text} Worse: {settings(topic.worse)}." if topic.worse else text
+
+
+@pytest.mark.parametrize(
+    ("soft", "usual_name", "word"), [(True, "", "reference"), (True, "x", "reference"), (False, "", "floor")]
+)
+def test_no_reference_is_called_a_floor(soft: bool, usual_name: str, word: str) -> None:
+    """A value may be better than a typical cost; one below a floor is a defect."""
+    bound = Bound(
+        name="a", value=1e-6, formula="", source="measured", soft=soft, usual_name=usual_name, good=2.5e-6, bad=5e-6
+    )
+    one = SimpleNamespace(
+        measured=Value(value=2.0, unit="µs", low=1.9, high=2.1, launches=6),
+        metric="latency_us",
+        subject=Subject(benchmark="mpi.latency"),
+        decided=Decided(how="interval"),
+        limit=lambda value, of, source: Value(value=value * 1e6, unit="µs", of=of, origin=source),
+        path="shm",
+    )
+    said = sentence(latency_of_path._found(one, bound, SimpleNamespace()))  # type: ignore[arg-type]
+    assert f"2 times its {word} of 1 µs" in said

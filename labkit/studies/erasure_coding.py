@@ -162,7 +162,7 @@ class Study(studies.Study):
                 sentences.append(
                     effect.said(
                         f"{what} is the fastest with {rate}{others}",
-                        f"{what} has {rate}{others}; which is the fastest, is open",
+                        f"{what} has {rate}{others}",
                     )
                 )
             else:

@@ -206,7 +206,7 @@ class Study(studies.Study):
                 rate = f"{format_share(part)} of its rate without{_WHY[flag]}"
                 yield effect.said(
                     f"With {flag}, the test *{test}* on {plain} has {rate}",
-                    f"With {flag}, the test *{test}* on {plain} has {format_share(part)} of its rate without",
+                    f"In the test *{test}* on {plain}, the rate with {flag} was {format_share(part)} of that without",
                 )
 
 
