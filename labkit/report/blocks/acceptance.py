@@ -172,7 +172,7 @@ def _cells(clause: Clause, one: Point) -> list[str]:
         _name(one),
         measured,
         launches,
-        escape(clause.bound_text).replace(" ", "\u00a0", 1),
+        tied(escape(clause.bound_text)),
         margin,
         _safety(clause, one, value),
     ]
