@@ -567,7 +567,7 @@ def test_no_reference_is_called_a_floor(soft: bool, usual_name: str, word: str) 
         measured=Value(value=2.0, unit="µs", low=1.9, high=2.1, launches=6),
         metric="latency_us",
         subject=Subject(benchmark="mpi.latency"),
-        decided=Decided(how="interval"),
+        decided=Decided(how="ranges"),
         limit=lambda value, of, source: Value(value=value * 1e6, unit="µs", of=of, origin=source),
         path="shm",
     )
