@@ -16,6 +16,7 @@ from labkit.report import artifact, campaigns, caveats, linting, methods, source
 from labkit.report.blocks import acceptance
 from labkit.report.content import Content
 from labkit.store.samples import Samples
+from labkit.store.samples.facts import COMMAND
 from tests import made
 
 REPEATED = "a run of perftest was repeated, because it gave no result: no bandwidth"
@@ -178,6 +179,8 @@ def test_some_points_of_a_campaign_keep_their_times_and_facts(tmp_path: Path) ->
         assert np.array_equal(one.time_ns, times[row])
         assert one.spec.size == 16
     assert len(some.points) == 6
+    assert some.launches.fact(COMMAND) == [["b"]] * 6
+    assert {tuple(COMMAND.of(one.meta)) for one in some.launches.kinds} == {("b",)}
     assert not whole.of_points([]).points
 
 
