@@ -396,3 +396,10 @@ def test_a_message_shorter_than_its_bits_is_explained_and_streams_alone_are_said
     )
     said = [*virtual_cluster.Study._trips(SimpleNamespace(trip_table=lambda: trips))]  # type: ignore[arg-type]
     assert "1 KiB: they are shorter than those of the bits on the link. The link lets a few packets pass" in said[-1]
+
+
+def test_a_ratio_of_reads_names_no_cause_that_the_data_do_not_separate() -> None:
+    study = studies.get("storage")(measure=False, campaign=str(project.CAMPAIGNS / "examples" / "two-cores"))
+    said = str(study.findings())
+    assert re.search(r"- A read at random takes [\d.]+ times as long as one in order\.$", said, re.MULTILINE)
+    assert "Read-ahead" not in said
