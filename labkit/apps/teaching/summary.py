@@ -84,7 +84,7 @@ def _plain(given: Any) -> str:
 
 
 def beside(lab: Lab, attempts: Attempts, results: Results) -> str:
-    """Return a table of a learner's predictions beside what a run shows, in Markdown."""
+    """Return a table of a learner's predictions beside what a run shows, in Markdown; only the latter without any."""
     rows = []
     for question in lab.predictions:
         given, expected = attempts.predictions.get(question.name), question.of(results)
@@ -99,6 +99,8 @@ def beside(lab: Lab, attempts: Attempts, results: Results) -> str:
         after = f" (after the measurement: {', '.join(_plain(one) for one in tries)})" if tries else ""
         predicted = ("–" if given is None else _plain(given)) + after
         rows.append([question.text, predicted, result, compared(question, expected, given)])
+    if not {*attempts.predictions, *attempts.later} & {question.name for question in lab.predictions}:
+        return table(["asked", "found"], [[asked, found] for asked, _, found, _ in rows], align="lr")
     return table(["asked", "predicted", "found", ""], rows, align="lrrl")
 
 

@@ -171,7 +171,7 @@ def published(content: Content) -> str:
         f"{repeated.counts(content)} The table has each number that the papers print and that was measured with the "
         "same arguments. The machines differ, so a ratio is no error of either side."
     )
-    return f"{text}\n\n{markdown.table(head, rows, align='llrrrr', caption=caption)}"
+    return f"{text}\n\n{markdown.differing(head, rows, align='llrrrr', caption=caption)}"
 
 
 def _pairs(one: literature.Experiment, paper: literature.Literature, content: Content) -> Iterator[list[str]]:
