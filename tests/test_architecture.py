@@ -236,14 +236,6 @@ def test_no_file_of_the_tests_starts_mpi_when_it_is_read() -> None:
     assert wrong == []
 
 
-def test_the_plain_engine_stays_small() -> None:
-    modules = [ROOT / "labkit/report/plain.py", ROOT / "labkit/report/flatten.py"]
-    look = ROOT / "templates/report/_extensions/report/plain.typ"
-    files = [*modules, look, *(ROOT / "templates/report/plain").iterdir()]
-    lines = {file.name: len(file.read_text().splitlines()) for file in files}
-    assert sum(lines.values()) < 620, f"Drop a feature, or let pandoc or typst do it: {lines}"
-
-
 TOLD = ("purpose", "instead")  # of a tool: words for people
 # what may name benchmarks all the same
 NAMED = {

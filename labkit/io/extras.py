@@ -29,6 +29,7 @@ PACKAGES = {
         "kaleido",
         "choreographer",
         "pypandoc",
+        "pypdf",
         "yaml",
         "typst",
     ),

@@ -223,7 +223,7 @@ def _names(chapters: Sequence[Chapter]) -> str:
     """Return chapters by their titles, or by their numbers where there are many."""
     if len(chapters) > _TITLES:
         return ", ".join(f"@{one.label}" for one in chapters)
-    return "; ".join(f"{one.title} (@{one.label})" for one in chapters)
+    return joined(f"{one.title} (@{one.label})" for one in chapters)
 
 
 def _said(chapter: Chapter, content: Content) -> str:

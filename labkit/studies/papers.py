@@ -15,6 +15,7 @@ from labkit.benchmarks import DeviceBenchmark, InterferenceBenchmark, ToolBenchm
 from labkit.errors import SpecError, unknown_name
 from labkit.figures.parts import Omitted, Text, listed
 from labkit.point.host_list import named
+from labkit.point.notes import joined
 from labkit.point.spec import Spec
 from labkit.point.units import plural
 from labkit.read import reference
@@ -196,7 +197,7 @@ class Study(studies.Study):
         found = [*filter(None, reasons), *(absent[name] for name in one.number.benchmarks if name in absent)]
         lacking = [line for line in self.lacking if any(name in line for name in one.number.benchmarks)]
         on_gpu = any(isinstance(benchmarks.get(name), DeviceBenchmark) for name in one.number.benchmarks)
-        return "; ".join(dict.fromkeys([*found, *lacking])) or (_NO_GPU if on_gpu else _MISSING)
+        return joined(dict.fromkeys([*found, *lacking])) or (_NO_GPU if on_gpu else _MISSING)
 
     def unlinked(self) -> pd.DataFrame:
         """How many numbers no benchmark of labkit measures, by reason."""
