@@ -858,6 +858,8 @@ def test_program_on_path_gets_the_file_from_mpirun(tmp_path: Path, monkeypatch: 
     """A script replaces OSU's program. In the runs with the file, its ranks see the file and the site's files, but no
     variable that labkit chose. Within a host, the library chooses shared memory by itself.
     """
+    if launch.get("auto").kind != "openmpi":
+        pytest.skip("needs Open MPI")
     parameters = tmp_path / files.PARAMETERS
     parameters.write_text("btl_tcp_eager_limit = 4096\n")
     program = tmp_path / "osu_allreduce"
