@@ -145,7 +145,7 @@ def test_a_simulated_notebook_says_everywhere_that_nothing_was_measured(paper: b
     assert "Simulated all to all of 4 KiB with 16 ranks takes" in str(study.findings())
     assert "as long on fat-tree 3:1 as on fat-tree 1:1" in str(study.findings())
     assert sum("half duplex" in line and "not predicted" in line for line in findings) == paper
-    assert "badges, with how many" in str(study.warnings())
+    assert "badges in " in str(study.warnings())
     modelled = study.engine_table().set_index(["collective", "ranks"])
     assert modelled.loc[("allreduce", 16), "modelled (µs)"] == pytest.approx(4, rel=0.01), "four steps of 1 µs"
     assert (modelled["fat-tree 1:1, times as long"] > 1).all(), "two levels"
