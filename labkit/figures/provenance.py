@@ -1,6 +1,6 @@
 """Write into a picture's file where it comes from: campaign, labkit's version, command and caption.
 
-The metadata have no date, so the same figure gives the same bytes.
+The metadata hold no date: the same figure always gives the same bytes.
 """
 
 from __future__ import annotations

@@ -261,7 +261,7 @@ def format_number(
 ) -> str:
     """Write a number for people: with the `decimals` it deserves, without an exponent, thousands separated.
 
-    Zeros at its end stay only if an interval or a clock's step justifies them, or `zeros` asks for them.
+    Trailing zeros are dropped unless an interval or the clock's resolution justifies them, or `zeros` is set.
 
     Parameters
     ----------

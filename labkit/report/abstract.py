@@ -48,7 +48,7 @@ _DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
 def abstract(content: Content) -> str:
     """Return the abstract: sentences that follow from the records, few enough that a figure fits below them.
 
-    Several campaigns share the sentences on machine, question, certainty and caveats.
+    For several campaigns, machine, question, certainty and caveats are stated once.
     """
     every = all_members(content)
     if len(every) > 1:

@@ -73,7 +73,7 @@ def in_full(content: Content) -> str:
         if (more := _behind(topic))
     ]
     caption = (
-        "What is behind the verdicts: all settings that are worse than the best one, and causes with their evidence."
+        "The cause of each verdict with its evidence, excluded causes, and settings that are worse than the best one."
     )
     if content.contract:
         caption = f"Verdicts of `labkit explain` on the same points, none of the contract. {caption}"

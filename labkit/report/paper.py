@@ -1,6 +1,6 @@
 """Turn chapters into the results of a paper: what each found, one figure, and a discussion from the verdicts.
 
-The results are one chapter with a section for each topic, below one for each campaign if there are several.
+All results are in one chapter, with a section for each topic. Of several campaigns, each has a section for its topics.
 """
 
 from __future__ import annotations
