@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from labkit.run.measuring import Point
 from labkit.run.progress import Counter
 from labkit.store import archive, merging, samples, saving
 from labkit.store.campaign import Campaign
+from labkit.store.derived import EXAMPLES
 from labkit.store.events import read
 from labkit.store.samples import Samples, compacted, start
 from labkit.store.samples.start import Start
@@ -462,3 +464,50 @@ def test_a_campaign_of_before_reads_as_before(tmp_path: Path) -> None:
     assert known(samples.load(path)) == known(plain)
     assert samples.load(path).start is None
     assert compacted.fits(samples.read(path))
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("{home}/.cache/labkit/ranks/a.pyc", "HOME/.cache/labkit/ranks/a.pyc"),
+        ("{venv}/bin/python", "VENV/bin/python"),
+        (
+            "OMPI_MCA_plm_rsh_agent={labkit}/testbeds/_virtual_host.sh",
+            "OMPI_MCA_plm_rsh_agent=LABKIT/testbeds/_virtual_host.sh",
+        ),
+        ("LD_LIBRARY_PATH={venv}/lib:{home}/lib", "LD_LIBRARY_PATH=VENV/lib:HOME/lib"),
+        ("cd '{home}' && ls", "cd 'HOME' && ls"),
+        ("{home}", "HOME"),
+        ("{home}-of-somebody-else/a", "{home}-of-somebody-else/a"),
+        ("/data{home}/a", "/data{home}/a"),
+        ("/usr/bin/mpirun", "/usr/bin/mpirun"),
+    ],
+)
+def test_a_command_is_kept_without_folders_of_the_machine(
+    given: str, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = {"home": "/people/ada", "venv": "/people/ada/venv", "labkit": "/people/ada/labkit/labkit"}
+    names = {folders["labkit"]: "LABKIT", folders["venv"]: "VENV", folders["home"]: "HOME"}
+    monkeypatch.setattr(lines, "_folders", lambda: names)
+    assert lines.portable([given.format(**folders)]) == [kept.format(**folders)]
+
+
+def test_folders_that_commands_leave_out_are_those_of_this_process() -> None:
+    lines._folders.cache_clear()
+    known = {name: folder for folder, name in lines._folders().items()}
+    assert known["LABKIT"] == str(Path(lines.__file__).parents[1])
+    assert known["HOME"] == str(Path.home())
+    assert list(map(len, lines._folders())) == sorted(map(len, lines._folders()), reverse=True)
+
+
+def test_recorded_examples_name_no_folder_of_a_person() -> None:
+    """Folders of system, of temporary files and of devices are the same on every machine."""
+    texts = [(path, path.read_bytes()) for path in EXAMPLES.glob("*/starts/*.json")]
+    texts += [
+        (path, raw.header)
+        for path in EXAMPLES.glob(f"*/samples/*/{compacted.PREFIX}*")
+        for _, raw in compacted.read(path)
+    ]
+    assert len(texts) > 3000
+    personal = re.compile(rb"(?<![\w.)])/(?:home|root|opt|people|Users|work|tmp/(?!labkit-))[^\s\"',]*")
+    assert not {(path.parent.parent.name, *personal.findall(text)) for path, text in texts if personal.search(text)}

@@ -24,6 +24,7 @@ from labkit.store import derived
 from labkit.store.samples.facts import COMMAND, COMMANDS
 
 CHECKSUMS = "checksums.txt"
+_FOLDER = re.compile(r"\b(LABKIT|VENV|HOME)/")
 _COMMANDS = 12  # are shown; every samples file holds its own
 _WIDTH = 84  # characters of a line of code in the PDF
 _REASON = 300  # characters of a reason for a failure
@@ -48,7 +49,7 @@ def versions(content: Content) -> str:
 
 
 def commands(content: Content) -> str:
-    """Return the command lines exactly as they ran, most frequent first."""
+    """Return the command lines of the points, most frequent first."""
     counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for source in content.sources:
@@ -78,6 +79,11 @@ def commands(content: Content) -> str:
     if any(_PLAN in paragraph for paragraph in paragraphs):
         paragraphs.append(
             f"`{_PLAN}` stands for a long argument, such as the plan of the ranks; samples files hold it."
+        )
+    if any(_FOLDER.search(paragraph) for paragraph in paragraphs):
+        paragraphs.append(
+            "`LABKIT` stands for the folder of labkit's package, `VENV` for the virtual environment, `HOME` for the "
+            "user's home folder."
         )
     return "\n\n".join(paragraphs)
 

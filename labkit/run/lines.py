@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from labkit import benchmarks, testbeds
 from labkit.point.spec import Effort, Spec
@@ -112,6 +115,28 @@ def shell(points: Sequence[Point], effort: Effort) -> list[str]:
         shlex.join(_with(line.environment, line.command))
         for line in (line_for(p, effort) for p in _fitting(points, effort))
     ]
+
+
+def portable(command: Iterable[str]) -> list[str]:
+    """Return a command line as campaigns keep it, without folders of this machine or names of its users.
+
+    ``LABKIT`` replaces the folder of labkit's package, ``VENV`` the virtual environment, ``HOME`` the user's
+    home folder.
+    """
+    kept = list(command)
+    for folder, placeholder in _folders().items():
+        pattern = re.compile(rf"(?<!\w){re.escape(folder)}(?![^/:;,\s'\"])")
+        kept = [pattern.sub(placeholder, word) for word in kept]
+    return kept
+
+
+@cache
+def _folders() -> dict[str, str]:
+    """Folder and its placeholder, the longest folder first, because one may contain another."""
+    known = {str(Path.home()): "HOME", str(Path(__file__).parents[1]): "LABKIT"}
+    if sys.prefix != sys.base_prefix:
+        known[sys.prefix] = "VENV"
+    return {folder: known[folder] for folder in sorted(known, key=len, reverse=True) if folder != "/"}
 
 
 def _with(environment: Mapping[str, str], command: Sequence[str]) -> list[str]:

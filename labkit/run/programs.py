@@ -181,7 +181,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
         spec.ranks if ranks else (2 if invocation.server else 1) * len(invocation.each)
     )  # processes of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
-    commands = [list(words) for words in outcome.commands]
+    commands = [lines.portable(words) for words in outcome.commands]
     shared: dict[str, Any] = {"testbed": dict(testbed.facts)} | ({"allocation": batch.facts()} if batch else {})
     if len(json.dumps(commands)) > COMMANDS:
         shared["commands"] = commands

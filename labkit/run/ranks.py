@@ -279,7 +279,7 @@ class Start:
         spec, ready = self._points[0].spec, self._ready
         self._machine = host.describe()
         shared = {name: value for name, value in ready.items() if name not in _OF_POINTS}
-        shared |= {"command": self._line.shown, "mpi_library": ready.get("library", "")}
+        shared |= {"command": lines.portable(self._line.shown), "mpi_library": ready.get("library", "")}
         shared |= {"testbed": dict(self._testbed.facts)} | _placement_facts(self._line.placement, ready)
         self._record = Record.of(self._machine, shared, spec.as_dict())
 

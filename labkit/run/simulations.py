@@ -22,7 +22,7 @@ from labkit.formats import metric
 from labkit.options.congestion import Incast
 from labkit.point.spec import Effort, Reported, Spec, has
 from labkit.point.units import MB
-from labkit.run import bounds
+from labkit.run import bounds, lines
 from labkit.run import simulated_interference as two_jobs
 from labkit.run.point import Failure, Point
 from labkit.run.programs import each
@@ -175,7 +175,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     """Simulate one point and write its samples file."""
     spec, network, began = point.spec, _network(point.spec, testbed), datetime.now(UTC)
     outcome = simulated(spec, effort, network, point.launch)
-    commands = [list(one.command) for one in outcome.replays]
+    commands = [lines.portable(one.command) for one in outcome.replays]
     record = Start.of(host.lasting(), {"testbed": dict(testbed.facts), "commands": commands}, spec.as_dict())
     meta: dict[str, Any] = {
         **record.meta,

@@ -107,7 +107,9 @@ CLOCK_NS = Fact(
     "Step of the clock behind the times; of values of a tool or a log, of the times that it takes or prints.",
 )
 # ranks
-COMMAND = Fact[list[str]]("command", [], "", "Command that started the ranks, without their plan.")
+COMMAND = Fact[list[str]](
+    "command", [], "", "Command that started the ranks; PLAN, LABKIT, VENV and HOME replace the plan and folders."
+)
 CHUNKS = Fact[list[int]]("chunks", [], "", "Iterations of each timed chunk.")
 WARMUP = Fact("warmup", 0, "", "Untimed iterations before each chunk.")
 TIMED_S = Fact("timed_s", 0.0, "s", "Time inside the timed chunks.")
@@ -157,7 +159,9 @@ EVIDENCE_ALONE = Fact[dict[str, int]]("evidence_alone", {}, "", "Counters of the
 ELAPSED_ALONE = Fact("elapsed_alone", 0.0, "s", "Wall time of the phase without the aggressor.")
 ELAPSED_BESIDE = Fact("elapsed_beside", 0.0, "s", "Wall time of the phase beside the aggressor.")
 # tools
-COMMANDS = Fact[list[list[str]]]("commands", [], "", "Command lines that ran, servers first.")
+COMMANDS = Fact[list[list[str]]](
+    "commands", [], "", "Command lines that ran, servers first; LABKIT, VENV and HOME replace folders."
+)
 DEFINITION = Fact("definition", "", "", "What the tool's numbers are.")
 STANDS_IN_FOR = Fact("stands_in_for", "", "", "Tool that this one took the place of.")
 ADDRESS = Fact("address", "", "", "Address of the server.")
