@@ -533,6 +533,18 @@ def test_reads_faster_than_the_device_came_from_the_page_cache() -> None:
     assert cause("page-cache", "storage.read", DIRECT, accessed(900.0, "all", cache="drop")) is None
 
 
+@pytest.mark.parametrize(("overall", "form"), [(440.0, "mostly"), (4000.0, "faster")])
+def test_a_few_slow_requests_after_many_fast_ones_are_not_hidden_by_the_median(overall: float, form: str) -> None:
+    reads = accessed(6000.0, "all", cache="drop", pattern="sequential")
+    reads = [replace(one, reported=made.values("bandwidth_MBps", p50=6000.0, mean=overall)) for one in reads]
+    uneven, _best = found("storage-of-device", DIRECT, reads)
+    assert (uneven.form, uneven.level) == (form, "doubtful")
+    assert ("all requests together reach 440 MB/s" in sentence(uneven)) == (form == "mostly")
+    one = cause("page-cache", "storage.read", DIRECT, reads)
+    assert one is not None
+    assert one.supported
+
+
 def test_writes_that_wait_for_the_disk_are_not_compared_with_those_that_do_not() -> None:
     direct = accessed(2000.0, "none", name="storage.write", sync="direct")
     synced = accessed(20.0, "none", name="storage.write", sync="fsync")

@@ -16,7 +16,7 @@ def test(case: Case) -> Finding | None:
         if case.about.values.get("factor") == "pattern":  # read-ahead or cached pages: the badge tells neither apart
             return None
         return CAUSE.found(case, one_sided(case, "page-cache", worse=False))
-    if case.about.code != "storage-of-device" or case.about.form != "faster":
+    if case.about.code != "storage-of-device" or case.about.form not in ("faster", "mostly"):
         return None
     much, how = CACHEABLE.of(case.samples.meta), PAGE_CACHE.of(case.samples.meta)
     if not much:

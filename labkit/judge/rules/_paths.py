@@ -238,7 +238,8 @@ def _of_settings(rows: pd.DataFrame, metric: str, ends: bool) -> Iterator[tuple[
     if ends:
         places += [group[sizes[group].argmax()] for group in groups if len(set(sizes[group])) > 1]
     kept = ("benchmark", "fingerprint", "message_size_B", "origin", "launches", "n", "badges")
-    shown = dict.fromkeys([*kept, column, f"{metric}_low", f"{metric}_high", *factors])
+    overall = statistic_column(metric, "mean")
+    shown = dict.fromkeys([*kept, column, f"{metric}_low", f"{metric}_high", *[overall] * (overall in rows), *factors])
     for row in rows.iloc[places].reindex(columns=[*shown]).to_dict("records"):
         yield row, metric, statistic, setting(row, [name for name in factors if text(row, name) != UNSTATED])
 

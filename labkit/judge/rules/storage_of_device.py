@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from math import isnan, nan
 from typing import Literal
 
 from labkit.judge.finding import SHARE, TIMES, Finding, Value, Wanted
@@ -14,7 +15,7 @@ from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
 from labkit.judge.view import View
 from labkit.models.bounds import Bound
 from labkit.models.inside import LINK, MACHINE, of_host
-from labkit.point.columns import METRICS
+from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
 from labkit.point.storage import MEMORY
 from labkit.point.units import MiB, format_number, format_share, format_size
@@ -25,6 +26,7 @@ from labkit.store.samples.facts import DEVICE, FILESYSTEM, O_DIRECT
 _NAMES = ("storage.read", "storage.write")
 _METRIC = "bandwidth_MBps"
 _DEVICE = "the best of the device in this campaign"
+_UNEVEN = 0.5  # of the rate of the median request, below which slow requests take most of the time
 _DEEP = {"depth": 16}  # of the requests that find out what a device can do
 # host, device and benchmark → best rate (B/s), its point, and the setting in words
 _Best = Mapping[tuple[str, ...], tuple[float, str, str]]
@@ -68,7 +70,18 @@ def _judged(view: View, best: _Best, one: Chosen) -> Finding:
     faster = (
         not O_DIRECT.of(one.samples.meta) and ends_of(one.measured)[0] > (1 + TOLERANCE) * one.limit(rate, name).value
     )
-    return _found(one, bound, view, "faster" if faster else "")
+    return _found(one, bound, view, ("mostly" if _uneven(one) else "faster") if faster else "")
+
+
+def _overall(one: Chosen) -> float:
+    """Return all bytes divided by the time of all requests, in the unit of the metric; NaN if that is not known."""
+    return float(one.row.get(statistic_column(_METRIC, "mean"), nan)) if one.statistic == "p50" else nan
+
+
+def _uneven(one: Chosen) -> bool:
+    """Whether a few slow requests take more time than all others together."""
+    overall = _overall(one)
+    return not isnan(overall) and overall < _UNEVEN * one.measured.value
 
 
 def _copied(samples: Samples, view: View) -> Bound | None:
@@ -84,7 +97,7 @@ def _copied(samples: Samples, view: View) -> Bound | None:
     return Bound(name="copy and system call", value=value, formula=formula, source="measured", good=good, bad=bad)
 
 
-def _found(one: Chosen, bound: Bound, view: View, form: Literal["", "faster"]) -> Finding:
+def _found(one: Chosen, bound: Bound, view: View, form: Literal["", "faster", "mostly"]) -> Finding:
     limit = one.limit(bound.value, bound.name, bound.source)
     factor = METRICS[_METRIC].factor
     level, unsure = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=True)
@@ -101,6 +114,7 @@ def _found(one: Chosen, bound: Bound, view: View, form: Literal["", "faster"]) -
         times=Value(value=share, unit=TIMES),
         what=bound.name,
         how=bound.formula,
+        **({"overall": Value(value=_overall(one), unit=METRICS[_METRIC].unit)} if form == "mostly" else {}),
         unsure=unsure,
         measure=() if form else _paths.more(view, level, one),
     )
@@ -146,6 +160,8 @@ RULE = Rule(
     says={
         "": "{measured:interval} is {share} of {limit} ({what}){unsure}",
         "faster": "{measured:interval} is {times:3} {limit} ({what}): memory answered, and not the device",
+        "mostly": "half of the requests reach {measured:interval}, {times:3} {limit} ({what}), because memory answered "
+        "them; all requests together reach {overall}, because a few waited for the device",
         "no reference": "{measured:interval}; no reference, because {reason}",
     },
     check=check,
