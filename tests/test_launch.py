@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from labkit.run.launch import Launcher, Placement
 from labkit.run.launchers import _files, intelmpi, mpich, openmpi, srun
 from labkit.run.launchers._files import file as launcher_file
 from labkit.run.launchers._placement import cores
-from labkit.worker import adapters
+from labkit.worker import adapters, links
 
 OPENMPI = Launcher("openmpi", "mpirun", "Open MPI 4.1.4", (4, 1, 4), launcher_file("openmpi"))
 MPICH = Launcher("mpich", "/opt/none/bin/mpiexec", "MPICH 5.0.2", (5, 0, 2), launcher_file("mpich"))
@@ -713,6 +714,42 @@ def test_a_path_is_named_only_where_bytes_prove_it() -> None:
     assert _path("mpi.latency", "auto", {}) == ["path unknown"]  # no interface was counted
     assert _path("mpi.latency", "auto", _NOTHING, adapters=True) == ["path unknown"]  # it may have crossed an adapter
     assert _path("mpi.latency", "auto", _TCP, adapters=True) == ["loopback"]
+
+
+@pytest.mark.parametrize("size_of_others", [0, 900_000, 90_000_000])
+def test_traffic_of_other_programs_on_the_loopback_interface_changes_no_path(size_of_others: int) -> None:
+    """Sockets of a rank count its own bytes; 400 iterations of 1 KiB are 409,600 B each way."""
+    quiet, busy = {"socket_B": 0}, {"socket_B": 840_000}
+    others, own = {"lo": size_of_others}, {"lo": 900_000 + size_of_others}
+    assert _path("mpi.latency", "auto", others, facts=quiet) == ["shared memory"]
+    assert _path("mpi.latency", "shm", others, facts=quiet) == ["shared memory"]
+    assert _path("mpi.latency", "auto", own, facts=busy) == ["loopback"]
+    assert _path("mpi.latency", "shm", own, facts=busy) == ["loopback", "path mismatch"]
+
+
+def test_a_path_that_only_interfaces_show_may_be_one_of_other_sockets() -> None:
+    """Such as UDP; or the bytes are those of other programs."""
+    assert _path("mpi.latency", "tcp", _TCP, facts={"socket_B": 0}) == ["loopback"]
+    assert _path("mpi.latency", "auto", _TCP, facts={"socket_B": 0}, variables=["FI_PROVIDER"]) == ["path unknown"]
+    assert _path("mpi.latency", "tcp", _NOTHING, facts={"socket_B": 0}) == ["shared memory", "path mismatch"]
+
+
+def test_sockets_count_the_payload_of_their_own_process() -> None:
+    before, held = links.own_sockets(), len([*Path("/proc/self/fd").iterdir()])
+    assert before is not None
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as one,
+        server.accept()[0] as other,
+    ):
+        one.sendall(bytes(100_000))
+        left = 100_000
+        while left:
+            left -= len(other.recv(left))
+        carried = links.own_sockets()
+    assert len([*Path("/proc/self/fd").iterdir()]) == held
+    assert carried is not None
+    assert 100_000 <= carried - before <= 200_002, "all received by one end, acknowledged at the other in part"
 
 
 @pytest.mark.parametrize("benchmark", ["mpi.init", "mpi.finalize", "mpi.hello", "mpi.file_write", "mpi.window_create"])

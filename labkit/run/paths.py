@@ -25,12 +25,15 @@ from labkit.store.samples.facts import (
     PAYLOAD_B,
     RANK_HOSTS,
     RECEIVED_B,
+    SOCKET_B,
     STOPPED_BY,
     WRITTEN_B,
 )
 
 NOISE = 32 * KiB  # B that the start of ranks and other programs may have added to an interface
+OWN_NOISE = 4 * KiB  # B that the start of ranks may have added to their own sockets
 HEADERS = 40  # B of IP and TCP, which at least one segment of each iteration has
+ENVELOPE = 16  # B of an MPI library, which at least one message of each iteration has
 PLAIN = 8 * KiB  # B of a message, from which headers do not matter
 PROBES = 2  # iterations before the chunks, to find out how long one takes
 # variables and flags by which users choose the path of messages
@@ -105,12 +108,16 @@ def _inside(spec: Spec, facts: Mapping[str, Any], iterations: int, *, adapters: 
     chosen : whether users chose a path by themselves, which may not be that of the spec.
     """
     counted, payload = INTERFACE_B.of(facts), sent(spec, facts, iterations)
+    wanted = {"tcp": True, "shm": False}.get(spec.transport)
     crossed = None
     if payload is not None and counted:
         crossed = crossed_interface(max(counted.values()), payload + HEADERS * iterations)
+    if payload is not None and SOCKET_B.given(facts) and spec.transport not in launch.RDMA:
+        by_sockets = crossed_interface(SOCKET_B.of(facts), payload + ENVELOPE * iterations, noise=OWN_NOISE)
+        contradicted = crossed and by_sockets is False  # by other programs, or by sockets that are not TCP's
+        crossed = None if contradicted and (wanted or chosen) else by_sockets
     if spec.transport in launch.RDMA:
         return _over_rdma(spec, bool(crossed), payload or 0)
-    wanted = {"tcp": True, "shm": False}.get(spec.transport)
     if wanted and not crossed and (payload or 0) <= benchmarks.ENOUGH_PAYLOAD:
         crossed = None
     mismatch = wanted is not None and crossed is (not wanted)
@@ -147,13 +154,14 @@ def _sent(spec: Spec) -> int | None:
     return benchmarks.get(spec.benchmark).sent(spec)
 
 
-def crossed_interface(carried: int, least: int) -> bool | None:
-    """Return whether messages crossed an interface; None if too few bytes passed to tell.
+def crossed_interface(carried: int, least: int, *, noise: int = NOISE) -> bool | None:
+    """Return whether messages crossed an interface, or sockets; None if too few bytes passed to tell.
 
     Parameters
     ----------
     carried : B that the interface carried meanwhile, those of other programs and of the start included.
     least : B that it must have carried if all messages crossed it.
+    noise : B that others may have added.
 
     Examples
     --------
@@ -164,7 +172,7 @@ def crossed_interface(carried: int, least: int) -> bool | None:
     """
     if carried < least / 2:
         return False
-    return True if least / 2 > NOISE or carried >= least / 2 + NOISE else None
+    return True if least / 2 > noise or carried >= least / 2 + noise else None
 
 
 def _over_rdma(spec: Spec, carried: bool, payload: int) -> list[Note]:

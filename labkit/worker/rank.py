@@ -141,7 +141,7 @@ class Worker:
         if reason:
             self.send("failed", index=index, reason=reason)
             return
-        carried, crossed, usage = links.interfaces(), links.read(self._links), resource.getrusage(resource.RUSAGE_SELF)
+        counters, usage = self._counters(), resource.getrusage(resource.RUSAGE_SELF)
         quotas, start = control_groups.quotas(), perf_counter()
         kept, facts = self._measure(index, spec, benchmark)
         if isinstance(benchmark, benchmarks.ApplicationBenchmark):
@@ -154,13 +154,7 @@ class Worker:
                 return
             facts |= solution.facts(self.ranks, spec, results)
         usage_after, span = resource.getrusage(resource.RUSAGE_SELF), perf_counter() - start
-        facts["evidence"] = {name: value - crossed[name] for name, value in links.read(self._links).items()}
-        after = links.interfaces()
-        carried = {
-            name: (after[name][0] - received, after[name][1] - sent) for name, (received, sent) in carried.items()
-        }
-        facts["interface_B"] = {name: received for name, (received, _) in carried.items()}
-        facts["host_B"] = self._by_host(carried)
+        facts |= self._carried(*counters)
         facts["involuntary_switches"] = usage_after.ru_nivcsw - usage.ru_nivcsw
         facts |= self._idlest(usage_after.ru_utime + usage_after.ru_stime - usage.ru_utime - usage.ru_stime, span)
         facts |= self._throttled(quotas)
@@ -175,6 +169,25 @@ class Worker:
             about = {"ranks": kept.over.ranks, "iterations": kept.over.iterations, "phases": [*kept.over.phases]}
             self.send("over ranks", across_ranks.packed(kept.over), **about)
         self.send("samples", kept.times, index=index, shape=kept.times.shape, **facts)
+
+    def _counters(self) -> tuple[dict[str, tuple[int, int]], dict[str, int], int | None]:
+        """What interfaces, the links of a testbed and own sockets have carried so far."""
+        return links.interfaces(), links.read(self._links), links.own_sockets()
+
+    def _carried(
+        self, interfaces: dict[str, tuple[int, int]], crossed: dict[str, int], sockets: int | None
+    ) -> dict[str, Any]:
+        """What interfaces, the links of a testbed and own sockets have carried since some counters were read."""
+        after, crossed_after, sockets_after = self._counters()
+        carried = {name: (after[name][0] - one[0], after[name][1] - one[1]) for name, one in interfaces.items()}
+        facts: dict[str, Any] = {
+            "evidence": {name: value - crossed[name] for name, value in crossed_after.items()},
+            "interface_B": {name: received for name, (received, _) in carried.items()},
+            "host_B": self._by_host(carried),
+        }
+        if sockets is not None and sockets_after is not None and sockets_after >= sockets:  # else some were closed
+            facts["socket_B"] = sockets_after - sockets
+        return facts
 
     def _idlest(self, used: float, span: float) -> dict[str, float]:
         """The rank that had a processor for the shortest time, and in which part of the time; on rank 0."""

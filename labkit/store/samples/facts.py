@@ -122,6 +122,7 @@ AFFINITY = Fact[list[int]]("affinity", [], "", "Processors that rank 0 could run
 RANK_HOSTS = Fact[list[str]]("rank_hosts", [], "", "Host of each rank.")
 RANK_AFFINITY = Fact[list[list[int]]]("rank_affinity", [], "", "Processors that each rank could run on.")
 STAGED = Fact[list[str]]("staged", [], "", "Folders of their own nodes that ranks were loaded from.")
+SOCKET_B = Fact("socket_B", 0, "B", "What TCP sockets of rank 0 sent and received.")
 INTERFACE_B = Fact[dict[str, int]]("interface_B", {}, "B", "What each network interface of rank 0's host received.")
 HOST_B = Fact[dict[str, Any]](
     "host_B", {}, "B", "What each interface of each host received and sent; of many hosts totals, least and most."
