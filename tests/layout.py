@@ -23,7 +23,7 @@ from typing import Any
 import pypdf
 from pypdf.generic import ContentStream
 
-FULL = 0.5  # of a page, at least, where the next page does not begin a chapter
+FULL = 2 / 3  # of a page, at least, where the next page does not begin a chapter
 SMALL = 8.0  # pt: smallest print of captions, and of text in figures
 GAP = 2.0  # pt between the texts of two columns
 _TOP, _FOOT = 1.8 / 2.54 * 72, 1.6 / 2.54 * 72  # margins, pt

@@ -22,7 +22,8 @@ from labkit.figures import parts
 from labkit.figures.parts import NOTHING
 from labkit.figures.plotly import go
 from labkit.judge import answer, checking, sentences
-from labkit.judge.finding import Decided, Finding, Subject, Value
+from labkit.judge.finding import SHARE, Count, Decided, Finding, Subject, Value
+from labkit.judge.rules import slow_pairs
 from labkit.judge.rules._contrasts import contrast
 from labkit.judge.rules.setting_matters import RULE
 from labkit.judge.sentences import Detail
@@ -51,6 +52,7 @@ from labkit.report import (
     variables,
 )
 from labkit.report.blocks import conclusion, overview, threats
+from labkit.report.blocks import paper as blocks_paper
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
 from labkit.report.markdown import needing
@@ -155,6 +157,41 @@ def test_a_figure_shows_what_a_chapter_found_if_its_data_have_both_values() -> N
     cells = [new_code_cell(f"#| label: {file.removesuffix('.csv')}\nshow()") for file in (*data, "fig-absent.csv")]
     assert [paper.shown_of(one, chapter, cell) for cell in cells] == [2, 1, 2, 0]
     assert paper.shown_of(None, chapter, cells[0]) == 0
+    many = "".join(f"c,{n},{n}\n" for n in range(1, 200))
+    chapter.csv["fig-both.csv"] += many
+    assert paper.shown_of(one, chapter, cells[0]) == 0, "among many values, any is found by chance"
+    table = parts.Table.of(["side", "latency (µs)"], [["a", f"{good:.3g}"], ["b", f"{bad:.3g}"]])
+    cell = new_code_cell('#| label: tbl-a\n#| tbl-cap: "T."\nshow()', outputs=[notebook.laid_out(table)])
+    assert paper.shown_of(one, chapter, cell) == 2
+
+
+def test_a_paper_cites_what_has_both_values_and_says_what_another_figure_shows() -> None:
+    cell = new_code_cell('#| label: fig-a\n#| fig-cap: "Time of a request (µs). Lower is better."\nshow()')
+    assert paper._introduced(cell, cell) == "@fig-a has both values."
+    assert paper._introduced(cell, None) == "@fig-a shows another view: time of a request (µs)."
+
+
+def test_a_verdict_without_a_number_is_a_sentence_in_the_table_of_verdicts() -> None:
+    pairs = slow_pairs.RULE.found(Subject(), "good", form="none", pairs=Count(6, "pair"), few=Count(0, "pair"), path="")
+    assert blocks_paper._measured(pairs) == ("none of 6 pairs was slow twice", "the other pairs")
+    assert blocks_paper._measured(replace(pairs, values={**pairs.values, "measured": Value(value=2.0, unit="µs")})) == (
+        "2 µs",
+        "none",
+    )
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.99, False), (1.004, False), (1.006, True), (1.019, True), (1.3, False)])
+def test_a_share_above_its_bound_has_a_reason(share: float, told: bool) -> None:
+    values = {"share": Value(value=share, unit=SHARE)}
+    one = Finding(code="bandwidth-of-path", kind="verdict", level="good", subject=Subject(), values=values)
+    text = sentences.beyond(one)
+    assert text == (
+        "A value may exceed its bound by up to 2 %, because headers can be smaller than assumed, and clocks are read at "
+        "the ends of the path."
+        if told
+        else ""
+    )
+    assert not sentences.beyond(replace(one, code="latency-of-path"))
 
 
 def test_a_difference_between_times_is_stated_with_its_reservation() -> None:

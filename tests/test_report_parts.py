@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from labkit.errors import ReportError
-from labkit.figures import parts, savings, small_print, stacked
+from labkit.figures import apart, parts, savings, small_print, stacked
 from labkit.figures.data import values
 from labkit.figures.path import Part, Stack
 from labkit.figures.plotly import go
@@ -180,16 +180,14 @@ def test_two_small_figures_in_a_row_are_drawn_for_half_the_width() -> None:
     assert [spec["layout"].get("width") for spec in asked] == [351, 351, None, None, None]
 
 
-def test_the_pdf_has_pairs_in_a_row_and_text_that_stays_with_its_figure(tmp_path: Path) -> None:
+def test_the_pdf_has_pairs_in_a_row(tmp_path: Path) -> None:
     figure = ":::::: {{#fig-{0} .cell .half}}\n\n::::: output\n![](a.svg)\n:::::\n\n::::: caption\n{0}\n:::::\n\n::::::"
     pair = "\n\n".join(figure.format(name) for name in "ab")
     text = f":::::::::: {{.item kind=chapter file=x}}\n\n# X\n\nfar\n\n1\n\n- 2\n\n3\n\n{pair}\n\n::::::::::"
     filters = ("plain/number.lua", "filters/ties.lua", "plain/format.lua")
     names = [f"--lua-filter={styles.TEMPLATES / name}" for name in filters]
     made = pypandoc.convert_text(text, "typst", format="markdown", extra_args=["--metadata=target:typst", *names])
-    sticky = r"#block\(sticky: true[^)]*\)\["
-    assert re.search(rf"\nfar\n\n{sticky}\s*1\s*\]\s*{sticky}\s*- 2\s*\]\s*{sticky}\s*3\s*\]\s*#grid", made)
-    assert re.search(r"#grid\(columns: \(1fr, 1fr\).*fig-a.*\], \[.*fig-b.*\]\)", made, re.S)
+    assert re.search(r"#pair\(\[.*fig-a.*\], \[.*fig-b.*\]\)", made, re.S)
 
 
 def test_cells_of_quarto_have_pairs_in_a_row_too(tmp_path: Path) -> None:
@@ -198,9 +196,9 @@ def test_cells_of_quarto_have_pairs_in_a_row_too(tmp_path: Path) -> None:
     text = "\n\n".join([one, "between", two, "after", three, "- list", cell.format("four").replace(" .half", "")])
     extra = [f"--lua-filter={styles.TEMPLATES / 'filters/ties.lua'}"]
     made = pypandoc.convert_text(text, "typst", format="markdown", extra_args=extra)
-    grid = "between #grid(columns: (1fr, 1fr), column-gutter: 12pt, [ #block[ one ] ], [ #block[ two ] ])"
-    assert " ".join(made.split()) == f"{grid} after #block[ three ] - list #block[ four ]"
-    assert "#grid" not in pypandoc.convert_text(text, "html", format="markdown", extra_args=extra)
+    pair = "between #pair([ #block[ one ] ], [ #block[ two ] ])"
+    assert " ".join(made.split()) == f"{pair} after #block[ three ] - list #block[ four ]"
+    assert "#pair" not in pypandoc.convert_text(text, "html", format="markdown", extra_args=extra)
 
 
 def test_a_figure_is_described_from_its_data() -> None:
@@ -619,3 +617,86 @@ def test_columns_of_equal_cells_are_said_once_in_the_caption() -> None:
     )
     assert ": C. In all rows: a x. {#tbl-c}" in one
     assert "| b | c |\n|-----:|:-----|" in one
+
+
+def test_a_figure_that_becomes_a_table_has_the_number_of_a_table(tmp_path: Path) -> None:
+    figure = figure_cell("one")
+    figure.outputs = [new_output("display_data", data=parts.bundle(parts.Figure(single())))]
+    prose = '# T {#sec-t}\n\n<span data-needs="fig-one fig-b">@fig-one and @fig-b</span> `@fig-onemore`'
+    made = notebook.finish(write(tmp_path, new_markdown_cell(prose), figure, figure_cell("b")))
+    head, table, other = made.notebook.cells
+    assert '#| label: tbl-one\n#| tbl-cap: "one' in table.source
+    assert "fig-" not in table.source
+    assert 'data-needs="tbl-one fig-b">@tbl-one and @fig-b<' in head.source
+    assert "#| label: fig-b" in other.source
+    assert made.tables == {"fig-one": "tbl-one"}
+    notebook.relabel(made, {"tbl-one", "fig-b"}, "-c2")
+    assert 'data-needs="tbl-one-c2 fig-b-c2">@tbl-one-c2' in head.source, "marks follow their parts"
+
+
+def single() -> Any:
+    """A figure of one size."""
+    line = {"type": "scatter", "mode": "markers", "x": [8], "y": [2.5]}
+    return go.Figure([{**line, "name": "shm"}, {**line, "name": "tcp"}])
+
+
+def test_markers_of_one_place_stand_side_by_side_and_their_data_stay() -> None:
+    one = {"type": "scatter", "mode": "markers", "x": [8, 4096]}
+    axis = {"type": "log", "range": [0.5, 4.0], "title": {"text": "size (B)"}}
+    series = [{**one, "name": name, "y": [1.0, 2.0 + n], "legendgroup": name} for n, name in enumerate("abc")]
+    plot = go.Figure({"data": series, "layout": {"xaxis": axis, "yaxis": {"type": "log"}}})
+    shown = parts.bundle(parts.Figure(plot))
+    places = [trace["x"] for trace in shown[figures.PLOTLY]["data"]]
+    assert places[0][0] < 8 < places[2][0]
+    assert places[1] == [8, 4096], "the middle one keeps its place"
+    distances = [np.ptp(np.log10([place[n] for place in places])) for n in (0, 1)]
+    assert distances == pytest.approx([2 * 0.016 * 3.5] * 2)
+    assert "markers of one place stand side by side" in shown[figures.PLOTLY]["layout"]["xaxis"]["title"]["text"]
+    about = parts.read(shown[parts.MIME])
+    assert isinstance(about, parts.Described)
+    assert {row[1] for row in about.table.values} == {8, 4096}, "the data have the true places"
+    far = [{**one, "name": name, "y": [10.0**n, 10.0**n]} for n, name in enumerate("abc")]
+    whole = parts.bundle(parts.Figure(go.Figure({"data": far, "layout": {"xaxis": axis, "yaxis": {"type": "log"}}})))
+    assert [trace["x"] for trace in whole[figures.PLOTLY]["data"]] == [[8, 4096]] * 3, "nothing overlaps"
+    assert all(trace["cliponaxis"] is False for trace in whole[figures.PLOTLY]["data"]), "no marker is cut"
+
+
+def test_markers_leave_the_place_to_a_line_and_stay_within_the_axis() -> None:
+    assert list(apart._offsets(3, joined=True)) == [1, -1, 2]
+    axis = {"type": "linear", "range": [-1.0, 11.0]}
+    many = [{"mode": "markers", "x": [0, 10], "y": [1, 1]} for _ in range(9)]
+    found = apart.shifts({"data": many, "layout": {"xaxis": axis, "yaxis": {}}})
+    assert max(map(abs, found.values())) == pytest.approx(0.034)
+    assert not apart.shifts({"data": many, "layout": {"xaxis": {"type": "category"}}})
+
+
+TERMS = {"launch": "term-launch", "clock resolution": "term-clock-resolution", "path": "term-path"}
+
+
+@pytest.mark.parametrize(
+    ("target", "first"), [("html", 'href="#term-{}" class="term">{}<'), ("typst", "#term(<term-{}>)[{}]")]
+)
+def test_the_first_use_of_a_term_in_a_chapter_leads_to_the_glossary(tmp_path: Path, target: str, first: str) -> None:
+    (tmp_path / "terms.json").write_text(json.dumps({"home": "methods.qmd", "terms": TERMS}))
+    chapter = (
+        ":::::::::: {{.item kind=chapter file=x}}\n\n# A launch\n\n`launch` [a launch](x.html), two Launches, a launch;\n"
+        "clock resolution {0}\n\n| path |\n|---|\n| path |\n\n: path\n\n::::: caption\npath\n:::::\n\n::::::::::"
+    )
+    text = "\n\n".join(chapter.format(word) for word in ("--path", "(path)."))
+    command = [pypandoc.get_pandoc_path(), f"--to={target}", f"--lua-filter={styles.TEMPLATES / 'filters/terms.lua'}"]
+    made = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    flat = " ".join(made.split())
+    assert flat.count(first.format("launch", "Launches")) == 2, "once in each chapter"
+    assert flat.count(first.format("clock-resolution", "clock resolution")) == 2
+    assert flat.count("term-path") == 1, "an option, a table and captions have no link"
+    assert first.format("path", "path") in flat
+
+
+def test_the_words_of_pages_have_a_german_form() -> None:
+    script = (styles.TEMPLATES / "assets/report.js").read_text()
+    known = set(re.findall(r'"([^"]+)": "', script[script.index("de: {") : script.index("const said")]))
+    used = set(re.findall(r'said\("([^"]+)"', script))
+    used |= set(re.findall(r'(?:button|choice|field)\("([^"]+)"', script)) - {"statistic"}
+    used |= {f"{what} copied" for what in re.findall(r'"(Command|Code|Link)"', script)}
+    assert len(used) > 20
+    assert used <= known, used - known

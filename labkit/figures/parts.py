@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import DataError, SpecError
-from labkit.figures import data, small_print, unit
+from labkit.figures import apart, data, small_print, unit
 from labkit.figures.seen import seen
 from labkit.figures.style import CONFIG, NOTE, settle
 from labkit.figures.style import MIME as PLOTLY
@@ -230,8 +230,13 @@ def bundle(part: Part | Warned) -> dict[str, Any]:
         notes = part.notes
         if unit.readable(spec):
             notes = tuple(replace(one, text=unit.in_gigabytes(one.text, digits=3)) for one in notes)
+        far = apart.shifts(spec)
+        if far:
+            notes = (*notes, apart.NOTE)
+            small_print.rewrite(spec["layout"], notes)
         settle(spec["data"], spec["layout"])
         about = described(spec, notes, part.caption)
+        apart.move(spec, far)
         return {PLOTLY: spec | {"config": dict(CONFIG)}, MIME: as_json(about), "text/plain": NOTE}
     return {"text/markdown": str(part), "text/plain": str(part), MIME: as_json(part)}
 

@@ -50,6 +50,19 @@ def add(figure: go.Figure, *notes: Note | str) -> None:
         figure.layout.height += LINE * ((figure.layout[axis].title.text or "").count("<br>") - before)
 
 
+def rewrite(layout: dict[str, Any], notes: Sequence[Note]) -> None:
+    """Put notes below the axis of a figure as plain data, which grows by their lines; others there go."""
+    meta = dict(layout.get("meta") or {})
+    axis = layout[meta.get(AXIS, "xaxis")]
+    given = axis.get("title") or {}
+    before = str(given.get("text") or "") if isinstance(given, dict) else str(given)
+    title = str(meta.get(TITLE, before))
+    axis["title"] = {**(given if isinstance(given, dict) else {}), "text": rendered(title, notes)}
+    layout["meta"] = {AXIS: "xaxis", **meta, TITLE: title}
+    if layout.get("height"):
+        layout["height"] += LINE * (axis["title"]["text"].count("<br>") - before.count("<br>"))
+
+
 def take(figure: go.Figure) -> tuple[Note, ...]:
     """Take the notes from a figure, and return them."""
     notes, meta = notes_of(figure), raw(figure)[1].get("meta") or {}

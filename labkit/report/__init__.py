@@ -69,6 +69,7 @@ def build(
     into: Path | None = None,
     title: str = "",
     progress: Callable[[str], None] = _silent,
+    known: list[Source] | None = None,
 ) -> Built:
     """Make the report of one or more campaigns in the first one's `Campaign.derived`.
 
@@ -93,6 +94,7 @@ def build(
     into : folder that gets that of the report in the place of the first campaign; no campaign names the latter then.
     title : of the report; else that of the campaigns or of the style.
     progress : gets short messages: what the campaigns hold, and the current step.
+    known : the campaigns, if they were read already; an empty list gets them when they are read.
 
     Returns
     -------
@@ -121,11 +123,12 @@ def build(
         campaigns = [*unique.values()][::-1]
     settings = required(style, [Path(path).name for path in campaigns], contract, allow, log).settings
     more: Path | None = None
+    known = [] if known is None else known
     if settings.supplement:
         progress("making the supplement first")
         more = build(
             campaigns, style=settings.supplement, engine=engine, execute=execute, notebooks=notebooks, into=into,
-            progress=progress,
+            progress=progress, known=known,
         ).pdf  # fmt: skip
         execute = execute and None  # its notebooks were executed
     for path in map(Path, campaigns):
@@ -134,12 +137,14 @@ def build(
     options = {"style": style, "allow": str(list(allow)), "title": title, "into": str(into), "execute": str(execute)}
     made_from = "" if chosen == "quarto" or execute or contract or notebooks else _fingerprint(campaigns, options)
     name = derived.report(style, () if into else campaigns[1:])
-    if made_from and (known := build_cache.kept(folder := _home(campaigns, into) / name, made_from)) is not None:
+    if made_from and (told := build_cache.kept(folder := _home(campaigns, into) / name, made_from)) is not None:
         progress("nothing has changed since this report was made")
         beside = folder / SUPPLEMENT if more else None
-        return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known, supplement=beside)
-    progress("reading samples")
-    sources = [read(Path(path), again=bool(execute)) for path in campaigns]
+        return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + told, supplement=beside)
+    if not known:
+        progress("reading samples")
+        known += [read(Path(path), again=bool(execute)) for path in campaigns]
+    sources = known
     if notebooks is not None:
         sources = [replace(one, folders=() if number else (notebooks,)) for number, one in enumerate(sources)]
     if contract is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from labkit.judge import rules
 from labkit.judge.answer import Answer, Step, Topic
-from labkit.judge.sentences import cause, cause_name, name_of, sentence, settings
+from labkit.judge.sentences import beyond, cause, cause_name, name_of, sentence, settings
 from labkit.point.notes import listed
 from labkit.point.units import plural
 from labkit.report import markdown
@@ -115,12 +115,14 @@ def _briefly(topic: Topic) -> str:
     text = f"{topic.lead.subject}: {sentence(topic.lead)}."
     if topic.verdict in ("bad", "doubtful"):
         text += f" Cause: {cause_name(topic.lead) or cause(topic.lead)}."
-    return text
+    return f"{text} {beyond(topic.lead)}".rstrip()
 
 
 def why(topic: Topic) -> str:
     """Return the sentences on what decides the verdict on a topic, and on what is behind it."""
-    return " ".join(filter(None, (f"{topic.lead.subject}: {sentence(topic.lead)}.", _behind(topic, worse=2))))
+    return " ".join(
+        filter(None, (f"{topic.lead.subject}: {sentence(topic.lead)}.", beyond(topic.lead), _behind(topic, worse=2)))
+    )
 
 
 def _behind(topic: Topic, worse: int = _WORSE) -> str:

@@ -19,7 +19,7 @@ from labkit.report.book import VARIABLES, Book, Piece
 from labkit.report.markdown import mask
 
 CALLOUTS = ("note", "tip", "warning", "important", "caution")
-DIVS = ("content-visible", "wide", "summary", "refs", "fine", "contents")
+DIVS = ("content-visible", "wide", "summary", "refs", "fine", "contents", "here")
 CELL_OPTIONS = ("label", "fig-cap", "fig-scap", "fig-alt", "tbl-cap", "tbl-scap", "echo", "include", "classes")
 KINDS = ("fig", "tbl", "eq", "sec")
 _FOREIGN = ("lst", "thm", "lem", "cor", "prp", "cnj", "def", "exm", "exr", "nte", "tip", "wrn", "imp", "cau", "vid")

@@ -48,6 +48,7 @@ class Content:
     made : what parts share, by name; each is worked out once.
     beside : figures of measured curves beside the published values of experiments.
     pictures : those that parts show, by name.
+    terms : term of the glossary → name of its row, where the report has the glossary.
     """
 
     sources: Sequence[Source]
@@ -62,6 +63,7 @@ class Content:
     made: dict[str, Any] = field(default_factory=dict)
     beside: list[Beside] = field(default_factory=list)
     pictures: dict[str, Picture] = field(default_factory=dict)
+    terms: dict[str, str] = field(default_factory=dict)
 
     @property
     def several(self) -> bool:

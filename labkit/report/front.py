@@ -15,6 +15,7 @@ from labkit.point.notes import joined, listed
 from labkit.point.units import format_size
 from labkit.read.records import bases, headline_metric, sound
 from labkit.read.records.factors import OPEN, differing
+from labkit.report import markdown
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.choosing import dropped, having, widest
 from labkit.report.content import Content
@@ -59,7 +60,7 @@ def picture(sources: Sequence[Source]) -> Picture | None:
 
 def front_figure(content: Content) -> str:
     """Return the picture with its caption, where there is one."""
-    return content.show(content.front) if content.front else ""
+    return markdown.here(content.show(content.front)) if content.front else ""
 
 
 def _panels(every: Sequence[Member]) -> Iterator[tuple[pd.DataFrame, str]]:

@@ -50,6 +50,11 @@ def differing(head: Sequence[str], rows: Sequence[Sequence[str]], *, align: str 
     )
 
 
+def here(text: str) -> str:
+    """Return Markdown whose figures stay in their place in the PDF; others stand at the top or the foot of a page."""
+    return f"::: {{.here}}\n\n{text}\n\n:::"
+
+
 def line(text: object) -> str:
     """Return a value as plain text on one line, of characters that a file can hold."""
     return " ".join(plain(str(text)).encode(errors="replace").decode().split())

@@ -176,7 +176,13 @@ def terms(content: Content) -> str:
     text = (project.SHIPPED / "docs/glossary.md").read_text()
     own = text.partition(_TERMS)[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in own.splitlines() if line[:2] == "| "]
-    return markdown.table(["term", "meaning"], rows[1:], caption="Words of this report. {#tbl-terms}")
+    every = [term for words, _ in rows[1:] for term in words.split(", ")]
+    content.terms.update({term: f"term-{term.replace(' ', '-')}" for term in every})
+    marked = [
+        [", ".join(f"[{term}]{{#{content.terms[term]}}}" for term in words.split(", ")), meaning]
+        for words, meaning in rows[1:]
+    ]
+    return markdown.table(["term", "meaning"], marked, caption="Words of this report. {#tbl-terms}")
 
 
 BLOCKS = {"terms": terms, "definitions": definitions, "timing": timing, "effort": effort}

@@ -29,6 +29,7 @@ _PART = "labkit_part"  # in the metadata of an output, while a chapter is made
 _SIGHT = "labkit_sight"  # likewise
 _STRANGE = "[This output cannot be shown in a report.]"
 _HIDDEN = {"parameters", "injected-parameters"}
+_OF_TABLES = {"fig-cap": "tbl-cap", "fig-scap": "tbl-scap"}
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -50,6 +51,7 @@ class Chapter:
     path : the executed notebook.
     omitted : headings of sections, and labels of figures and tables, whose measurements the campaign does not hold.
     undrawn : figures without a picture.
+    tables : label of a figure whose values became a table → the label of that table.
     """
 
     notebook: Any
@@ -62,6 +64,7 @@ class Chapter:
     path: Path = Path()
     omitted: list[str] = field(default_factory=list)
     undrawn: int = 0
+    tables: dict[str, str] = field(default_factory=dict)
 
 
 def read(path: Path) -> Any:
@@ -124,6 +127,7 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
     chapter.notebook.cells = done
     chapter.notebook.metadata = nbformat.from_dict(KERNEL)
     chapter.error = chapter.error or error
+    rename(chapter, chapter.tables)
     _head(chapter, path)
     for number, cell in enumerate(chapter.notebook.cells):
         cell["id"] = f"c{number}"
@@ -172,6 +176,10 @@ def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
     if len(cell.outputs) == 1 and (caption := next((key for key in ("tbl-cap", "fig-cap") if chosen.get(key)), "")):
         cell.outputs[0], common = _slim(cell.outputs[0])
         chosen[caption] = f"{chosen[caption]} {common}" if common else chosen[caption]
+    if label.startswith("fig-") and len(cell.outputs) == 1 and isinstance(part_of(cell.outputs[0]), parts.Table):
+        taken = f"tbl-{label[4:]}"
+        chapter.tables[label] = f"{taken}-values" if taken in labels(chapter) else taken
+        chosen = {_OF_TABLES.get(key, key): value for key, value in chosen.items() if key != ALT}
     cell.source = written(chosen, code)
     shown = [o for o in cell.outputs if o.output_type != "stream"]
     if label.startswith(("fig-", "tbl-")) and not shown and chosen.get("include") is not False:
@@ -367,23 +375,41 @@ def relabel(chapter: Chapter, known: set[str], suffix: str) -> None:
 
     Two campaigns may hold the same notebook; their figures must not share a name.
     """
-
-    def renamed(match: re.Match[str]) -> str:
-        return match[1] + match[2] + (suffix if match[2] in known else "")
-
-    def relabelled(text: str) -> str:
-        return re.sub(rf"(#\| *label: *|\{{#|@){_LABEL}", renamed, text)
-
+    rename(chapter, {label: label + suffix for label in known})
     for cell in chapter.notebook.cells:
-        cell.source = relabelled(cell.source)
-        for out in cell.get("outputs", []):
-            data = out.get("data", {})
-            if "text/markdown" in data:
-                data["text/markdown"] = relabelled(data["text/markdown"])
+        for data in (out.get("data", {}) for out in cell.get("outputs", [])):
             if "text/html" in data:
                 data["text/html"] = _relink(data["text/html"], suffix)
     chapter.csv = {_suffixed(name, suffix): text for name, text in chapter.csv.items()}
     chapter.label += suffix if chapter.label in known else ""
+
+
+def rename(chapter: Chapter, names: Mapping[str, str]) -> None:
+    """Give labels other names where a chapter defines them and refers to them.
+
+    Parameters
+    ----------
+    names : label → its new name.
+    """
+    for cell in chapter.notebook.cells if names else ():
+        cell.source = renamed(cell.source, names)
+        for data in (out.get("data", {}) for out in cell.get("outputs", [])):
+            if "text/markdown" in data:
+                data["text/markdown"] = renamed(data["text/markdown"], names)
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """Return a chapter's text with other names of labels.
+
+    Examples
+    --------
+    >>> print(renamed('<span data-needs="fig-a fig-b">@fig-a, @fig-b</span>', {"fig-a": "tbl-a"}))
+    <span data-needs="tbl-a fig-b">@tbl-a, @fig-b</span>
+    """
+    text = re.sub(rf"(#\| *label: *|\{{#|@){_LABEL}", lambda match: match[1] + names.get(match[2], match[2]), text)
+    return re.sub(
+        r'(?<=data-needs=")[^"]*', lambda match: " ".join(names.get(one, one) for one in match[0].split()), text
+    )
 
 
 def prefix_notes(chapter: Chapter, name: str) -> None:

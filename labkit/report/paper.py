@@ -13,12 +13,13 @@ from typing import Any
 
 from nbformat.v4 import new_markdown_cell, new_notebook
 
+from labkit.figures.parts import Table
 from labkit.judge.answer import NO_REFERENCE, Topic
 from labkit.judge.finding import Finding, Value
 from labkit.report import answered, judged, slides, topics
 from labkit.report.content import Content
 from labkit.report.markdown import escape
-from labkit.report.notebook import KERNEL, Chapter
+from labkit.report.notebook import KERNEL, Chapter, part_of
 from labkit.report.options import options, written
 
 MOST = 20  # results that the body has room for
@@ -27,7 +28,11 @@ _INTRODUCTION = "results.qmd"  # text before them
 _TOPICS = 2  # that a chapter discusses
 _VALUES = ("good", "bad")  # of a finding that compares two settings
 _NEAR = 1e-3  # relative difference up to which a figure draws a value
+_ROUNDED = 5e-3  # and up to which a cell of a table, of three digits, is it
+_SENTENCE = re.compile(r"(?<=[a-z0-9)])\. ")
 _FACTORS = (1, 1000)  # between the units of a figure and of a finding
+_ROWS = 12  # of a table that a section of the results has room for
+_DRAWN = 200  # values of a figure, at most: among those of every iteration, any value is found by chance
 _SILENT = ("functional", NO_REFERENCE)  # forms of verdicts that say nothing about performance
 
 
@@ -52,41 +57,68 @@ def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> lis
         if (drawn := [cell for cell in one.notebook.cells if slides.is_figure(cell)])
     }
     found = {name: slides.found_by(chapters[name], content) for name in figures}
-    shows: dict[str, int] = {}  # values of what a chapter found that its first figure has
+    compared: dict[str, Any] = {}  # the figure, or else the table, that has all values of what a chapter found
     for name, cells in figures.items():
-        count = {id(cell): shown_of(found[name], chapters[name], cell) for cell in cells}
-        cells.sort(key=lambda cell: -count[id(cell)])
-        shows[name] = count[id(cells[0])]
+        one, chapter = found[name], chapters[name]
+        cells.sort(key=lambda cell, one=one, chapter=chapter: -shown_of(one, chapter, cell))  # type: ignore[misc]
+        every = [*cells, *(cell for cell in chapter.notebook.cells if _is_small_table(cell))]
+        compared[name] = next((cell for cell in every if shown_of(one, chapter, cell) == len(_VALUES)), None)
         del cells[most or len(cells) :]
     discussed: set[tuple[str, str]] = set()
     about = {name: [*_discussion(chapters[name], content, discussed)] for name in figures}
     worth = {name: _worth(one) for name, one in found.items() if _worth(one) > 1 or about[name]}
     kept = (sorted(worth, key=lambda name: -worth[name]) or [*figures])[:MOST]
     for name in kept:
-        chapter, one = chapters[name], found[name]
-        for cell in figures[name]:
+        chapter, one, both = chapters[name], found[name], compared[name]
+        parts = [*figures[name]] if both is None or both in figures[name] else [both, *figures[name]]
+        for cell in parts:
             chosen, code = options(cell.source)
             cell.source = written({**chosen, "echo": False}, code)
-        label = f"@{options(figures[name][0].source)[0]['label']}"
-        shown = f"{label} shows the values." if shows[name] == len(_VALUES) else f"See also {label}."
-        head = f"# {chapter.title} {{#{chapter.label}}}"
-        said = [head, f"{judged.told(one)} {shown}" if one is not None else shown]
-        cells = [new_markdown_cell("\n\n".join(filter(None, said))), *figures[name]]
+        said = " ".join(([judged.told(one)] if one is not None else []) + [_introduced(cell, both) for cell in parts])
+        cells = [new_markdown_cell(f"# {chapter.title} {{#{chapter.label}}}\n\n{said}"), *parts]
         cells += [new_markdown_cell("\n\n".join(about[name]))] if about[name] else []
         slides.replace_cells(chapter, cells)
     return [name for name in chapters if name in kept]
 
 
+def _introduced(cell: Any, both: Any) -> str:
+    """Refer to a figure or table: it has the values that a sentence compares, or its caption says what it shows."""
+    chosen, _ = options(cell.source)
+    if cell is both:
+        return f"@{chosen['label']} has both values."
+    caption = _SENTENCE.split(str(chosen.get("fig-cap", "")))[0].rstrip(".")
+    return f"@{chosen['label']} shows another view: {caption[:1].lower()}{caption[1:]}."
+
+
+def _is_small_table(cell: Any) -> bool:
+    """Return whether a cell shows a table that has a caption and few rows."""
+    if cell.cell_type != "code" or len(cell.outputs) != 1 or "tbl-cap" not in options(cell.source)[0]:
+        return False
+    part = part_of(cell.outputs[0])
+    return isinstance(part, Table) and len(part.rows) <= _ROWS
+
+
 def shown_of(one: Finding | None, chapter: Chapter, cell: Any) -> int:
-    """Return how many of the two values that a chapter compared a figure draws, by its data."""
-    text = chapter.csv.get(f"{options(cell.source)[0]['label']}.csv", "")
-    drawn = [float(number) for number in re.findall(r"(?<=,)[\d.]+(?:e[-+]?\d+)?(?=[,\r\n]|$)", text)]
-    values = [one.values.get(name) for name in _VALUES] if one is not None else []
+    """Return how many of the two values that a chapter compared a figure draws, or a table lists, by their data."""
+    part = part_of(cell.outputs[0]) if cell.outputs else None
+    if isinstance(part, Table):
+        drawn, near = [number for row in part.rows for text in row for number in _number(text)], _ROUNDED
+    else:
+        text = chapter.csv.get(f"{options(cell.source)[0]['label']}.csv", "")
+        drawn = [float(number) for number in re.findall(r"(?<=,)[\d.]+(?:e[-+]?\d+)?(?=[,\r\n]|$)", text)]
+        near = _NEAR
+    values = [one.values.get(name) for name in _VALUES] if one is not None and len(drawn) <= _DRAWN else []
     return sum(
-        any(math.isclose(value.value, each * factor, rel_tol=_NEAR) for each in drawn for factor in _FACTORS)
+        any(math.isclose(value.value, each * factor, rel_tol=near) for each in drawn for factor in _FACTORS)
         for value in values
         if isinstance(value, Value)
     )
+
+
+def _number(text: str) -> list[float]:
+    """Return the number that a cell of a table is; none if it is something else."""
+    plain = text.replace(",", "")
+    return [float(plain)] if re.fullmatch(r"\d+(\.\d+)?", plain) else []
 
 
 def join(texts: dict[str, str], content: Content) -> Any:

@@ -71,9 +71,9 @@ def _pandoc(text: str, book: Book, templates: Path, target: str, facts: Mapping[
     meta += [f"--bibliography={name}" for name in book.bibliographies]
     meta += [f"--csl={book.config['csl']}"] if book.config.get("csl") else []
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
-    names = ("safe", "plots", "widths", "ties")
-    safe, plots, widths, ties = (f"--lua-filter={templates / 'filters' / name}.lua" for name in names)
-    filters = (safe, plots, widths, number, ties, "--citeproc", form)
+    names = ("safe", "plots", "widths", "terms", "ties")
+    safe, plots, widths, terms, ties = (f"--lua-filter={templates / 'filters' / name}.lua" for name in names)
+    filters = (safe, plots, widths, number, terms, ties, "--citeproc", form)
     command = [pypandoc.get_pandoc_path(), *LIMITS, f"--from={READER}", *meta, *filters, *extra]
     try:
         done = subprocess.run(

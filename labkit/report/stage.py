@@ -155,7 +155,7 @@ def stage(
         (folder / name).write_text(text)
     for name, one in books.items():
         nbformat.write(one, folder / name)
-    _data(folder, content)
+    _data(folder, content, texts)
     config = {**config, "labkit-made": _made(content, engine)}
     _config(config, chosen, folder, content, engine, texts)
     values = variables(sources[0]) | {"report": {"engine": engine, "style": style}}
@@ -228,7 +228,9 @@ def _texts(config: Mapping[str, Any], style: styles.Style, content: Content, els
     )
     for chapter in content.chapters.values():
         prune.settle(chapter, filled.gone)
-    return filled.texts
+    every = [pair for chapter in content.chapters.values() for pair in chapter.tables.items()]
+    tables = {label: one for label, one in reversed(every) if label not in labels}
+    return {name: notebook.renamed(text, tables) for name, text in filled.texts.items()}
 
 
 def _translated(texts: dict[str, str], config: Mapping[str, Any], style: styles.Style) -> list[str]:
@@ -393,8 +395,8 @@ def _plotly(folder: Path) -> None:
     shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", folder)
 
 
-def _data(folder: Path, content: Content) -> None:
-    """Write the pictures, and the files for download: data of the figures, checksums of the samples."""
+def _data(folder: Path, content: Content, texts: Mapping[str, str]) -> None:
+    """Write pictures, the terms that chapters link to, and what can be downloaded: data of figures, checksums."""
     files = {f"data/{name}": text for one in content.chapters.values() for name, text in one.csv.items()}
     for chapter in content.chapters.values():
         for data in (out.get("data", {}) for cell in chapter.notebook.cells for out in cell.get("outputs", [])):
@@ -405,6 +407,8 @@ def _data(folder: Path, content: Content) -> None:
     files |= {f"data/{oddities.FILE}": odd} if (odd := oddities.as_csv(content)) else {}
     for source in content.sources:
         files[f"data/{artifact.checksum_file(source, content)}"] = artifact.checksums(source)
+    if home := next((name for name, text in texts.items() if "{#tbl-terms}" in text), ""):
+        files["terms.json"] = json.dumps({"home": home, "terms": content.terms})
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)

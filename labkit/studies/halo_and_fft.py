@@ -40,8 +40,6 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    launches : fresh starts of every point; the headline interval needs 6.
-    time_cap : s of timed iterations for a point and launch.
     neighbours : of the halo exchange, a list of 26, 18 (no corners) and 6 (faces only).
     periodic : also measure grids that wrap around.
     cells : of a rank along each side; with 8 B in a cell, a face has cells² · 8 B.

@@ -13,7 +13,7 @@ from labkit.io.markdown import commands
 from labkit.judge import answer, causes, checking, detours, rules
 from labkit.judge.finding import Finding
 from labkit.judge.rule import OBSERVED, PLAUSIBILITY
-from labkit.judge.sentences import sentence, whole
+from labkit.judge.sentences import beyond, sentence, whole
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
 from labkit.point.spec import Spec, sweep
@@ -122,7 +122,7 @@ class Study(studies.Study):
         used = dict.fromkeys(rules.every()[one.code].must for one in self.judged)
         return Text(
             f"The rules: {'; '.join(used)}.",
-            tuple(f"{one.subject}: {sentence(one)}: {one.level}." for one in self.judged),
+            tuple(f"{one.subject}: {sentence(one)}: {one.level}. {beyond(one)}".rstrip() for one in self.judged),
         )
 
     def checks(self) -> Text | Omitted:

@@ -145,7 +145,9 @@ class Study(studies.Study):
                 f"{statement(least, 'latency_us')}{tail(least, 'latency_us', 'iterations')}."
             )
             most = group.iloc[-1]
-            text = f"Over {path}, {size_words(most['message_size_B'])} take {statement(most, 'latency_us')}"
+            text = (
+                f"Over {path}, a message of {size_words(most['message_size_B'])} takes {statement(most, 'latency_us')}"
+            )
             if (time := most["latency_us_p50"]) > 0:
                 text += f", which is {number(most['message_size_B'] / time)} MB/s one way"
             sentences.append(f"{text}.")

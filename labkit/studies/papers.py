@@ -34,8 +34,6 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    launches : fresh starts of every point; the headline interval needs 6.
-    time_cap : s of timed iterations for a point and launch.
     papers : names of the papers, a list; empty for all that `labkit reference` lists.
     ranks : most ranks of a point; 0 for as many as this machine has processors. A share or a ratio is measured with
         these where the paper has more, other numbers are left out.
@@ -47,7 +45,6 @@ class Parameters(studies.Parameters):
     launcher : how ranks start.
     """
 
-    launches: int = 6
     time_cap: float = 0.5
     papers: str = ""
     ranks: int = 0

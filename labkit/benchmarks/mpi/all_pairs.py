@@ -36,7 +36,7 @@ def partners(ranks: int) -> Values:
 
 
 BENCHMARK = KernelBenchmark(
-    title="all pairs",
+    title="all pairs, slowest of a round",
     kernel="all_pairs",
     every_time=True,
     options=Buffers,

@@ -11,7 +11,8 @@ from labkit.judge import evidence
 from labkit.judge.finding import SHARE, Count, Finding, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
-from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
+from labkit.judge.rules._paths import TOLERANCE as TOLERANCE
+from labkit.judge.rules._paths import Chosen, ends_of
 from labkit.judge.view import View
 from labkit.models import bounds
 from labkit.models.bounds import Bound, Stated

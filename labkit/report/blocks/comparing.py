@@ -123,7 +123,7 @@ def figure(content: Content) -> str:
     words = f"Ratio of each point to {base} against message size."
     if alone := sum(not math.isfinite(one.judgement.ratio_low) for one in made.rows):
         words += f" Too few launches for an interval: {alone} of {plural(len(made.rows), 'point')}."
-    return content.show(Picture("comparison", "fig-ratios", words, spec, svg))
+    return markdown.here(content.show(Picture("comparison", "fig-ratios", words, spec, svg)))
 
 
 def changes(content: Content) -> str:

@@ -49,7 +49,7 @@ def section(content: Content) -> str:
     spec, svg = picture(past)
     if svg:
         words = "Points over the campaigns: those with the surest changes first."
-        parts.append(content.show(Picture("history", "fig-over-time", words, spec, svg)))
+        parts.append(markdown.here(content.show(Picture("history", "fig-over-time", words, spec, svg))))
     table = changes_table(past)
     if len(table):
         rows = [[escape(str(cell)) for cell in row] for row in table.head(_ROWS).itertuples(index=False)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from labkit.judge.answer import FAMILIES, counted
 from labkit.judge.finding import Finding
 from labkit.judge.finding import Value as Number
+from labkit.judge.sentences import sentence
 from labkit.point.notes import listed
 from labkit.point.units import plural
 from labkit.report import SUPPLEMENT, abstract, against, answered, judged, literature, markdown, topics
@@ -148,13 +149,11 @@ def verdicts(content: Content) -> str:
 
 
 def _measured(one: Finding) -> tuple[str, str]:
-    """Return the number that decides a verdict, and what it is compared with."""
+    """Return the number that decides a verdict, and what it is compared with; in words where no number is compared."""
     measured, limit = (one.values.get(name) for name in ("measured", "limit"))
-    return _shown(measured), _shown(limit)
-
-
-def _shown(value: object) -> str:
-    return escape(f"{value:interval}") if isinstance(value, Number) else "–"
+    if not isinstance(measured, Number):
+        return escape(sentence(one)), "the other pairs" if "pairs" in one.values else "none"
+    return escape(f"{measured:interval}"), escape(f"{limit:interval}") if isinstance(limit, Number) else "none"
 
 
 def published(content: Content) -> str:

@@ -8,6 +8,18 @@
   const DARK = { "#000000": "#e8e8e8", "#555555": "#b0b0b0", "#332288": "#9d90ee", "#661100": "#e08a66", "#882255": "#c94080",
     "#0072b2": "#4aa8e0", "#e4e8ee": "#333c46", "#555": "#9aa6b2", "#333": "#c3ccd6", "#222": "#dde3ea",
     "#f4f4f4": "#20272e", "#ffffff": "#14181d", "#c9d2de": "#55606c", "\"white\"": "\"rgba(0,0,0,0)\"" };
+  // the words of tools, search and copies in the language of the page; those of other languages are English
+  const WORDS = { de: { "series": "Reihe", "axis": "Achse", "unit": "Einheit", "statistic": "Statistik", "all": "alle", "as printed": "wie gedruckt",
+    "log": "logarithmisch", "linear": "linear", "compare": "vergleichen", "reset": "zurücksetzen", "picture (SVG)": "Bild (SVG)", "Adjust": "Anpassen",
+    "Click a point to pin its value.": "Ein Klick auf einen Punkt heftet seinen Wert an.", "choose another figure to compare": "eine zweite Abbildung wählen",
+    "close": "schließen", "Two figures": "Zwei Abbildungen", "Figure": "Abbildung", "copy": "kopieren", "copied": "kopiert", "Copy %": "% kopieren",
+    "Copy this code": "Diesen Code kopieren", "Command copied": "Befehl kopiert", "Code copied": "Code kopiert", "Link copied": "Link kopiert",
+    "Copy the link": "Link kopieren", "Copy the link to %": "Link zu % kopieren",
+    "The browser allows no copy: select the text": "Der Browser lässt kein Kopieren zu: markieren Sie den Text",
+    "Search (/)": "Suchen (/)", "Search the report": "Den Bericht durchsuchen", "What was found": "Treffer", "% found": "% Treffer",
+    "Nothing has these words.": "Nichts enthält diese Wörter.", "search.js, the index beside this page, is missing.": "search.js, das Verzeichnis neben dieser Seite, fehlt.",
+    "Skip to the text": "Zum Text springen", "data (CSV)": "Daten (CSV)", "Code": "Code", "On this page": "Auf dieser Seite", "Place in the book": "Stelle im Buch", "Chapters": "Kapitel", "Pages before and after": "Seiten davor und danach" } };
+  const said = (words, inside = "") => (WORDS[document.documentElement.lang.split("-")[0]]?.[words] ?? words).replace("%", () => inside);
   const MARKS = new RegExp(Object.keys(DARK).join("|"), "gi");
   const TYPES = { i1: Int8Array, u1: Uint8Array, i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array,
     f4: Float32Array, f8: Float64Array };
@@ -132,24 +144,24 @@
     redraw(el);
   };
 
-  const caption = el => el.closest("figure")?.querySelector("figcaption")?.textContent.trim() || el.getAttribute("aria-label") || "Figure";
+  const caption = el => el.closest("figure")?.querySelector("figcaption")?.textContent.trim() || el.getAttribute("aria-label") || said("Figure");
   const kept = () => { try { return JSON.parse(localStorage.getItem(KEY)); } catch { return null; } };
   const keep = value => { try { value ? localStorage.setItem(KEY, JSON.stringify(value)) : localStorage.removeItem(KEY); } catch { /* private */ } };
 
   const compare = async (el, button) => {    // the first choice is kept, on other pages too; the second shows both
     const mine = { caption: caption(el), json: el.json, height: el.style.height }, other = kept();
-    if (!other || other.caption === mine.caption) { keep(mine); button.textContent = "choose another figure to compare"; return; }
+    if (!other || other.caption === mine.caption) { keep(mine); button.textContent = said("choose another figure to compare"); return; }
     keep(null);
     const both = [other, mine].map(one => {
       const plot = make("div", { className: "plot" });
       plot.style.height = one.height;
       return { plot, one, column: make("div", {}, plot, make("p", { textContent: one.caption })) };
     });
-    const close = make("button", { type: "button", textContent: "close" });
-    const dialog = make("dialog", { className: "compare", "aria-label": "Two figures" }, close, make("div", { className: "both" }, ...both.map(b => b.column)));
+    const close = make("button", { type: "button", textContent: said("close") });
+    const dialog = make("dialog", { className: "compare", "aria-label": said("Two figures") }, close, make("div", { className: "both" }, ...both.map(b => b.column)));
     document.body.append(dialog);
     close.onclick = () => dialog.close();
-    dialog.onclose = () => { dialog.remove(); document.querySelectorAll(".tools .compared").forEach(b => { b.textContent = "compare"; }); };
+    dialog.onclose = () => { dialog.remove(); document.querySelectorAll(".tools .compared").forEach(b => { b.textContent = said("compare"); }); };
     dialog.showModal();
     for (const { plot, one } of both) await begin(plot, one.json);
   };
@@ -157,23 +169,23 @@
   const tools = el => {
     const { data, layout } = JSON.parse(el.json), names = data.map(trace => trace.name).filter(Boolean);
     const change = (key, value) => { el.state[key] = value; redraw(el); };
-    const field = (label, control) => make("label", {}, label + " ", control);
+    const field = (label, control) => make("label", {}, said(label) + " ", control);
     const choice = (label, key, options) => field(label, make("select", { onchange: e => change(key, e.target.value) },
-      ...options.map(([value, shown]) => make("option", { value, textContent: shown }))));
+      ...options.map(([value, shown]) => make("option", { value, textContent: said(shown) }))));
     const parts = [], upward = axes(layout, "y")[0] ?? {}, drawn = data.every(trace => ["scatter", "bar", undefined].includes(trace.type));
-    if (new Set(names).size > 1) parts.push(field("series", make("input", { type: "search", size: 10, placeholder: "all", oninput: e => change("filter", e.target.value) })));
+    if (new Set(names).size > 1) parts.push(field("series", make("input", { type: "search", size: 10, placeholder: said("all"), oninput: e => change("filter", e.target.value) })));
     if (drawn && (upward.type ?? "linear").match(/log|linear|-/)) parts.push(choice("axis", "scale", [["", "as printed"], ["log", "log"], ["linear", "linear"]]));
     if (drawn && el.unit) parts.push(choice("unit", "unit", [["", el.unit], ...Object.keys(UNITS[el.unit]).filter(u => u !== el.unit).map(u => [u, u])]));
     const known = [...new Set(data.flatMap(trace => Object.keys(statistics(trace))))];
     if (known.length) parts.push(choice("statistic", "statistic", [["", "as printed"], ...known.map(one => [one, one])]));
-    const button = (label, act, className = "") => make("button", { type: "button", textContent: label, className, onclick: e => act(e.target) });
+    const button = (label, act, className = "") => make("button", { type: "button", textContent: said(label), className, onclick: e => act(e.target) });
     parts.push(button("compare", target => compare(el, target), "compared"), button("reset", () => {
       el.state = { pins: [] };
       el.tools.querySelectorAll("select, input").forEach(control => { control.value = ""; });
       redraw(el);
     }), button("picture (SVG)", () => Plotly.downloadImage(el, { format: "svg", filename: "figure" })));
-    return make("details", { className: "tools" }, make("summary", { textContent: "Adjust" }),
-      make("p", {}, ...parts, make("span", { textContent: "Click a point to pin its value." })));
+    return make("details", { className: "tools" }, make("summary", { textContent: said("Adjust") }),
+      make("p", {}, ...parts, make("span", { textContent: said("Click a point to pin its value.") })));
   };
 
   const begin = async (el, json) => {
@@ -206,17 +218,17 @@
     before?.focus({ preventScroll: true });
     return done;
   };
-  const copied = async (words, what) => say(await copy(words) ? `${what} copied` : "The browser allows no copy: select the text");
+  const copied = async (words, what) => say(said(await copy(words) ? `${what} copied` : "The browser allows no copy: select the text"));
 
   const copies = () => {
     for (const code of document.querySelectorAll("main pre, main li > code")) {
       const inline = code.localName === "code";
       if (inline ? !code.textContent.startsWith("labkit ") : byQuarto() || code.querySelector("pre")) continue;
-      const button = make("button", { type: "button", className: "copy", textContent: "copy", "aria-label": inline ? `Copy ${code.textContent}` : "Copy this code" });
+      const button = make("button", { type: "button", className: "copy", textContent: said("copy"), "aria-label": inline ? said("Copy %", code.textContent) : said("Copy this code") });
       button.onclick = async () => {
         await copied(code.textContent.trim(), inline ? "Command" : "Code");
-        button.textContent = "copied";
-        setTimeout(() => { button.textContent = "copy"; }, 2000);
+        button.textContent = said("copied");
+        setTimeout(() => { button.textContent = said("copy"); }, 2000);
       };
       if (inline) { code.after(button); continue; }
       const box = make("div", { className: "copied" });
@@ -229,7 +241,7 @@
     const headings = byQuarto() ? "" : "section[id] > :is(h1, h2, h3, h4), ";
     for (const head of document.querySelectorAll(headings + ":is([id^='fig-'], [id^='tbl-']) :is(figcaption, caption)")) {
       const { id } = head.parentElement.closest("section[id], [id^='fig-'], [id^='tbl-']"), words = head.querySelector("strong")?.textContent ?? head.textContent;
-      const link = make("a", { href: `#${id}`, className: "anchor", textContent: "#", title: "Copy the link", "aria-label": `Copy the link to ${words.replace(/[:\s]+$/, "")}` });
+      const link = make("a", { href: `#${id}`, className: "anchor", textContent: "#", title: said("Copy the link"), "aria-label": said("Copy the link to %", words.replace(/[:\s]+$/, "")) });
       link.onclick = () => { copied(link.href, "Link"); };
       if (head.querySelector(".anchor")) continue;
       head.append("\u00a0", link);
@@ -265,9 +277,9 @@
     const side = [...document.querySelectorAll("nav.chapters, #quarto-sidebar")].find(one => one.offsetParent || one.offsetHeight);
     const place = side ?? document.querySelector("main#quarto-document-content");
     if (!place) return;
-    const input = make("input", { type: "search", role: "combobox", placeholder: "Search (/)", autocomplete: "off", spellcheck: false,
-      "aria-label": "Search the report", "aria-expanded": "false", "aria-controls": "found", "aria-autocomplete": "list" });
-    const list = make("ul", { id: "found", role: "listbox", "aria-label": "What was found", hidden: true });
+    const input = make("input", { type: "search", role: "combobox", placeholder: said("Search (/)"), autocomplete: "off", spellcheck: false,
+      "aria-label": said("Search the report"), "aria-expanded": "false", "aria-controls": "found", "aria-autocomplete": "list" });
+    const list = make("ul", { id: "found", role: "listbox", "aria-label": said("What was found"), hidden: true });
     let index = null, hits = [], at = -1;
     const load = () => index ??= new Promise(done => {
       document.head.append(make("script", { src: "search.js", onerror: () => done([]), onload: () => {
@@ -324,10 +336,10 @@
       hits = words.length ? rows.map(row => [rank(row, words), row]).filter(([n]) => n).sort((a, b) => b[0] - a[0]).slice(0, 30).map(([, row]) => row) : [];
       list.replaceChildren(...hits.map((hit, n) => make("li", { id: `found-${n}`, role: "option", "aria-selected": "false", onpointerdown: e => e.preventDefault(), onclick: () => go(hit) },
         make("strong", {}, hit.title || hit.name), make("span", {}, hit.first ? "" : hit.name), make("div", {}, ...marked(hit.text, words)))));
-      if (words.length && !hits.length) list.append(make("li", { role: "option", "aria-disabled": "true" }, rows.length ? "Nothing has these words." : "search.js, the index beside this page, is missing."));
+      if (words.length && !hits.length) list.append(make("li", { role: "option", "aria-disabled": "true" }, said(rows.length ? "Nothing has these words." : "search.js, the index beside this page, is missing.")));
       at = -1;
       open(words.length > 0);
-      say(words.length ? `${hits.length} found` : "");
+      say(words.length ? said("% found", hits.length) : "");
     };
     Object.assign(input, { onfocus: load, oninput: find, onblur: () => open(false), onkeydown: event => {
       const act = { ArrowDown: () => choose(at + 1), ArrowUp: () => choose(at < 0 ? -1 : at - 1), Enter: () => hits.length && go(hits[Math.max(at, 0)]),
@@ -345,9 +357,11 @@
 
   const around = () => {
     for (const [nav, name] of [[".quarto-secondary-nav", "Place in the book"], ["#quarto-sidebar", "Chapters"], [".page-navigation", "Pages before and after"]]) {
-      document.querySelector(nav)?.setAttribute("aria-label", name);
+      document.querySelector(nav)?.setAttribute("aria-label", said(name));
     }
     for (const toggle of document.querySelectorAll("a[role=navigation]")) toggle.setAttribute("role", "button");
+    for (const e of document.querySelectorAll(".skip, p.data > a, details.code > summary")) e.textContent = said(e.textContent);
+    for (const e of document.querySelectorAll("nav.chapters, aside[aria-label]")) e.setAttribute("aria-label", said(e.getAttribute("aria-label")));
     links();
     copies();
     if (!byQuarto()) follow();

@@ -2,7 +2,7 @@
 -- over the first two rows and over the last two, which may not be broken. Rows that may be long stay as they are.
 -- Two small figures that follow one another share a row; a paragraph between them goes before both.
 -- Paragraphs of a part of the class "fine" stand in two columns of small print.
--- A part of the class "contents" is the table of contents.
+-- A part of the class "contents" is the table of contents; the figures of a part of the class "here" stay in their place.
 -- Signs that typst would join stay as they are: "--launches" begins with no dash. Only pandoc 3.9 and later escapes some of them.
 local LINE = 100                    -- characters of a table's text that fit on a line of the page
 local MOST = 25                     -- lines of a row that is kept together
@@ -69,7 +69,7 @@ function Blocks(blocks)
     local second = blocks[i + (between and 2 or 1)]
     if is_half(blocks[i]) and is_half(second) then
       if between then out:insert(between) end
-      out:extend { raw("#grid(columns: (1fr, 1fr), column-gutter: 12pt, ["), blocks[i], raw("], ["), second, raw("])") }
+      out:extend { raw("#pair(["), blocks[i], raw("], ["), second, raw("])") }
       i = i + (between and 3 or 2)
     else
       out:insert(blocks[i])
@@ -81,6 +81,9 @@ end
 
 function Div(d)
   if FORMAT:match("typst") and d.classes:includes("contents") then return pandoc.RawBlock("typst", "#contents()") end
+  if FORMAT:match("typst") and d.classes:includes("here") then
+    return pandoc.Blocks { pandoc.RawBlock("typst", "#here[") } .. d.content .. { pandoc.RawBlock("typst", "]") }
+  end
   if not (FORMAT:match("typst") and d.classes:includes("fine")) then return nil end
   local parts = pandoc.Blocks { pandoc.RawBlock("typst", "#fine(") }
   for _, block in ipairs(d.content) do

@@ -53,25 +53,11 @@ local format = {
   end,
 }
 
-local function floats(blocks)       -- text stays with the figure that follows it
-  local near = 0                    -- how many paragraphs stay
-  for i = #blocks, 1, -1 do
-    local b = blocks[i]
-    local text = b.t == "Para" or b.t == "BulletList"
-    if text and near > 0 then
-      blocks:insert(i + 1, raw("]"))
-      blocks:insert(i, raw("#block(sticky: true, spacing: 0.85em)["))
-    end
-    near = (b.t == "Figure" or b.t == "RawBlock" and b.text:match("^#grid%(")) and 3 or text and near - 1 or 0
-  end
-  return blocks
-end
-
 function Pandoc(doc)
   html = pandoc.utils.stringify(doc.meta.target) == "html"
   local front = doc.meta.front and pandoc.json.decode(pandoc.utils.stringify(doc.meta.front), false) or {}
   for key, value in pairs(front) do doc.meta[key] = value end
   doc = doc:walk(format)
   -- the chapters of a PDF simply follow one another
-  return html and doc or doc:walk { Div = function(d) if d.classes:includes("item") then return d.content end end, Blocks = floats }
+  return html and doc or doc:walk { Div = function(d) if d.classes:includes("item") then return d.content end end }
 end
