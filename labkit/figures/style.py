@@ -35,6 +35,7 @@ CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
 MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
 _LETTER, _LEGEND, _SHORT = 6.4, 28, 16  # px of a letter and of a legend; characters
+_UPWARD = 6.9  # px of a letter of the title of the upward axis, which is larger
 _KEY, _ROW, _GAP = 45, 20, 10  # px of a line in a legend, of a further row of it, and between rows of groups
 _LEAST, _MORE, _FEW = 120, 35, 4  # px of what is drawn, and more for more than a few places
 HOVER = 76  # of hover text: all of it must be in the page
@@ -203,7 +204,7 @@ def _fold(figure: go.Figure) -> None:
     title, height = _title(layout, "yaxis"), layout["height"]
     above, below = _around(traces, layout)
     middle = above + (height - above - below) / 2
-    room = int(2 * min(middle, height - middle) / _LETTER)
+    room = int(2 * min(middle, height - middle) / _UPWARD)
     if len(title) > room and "<br>" not in title:
         figure.layout.yaxis.title.text = "<br>".join(textwrap.wrap(title, max(room, _SHORT)))
 

@@ -51,7 +51,7 @@ def _section(name: str, study: Study) -> list[dict[str, Any]]:
     metric = next((METRICS[one].label for one in benchmark.metrics if one in METRICS), "values")
     title = benchmark.title[:1].upper() + benchmark.title[1:]
     return [
-        _cell("markdown", f"## {title} {{#sec-{label}}}\n\nThe points of `{name}`.", f"{label}-head"),
+        _cell("markdown", f"## {title} {{#sec-{label}}}\n\n{_introduced(name, label)}", f"{label}-head"),
         _cell("code", table, f"{label}-table"),
         _cell(
             "code",
@@ -60,6 +60,14 @@ def _section(name: str, study: Study) -> list[dict[str, Any]]:
             f"{label}-figure",
         ),
     ]
+
+
+def _introduced(name: str, label: str) -> str:
+    """Return a sentence on the table of a section and one on its figure, each of which a report drops with it."""
+    return (
+        f'<span data-needs="tbl-{label}">@tbl-{label} lists the points of `{name}`.</span> '
+        f'<span data-needs="fig-{label}">@fig-{label} shows them.</span>'
+    )
 
 
 def _cell(kind: str, source: str, name: str) -> dict[str, Any]:
