@@ -5,6 +5,7 @@ import dataclasses
 import html
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -50,6 +51,7 @@ from labkit.store.samples import facts
 
 from . import made
 from .test_foreign import filled, forged
+from .test_report import point
 
 SHOWN = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_us")
 
@@ -352,47 +354,89 @@ def test_panels_are_files_and_the_page_holds_them_all() -> None:
 
 def test_the_answer_above_the_plot_is_the_one_of_explain() -> None:
     session = Session(["examples/two-cores-limits"])
-    panel = answer_panel.build(session)
+    session.views["A"] = View(benchmark="mpi.latency", metric="latency_us")
+    made = answer_panel._Answers(session)
     session.tell("campaigns")
-    shown = panel.children[0].value
     source = sources.read(campaign.find("examples/two-cores-limits"))
     topics = answer.answer(source.view).topics
     assert topics
+    shown = " ".join(one.value for one in made.why.children if hasattr(one, "value"))
     places = [shown.index(f"{html.escape(one.name)}: {one.verdict}") for one in topics]
     assert places == sorted(places)
+    chips = [*made.chips.children, *(one for box in made.why.children[:1] for one in getattr(box, "children", ()))]
+    assert [one.description[2:] for one in chips] == [f"{one.name}: {one.verdict}" for one in topics]
     for one in topics:
         assert html.escape(sentence(one.lead)) in shown
     session.campaigns = []
+    session.views["A"] = View()
     session.tell("data")
-    assert panel.children[0].value == "Choose a campaign."
+    assert made.lead.value == "Choose a campaign."
+    assert not made.chips.children
+
+
+def test_a_verdict_selects_the_points_behind_it() -> None:
+    session = Session(["examples/two-cores-limits"])
+    for panel in panels.find():
+        if panel.__name__.endswith(("compare", "table")):
+            panel.build(session)
+    made = answer_panel._Answers(session)
+    session.tell("data")
+    assert session.views["A"].benchmark == "mpi.latency"
+    assert re.match(r"<p><b>512 B, median: [\d.]+ µs \([\d.]+ to [\d.]+\)", made.lead.value)
+    assert "shared memory: no reference" in made.lead.value
+    (chip,) = (one for one in made.chips.children if "MPI bandwidth over shared memory" in one.description)
+    chip.click()
+    assert session.views["A"].benchmark == "mpi.bandwidth"
+    assert session.chosen is not None
+    assert session.chosen.row["message_size_B"] == 64 << 10
+    (marks,) = (trace for trace in session.figures["A"].data if trace.name == "marks")
+    assert list(marks.x) == [64 << 10]
 
 
 def test_the_launches_of_a_campaign_are_compared_by_a_factor() -> None:
     """The panel says what `labkit compare` says; what it cannot compare is a sentence."""
     session = Session(["two-cores"])
-    panel = verdict.build(session)
-    (base, by, allow, relevant, test), result = panel.children[0].children, panel.children[1]
-    test.click()
-    assert "Plot A shows no benchmark" in result.value
+    panel = verdict._Verdict(session)
+    panel.test.click()
+    assert "Plot A shows no benchmark" in panel.result.value
     session.views["A"] = View(benchmark="mpi.latency")
-    test.click()
-    assert "a comparison needs two" in result.value
-    by.value = "transport=shm,tcp"
-    test.click()
-    assert base.value == "two-cores"
-    assert "8 comparisons of tcp against shm: 8 slower. Order of launches: interleaved." in result.value
-    assert result.value.count("<tr>") == 9
-    allow.value = "<b>"
-    test.click()
-    assert "there is no such factor" in result.value
-    assert "<b>" not in result.value
-    assert "--" not in result.value, "the page has fields, no flags"
-    relevant.value = 2
-    test.click()
-    assert "between 0 and 1" in result.value
+    panel.test.click()
+    assert "a comparison needs two" in panel.result.value
+    panel.by.value = "transport=shm,tcp"
+    panel.test.click()
+    assert panel.base.value == "two-cores"
+    assert "8 comparisons of tcp against shm: 8 slower. Order of launches: interleaved." in panel.result.value
+    assert panel.result.value.count("<tr>") == 9
+    assert session.compared.startswith("8 comparisons of tcp against shm")
+    panel.by.value = "<b>"
+    panel.test.click()
+    assert "<b>" not in panel.result.value
+    assert "--" not in panel.result.value, "the page has fields, no flags"
+    panel.relevant.value = 2
+    panel.test.click()
+    assert "between 0 and 1" in panel.result.value
     session.views["A"] = View(benchmark="mpi.bandwidth")
     session.tell("view")
-    assert not result.value, "it was about another benchmark"
+    assert not panel.result.value, "it was about another benchmark"
+    assert not session.compared
+
+
+def test_what_else_differs_is_a_box_to_tick_and_missing_launches_are_offered() -> None:
+    for name, library in (("one", "MPICH 4.0"), ("other", "Open MPI 4.1.4")):
+        some = (point("mpi.latency", 8, "shm", launch) for launch in range(6))
+        made.campaign(
+            campaign.root() / name, [dataclasses.replace(x, meta=x.meta | {"library": library}) for x in some]
+        )
+    session = Session(["one", "other"])
+    session.views["A"] = View(benchmark="mpi.latency")
+    panel = verdict._Verdict(session)
+    session.tell("view")
+    assert "differ in more than was declared" in session.compared
+    (box,) = panel.allow.children
+    assert box.description == "library differs (MPICH 4.0, Open MPI 4.1.4): compare nevertheless"
+    box.value = True
+    assert "1 comparison of other against one: 1 the same within" in session.compared
+    assert session.compared in panel.result.value
 
 
 def test_the_panel_of_bounds_says_what_explain_says() -> None:
@@ -559,10 +603,10 @@ def test_a_panel_runs_and_its_points_come_into_the_plot() -> None:
     panel.run.click()
     assert panel.run.disabled
     end = time.monotonic() + 240
-    while panel._measurement is not None and panel._measurement.running:
+    while session.running:
         assert time.monotonic() < end
         time.sleep(0.1)
-    panel.tick()
+        session.runs.tick()
     assert made
     assert panel.status.value == "done: 2 of 2 points × launches measured"
     assert sum(len(trace.x) for trace in session.figures["A"].data) == 2
@@ -597,7 +641,7 @@ def test_keep_in_stays_below_the_folder_of_campaigns(
     (root / "link").symlink_to(tmp_path)
     (root / "loop").symlink_to("loop")
     monkeypatch.setenv(campaign.HOME, str(root))
-    with pytest.raises(SpecError, match=r"keep in .*Name another campaign"):
+    with pytest.raises(SpecError, match=r"into .*Name another campaign"):
         store.place(name)
     assert store.place(" mine/one ") == root / "mine" / "one"
 
@@ -606,20 +650,25 @@ def test_a_form_that_would_write_elsewhere_cannot_run(monkeypatch: pytest.Monkey
     made = Measure(Session([]))
     made.into.value = "../elsewhere"
     assert made.run.disabled
-    assert "keep in" in made.why.value
+    assert made.why.value == "Correct what is marked: into."
+    (text,) = (one.value for one in made._form.children if "lab-beside-field" in one._dom_classes)
+    assert "into &#x27;../elsewhere&#x27;" in text
+    assert "lab-wrong" in made.into._dom_classes
     made._start(["measure", "mpi.latency"], "../elsewhere")
-    assert made._measurement is None
+    assert made._session.runs.current is None
+    made.into.value = "here"
+    assert "lab-wrong" not in made.into._dom_classes
     assert not (campaign.root().parent / "elsewhere").exists()
 
 
 def test_a_campaign_that_is_deleted_while_it_is_measured_into_frees_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Measure(Session([]))
     made._start(["measure", "micro.clock", "--launches", "500", "--time-cap", "0.5"], "deleted")
-    one = made._measurement
+    one = made._session.runs.current
     assert one is not None
     shutil.rmtree(one.campaign.path)
-    made.tick()
-    assert made._measurement is None
+    made._session.runs.tick()
+    assert made._session.runs.current is None
     assert "so labkit stopped its run" in made.status.value
     assert "deleted" not in made._session.campaigns
     assert not made.run.disabled

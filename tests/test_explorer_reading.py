@@ -282,14 +282,19 @@ def test_a_campaign_that_goes_is_said_and_the_rest_stays(example: Path) -> None:
 
 
 @pytest.mark.slow
+def beside(made: Measure) -> str:
+    """What the form says beside its fields."""
+    return " ".join(one.value for one in made._form.children if "lab-beside-field" in one._dom_classes)
+
+
 def test_a_form_names_its_campaign_asks_and_tells_the_time(example: Path) -> None:
     made = Measure(Session(["two-cores"]))
     made.sizes.value = "8,64"
-    assert f"--into {campaign.root() / made.into.value}" in made.why.value
+    assert f"--into {campaign.root() / made.into.value}" in made.same.value
     assert re.search(r"12 points × launches in 6 starts: about .* at the pace of two-cores, at most", made.time.value)
     made.into.value = "two-cores"
     assert made.run.disabled
-    assert "points × launches already" in made.why.value
+    assert "points × launches already" in beside(made)
     made.more.value = True
     assert not made.run.disabled
     made.find.value = "osu_bibw"
@@ -298,14 +303,20 @@ def test_a_form_names_its_campaign_asks_and_tells_the_time(example: Path) -> Non
     made.family.value = "micro"
     assert {name.partition(".")[0] for _, name in made.benchmark.options} == {"micro"}
     made.find.value = "fio"
-    assert "The family micro has no such benchmark: " in made.why.value
+    assert "The family micro has no such benchmark: " in beside(made)
     made.family.value = made.family.options[0]
     assert "storage.read" in [name for _, name in made.benchmark.options]
     made.find.value = "no such thing"
-    assert "No benchmark has &#x27;no such thing&#x27; in its names or tools" in made.why.value
+    assert "No benchmark has &#x27;no such thing&#x27; in its names or tools" in beside(made)
     made.find.value = ""
     made.sizes.value = " "
-    assert "not a size" not in made.why.value
+    assert not made.why.value
+    made.sizes.value = "many"
+    assert made.why.value == "Correct what is marked: sizes."
+    assert "many" in beside(made)
+    made.effort.fields["time_cap"].value = -1
+    assert made.why.value == "Correct what is marked: sizes, time cap (s)."
+    assert made._more.buttons[2].value, "its section is open"
     assert [label for label, _ in made.setting.fields["bind"].options] == ["auto", "core", "socket", "none"]
     assert made.effort.fields["ci"].description == "ci (of median)"
 
@@ -363,13 +374,11 @@ def test_twelve_lines_can_be_told_apart(ground: str, drawn: dict[str, str]) -> N
 def test_a_failed_run_says_why_without_what_was_printed_on_top() -> None:
     made = Measure(Session([]))
     made._start(["measure", "mpi.latency", "--ranks", "3"], "fails")
-    run = made._measurement
-    assert run is not None
     end = time.monotonic() + 240
-    while run.running:
+    while made._session.running:
         assert time.monotonic() < end
         time.sleep(0.05)
-    made.tick()
+        made._session.runs.tick()
     text, _, raw = made.why.value.partition("<details>")
     assert text.startswith("The run did not measure: ")
     assert "needs exactly 2" in text

@@ -123,7 +123,7 @@ def test_size_zero_has_a_place_of_its_own_and_is_not_joined() -> None:
     assert line.y[1] is None
     assert figure.layout.xaxis.tickvals[0] == 0.5
     assert figure.layout.xaxis.ticktext[0] == "0"
-    assert "size 0 is set apart" in figure.layout.xaxis.title.text
+    assert "size 0 is drawn left of the logarithmic axis" in figure.layout.xaxis.title.text
 
 
 # ---- against size
@@ -782,7 +782,7 @@ def test_zero_stands_apart_on_a_logarithmic_axis_only() -> None:
     assert list(figure.data[0].x) == [2.0, None, 4.0, 64.0]
     assert figure.data[0].y[1] is None
     assert figure.layout.xaxis.ticktext[0] == "0"
-    assert "0 is set apart" in figure.layout.xaxis.title.text
+    assert "0 is drawn left of the logarithmic axis" in figure.layout.xaxis.title.text
     even = figures.versus(over, "time_us", "bandwidth_MBps", series=["message_size_B"], even=True)
     assert list(even.data[0].x) == [0.0, 4.0, 64.0]
 

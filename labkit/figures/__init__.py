@@ -30,6 +30,7 @@ from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.streams import streams
 from labkit.figures.style import CONFIG, ORIGINS
+from labkit.figures.tail import tail
 from labkit.figures.topology import topology
 from labkit.figures.unit import in_unit
 from labkit.figures.versus import versus
@@ -72,6 +73,7 @@ __all__ = [
     "streams",
     "subject",
     "svgs",
+    "tail",
     "time_split",
     "topology",
     "traffic",

@@ -167,7 +167,7 @@ def versus_size(
     doubt = bool(tail) and any(tail in names for names in frame.get("unreliable", []))
     beyond = ", open with fewer than 10 samples beyond" if doubt else ""
     thin = f"{_word(drawn)}: {STATISTICS[tail].label}{beyond}" if tails and tail else ""
-    zero = "size 0 is set apart" if min(sizes) == 0 else ""
+    zero = "size 0 is drawn left of the logarithmic axis" if min(sizes) == 0 else ""
     lacking = _lacking(frame, metric, statistic, tail)
     heights = [column(line.rows, metric, line.statistic) for line in drawn]
     figure.update_layout(

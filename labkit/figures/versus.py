@@ -41,7 +41,7 @@ def versus(
     Parameters
     ----------
     summary : from `labkit.read.records.summary`.
-    x : column to the right; ticks stand at the values that occur. 0 is set apart on a logarithmic axis.
+    x : column to the right; ticks stand at the values that occur. 0 is drawn left of a logarithmic axis.
     shown : metric, drawn as its headline statistic (see `versus_size`), or name in the legend → column such as
         ``latency_us_osu_mean``, drawn as it is; all in the same unit.
     series : columns whose values make a line each. Origins are always kept apart.
@@ -197,7 +197,7 @@ def _about(rows: pd.DataFrame, x: str, metric: Metric, statistic: str) -> dict[s
 def _axis(values: Sequence[float], x: str, title: str) -> tuple[dict[str, Any], str]:
     """Axis to the right, with a label at every value that occurs and has room; and what its small print says of 0."""
     if x.endswith("_B"):
-        return axes.sizes(values, title), "size 0 is set apart" if min(values) == 0 else ""
+        return axes.sizes(values, title), "size 0 is drawn left of the logarithmic axis" if min(values) == 0 else ""
     present = sorted({float(value) for value in values})
     positive = [value for value in present if value > 0] or [1.0]
     far = positive[-1] / positive[0] >= _FAR
@@ -214,4 +214,4 @@ def _axis(values: Sequence[float], x: str, title: str) -> tuple[dict[str, Any], 
         "tickvals": [places[n] for n in shown],
         "ticktext": [format_number(present[n]) for n in shown],
         "range": [float(scaled.min()) - room, float(scaled.max()) + room],
-    }, "0 is set apart" if zero else ""
+    }, "0 is drawn left of the logarithmic axis" if zero else ""

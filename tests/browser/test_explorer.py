@@ -142,22 +142,19 @@ def test_it_opens_with_the_campaign_drawn(page: Any) -> None:
 
 def test_what_cannot_be_measured_is_refused_with_the_reason(page: Any) -> None:
     fill(page, "sizes", "many")
-    playwright.expect(page.locator(".lab-reason")).to_contain_text("many")
+    playwright.expect(page.locator(".lab-beside-field")).to_contain_text("many")
     playwright.expect(page.locator("button.lab-run")).to_be_disabled()
 
 
 def test_a_run_goes_on_over_a_reload_and_stops_when_told(page: Any, here: tuple[str, Path]) -> None:
     folder = here[1] / "mine"
-    page.get_by_role("button", name="how long").focus()
+    page.get_by_role("button", name="launches and duration").focus()
     page.keyboard.press("Enter")
     for name, text in {"sizes": "8,512,32Ki,256Ki", "into": "mine", "launches": "400", "time-cap": "0.3"}.items():
         fill(page, name, text)
     playwright.expect(page.locator(".lab-same")).to_contain_text("--launches 400 --time-cap 0.3")
-    page.locator(".lab-field-into input").focus()
-    for _ in range(5):
-        if page.evaluate("document.activeElement.classList.contains('lab-run')"):
-            break
-        page.keyboard.press("Tab")
+    page.locator(".lab-skip").filter(has_text="Skip to Run").focus()
+    page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     playwright.expect(page.locator(".lab-status")).to_contain_text("running")
     until(lambda: points(folder) > 1)
@@ -187,7 +184,7 @@ def test_two_campaigns_are_compared_and_a_point_is_looked_into(page: Any) -> Non
     playwright.expect(page.locator(".lab-plot-A .lab-hover")).to_contain_text("median")
     page.mouse.click(x, y)
     playwright.expect(page.locator(".lab-facts")).to_contain_text("labkit measure mpi.latency")
-    for kind in ("histogram", "over iterations", "per rank", "distribution"):
+    for kind in ("histogram", "tail", "over iterations", "per rank", "distribution"):
         page.locator(".lab-views").get_by_text(kind).click()
         page.locator(".lab-point-panel .main-svg .trace").first.wait_for()
         page.locator(".lab-facts").scroll_into_view_if_needed()
@@ -351,7 +348,7 @@ def test_markup_of_others_is_text(page: Any, here: tuple[str, Path]) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
     hostile(here[1] / EVIL)
     page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
-    page.get_by_role("button", name="Look again").click()
+    page.get_by_role("button", name="Refresh").click()
     for name in (EVIL, *(name for name in ("two-cores", "mine") if (here[1] / name).is_dir())):
         box = page.locator(".lab-campaigns label").filter(has_text=re.compile(f"^{re.escape(name)}$")).locator("input")
         box.set_checked(name == EVIL)
@@ -373,7 +370,7 @@ def test_markup_of_others_is_text(page: Any, here: tuple[str, Path]) -> None:
     page.mouse.click(*page.evaluate(place, 0))
     for text in (TAG, EVIL):
         playwright.expect(page.locator(".lab-facts")).to_contain_text(text)
-    for kind in ("histogram", "over iterations", "per rank", "distribution"):
+    for kind in ("histogram", "tail", "over iterations", "per rank", "distribution"):
         page.locator(".lab-views").get_by_text(kind).click()
         page.locator(".lab-point-panel .main-svg .trace").first.wait_for()
     page.get_by_role("button", name="the Python code that draws it").click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from labkit.point.spec import validated
 from labkit.point.units import parse_count
 
 _LOOK = {"style": {"description_width": "100px"}, "layout": {"width": "auto"}}
+WRONG = "lab-wrong"  # class of a field that holds something impossible
 UNITS = {"ci": "of median", "time_cap": "s", "time_limit": "s"}  # of fields whose name does not say it
 
 
@@ -66,7 +68,7 @@ class Form:
     changed : called after every change.
     names : fields to show, in this order; all when left out.
     choices : field → words and values to choose from, where any text would do for the class.
-    defaults : that differ from the class's own.
+    defaults : that differ from the class's own; also of fields that are not shown, for the check of others.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Form:
         self._cls, self._what = cls, what
         hints, words = typing.get_type_hints(cls), meanings(cls)
         values = {f.name: defaults.get(f.name, f.default) for f in dataclasses.fields(cls)}
+        self._needed = {name: value for name, value in defaults.items() if names and name not in names}
         self._optional = {name for name in values if _kind(hints[name])[1]}
         given = choices or {}
         self.fields = {n: entry(n, hints[n], values[n], words.get(n, ""), given.get(n, ())) for n in (names or values)}
@@ -103,11 +106,40 @@ class Form:
         """
         return validated(self._cls, self.raw, what=self._what)
 
+    def mark(self) -> list[str]:
+        """Show beside each field what is wrong with it; return the names of these fields."""
+        wrong = {}
+        for name, value in self.raw.items():
+            try:
+                validated(self._cls, {**self._needed, name: value}, what=self._what)
+            except SpecError as error:
+                wrong[self.fields[name]] = str(error)
+        self.widget.children = beside([*self.fields.values()], wrong)
+        return [field.description for field in wrong]
+
     def differing(self) -> dict[str, Any]:
         """Checked values of the fields that are not at the default of the class."""
         made = self.value()
         usual = {f.name: f.default for f in dataclasses.fields(self._cls)}
         return {n: getattr(made, n) for n in self.fields if getattr(made, n) != usual[n]}
+
+
+def beside(fields: Sequence[Any], wrong: Mapping[Any, str]) -> list[Any]:
+    """Return fields, each followed by what is wrong with it; a wrong one is marked.
+
+    Parameters
+    ----------
+    wrong : field → what is wrong with it.
+    """
+    shown = []
+    for field in fields:
+        shown.append(field)
+        if field in wrong:
+            field.add_class(WRONG)
+            shown.append(widgets.HTML(html.escape(wrong[field])).add_class("lab-why").add_class("lab-beside-field"))
+        elif WRONG in field._dom_classes:
+            field.remove_class(WRONG)
+    return shown
 
 
 class Choices:

@@ -2,7 +2,31 @@
 // around it changes its cells.
 const typing = (target) => target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
 
+// Links for the keyboard, seen while they have the focus: to the plot, and to the button that starts a run.
+const SKIPS = [["Skip to the plot", ".lab-plot-A .js-plotly-plot"], ["Skip to Run", "button.lab-run"]];
+
+function head(page) {
+  const made = document.createElement("header"), title = document.createElement("h1");
+  made.className = "lab-head";
+  title.textContent = "labkit Explorer";
+  for (const [words, select] of SKIPS) {
+    const link = Object.assign(document.createElement("a"), { className: "lab-skip", href: "#", textContent: words });
+    link.onclick = (event) => {
+      event.preventDefault(); // the address holds the view
+      const target = page().querySelector(select);
+      if (target?.disabled) target.closest(".lab-panel").querySelector("input:enabled").focus();
+      else target?.focus();
+      target?.scrollIntoView({ block: "nearest" });
+    };
+    made.append(link);
+  }
+  made.append(title);
+  return made;
+}
+
 function render({ model, el }) {
+  const page = () => el.closest(".lab-explorer") ?? document.body;
+  el.append(head(page));
   const why = Object.assign(document.createElement("p"), { className: "lab-why" });
   why.setAttribute("role", "alert");
   el.append(why);
@@ -20,7 +44,6 @@ function render({ model, el }) {
     return wanted;
   };
   if (!follow()) address();
-  const page = () => el.closest(".lab-explorer") ?? document.body;
   const keys = (event) => {
     if (!(event.ctrlKey || event.metaKey) || typing(event.target) || !page().isConnected) return;
     const key = event.key.toLowerCase();

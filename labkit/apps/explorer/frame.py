@@ -1,4 +1,4 @@
-"""What the page around the panels does: its address is a link to what it shows, and keys undo and redo."""
+"""What the page around the panels does: its title, links that skip, an address that holds the view, undo and redo."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from labkit.errors import LabkitError
 
 
 class Frame(anywidget.AnyWidget):
-    """A part of the page that shows nothing but what went wrong with a link."""
+    """The title of the page, links to plot and Run for the keyboard, and what went wrong with a link."""
 
     _esm = Path(__file__).with_name("frame.js")
     link = traitlets.Unicode().tag(sync=True)  # state of the page, for its address
@@ -60,7 +60,7 @@ def page(campaigns: Sequence[str], read: Store | None = None, view: str = "", *,
     session = Session(list(campaigns), read)
     places: dict[str, list[Any]] = {place: [] for place in panels.PLACES}
     for panel in panels.find():
-        built = widgets.VBox([widgets.HTML(f"<h2>{panel.TITLE}</h2>"), panel.build(session)])
+        built = widgets.VBox([widgets.HTML(f"<h2>{panel.TITLE}</h2>").add_class("lab-title"), panel.build(session)])
         built.add_class("lab-panel").add_class(f"lab-{panel.__name__.rpartition('.')[2]}")
         places[panel.PLACE].append(built)
     columns = [widgets.VBox(children).add_class(f"lab-{place}") for place, children in places.items()]

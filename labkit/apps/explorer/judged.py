@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from labkit.judge.answer import Answer, Step, Topic
+from labkit.judge.answer import Step, Topic
 from labkit.judge.finding import Finding
 from labkit.judge.sentences import cause, sentence, settings
 
@@ -13,21 +13,19 @@ _SIGNS = {"bad": "✗", "doubtful": "?", "unknown": "–", "no reference": "–"
 
 
 def chip(topic: Topic) -> str:
-    """Return the verdict on a topic in a few words; the rest is its tooltip."""
-    word = topic.verdict.replace(" ", "-")
-    told = html.escape(f"{topic.lead.subject}: {sentence(topic.lead)}", quote=True)
-    return (
-        f'<span class="lab-{word}" title="{told}">{_SIGNS[topic.verdict]} '
-        f"{html.escape(topic.name)}: {topic.verdict}</span>"
-    )
+    """Return the verdict on a topic in a few words."""
+    return f"{_SIGNS[topic.verdict]} {topic.name}: {topic.verdict}"
 
 
-def lines(found: Answer) -> Iterator[str]:
-    """Yield the reasons of the verdicts, then what to do next."""
-    for topic in found.topics:
-        worse = f" Worse: {html.escape(settings(topic.worse))}." if topic.worse else ""
-        yield verdict(f"{topic.name}: {topic.verdict}", topic.lead) + worse
-    yield from map(todo, found.steps)
+def about(topic: Topic) -> str:
+    """Return what decides a verdict, as plain text."""
+    return f"{topic.lead.subject}: {sentence(topic.lead)}"
+
+
+def reason(topic: Topic) -> str:
+    """Return why a topic has its verdict."""
+    worse = f" Worse: {html.escape(settings(topic.worse))}." if topic.worse else ""
+    return verdict(f"{topic.name}: {topic.verdict}", topic.lead) + worse
 
 
 def verdict(head: str, one: Finding) -> str:

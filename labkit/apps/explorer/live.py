@@ -18,6 +18,7 @@ from labkit.figures.iterations import thin
 from labkit.figures.plotly import raw
 from labkit.io import extras
 
+_AXES = ("xaxis", "yaxis")
 POINTS = 3000  # of a line; a page is at most 1920 px wide
 
 
@@ -153,9 +154,13 @@ def redraw(target: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) ->
     same = [(t.get("name"), t["type"]) for t in shown] == [(t.get("name"), t["type"]) for t in drawn]
     if not same:
         target.data = ()  # first, so that the page does not draw them again with other axes
-    target.change(_changes(shown, drawn) if same else {}, _layout(target, figure, keep_zoom))
+    layout, steps = _layout(target, figure, keep_zoom), {}
+    if not same:  # steps of these data would be millions on an axis that still has the range of others
+        steps = {f"{name}.dtick": layout[name].pop("dtick") for name in _AXES if "dtick" in layout[name]}
+    target.change(_changes(shown, drawn) if same else {}, layout)
     if not same:
         target.add_traces([trace.to_plotly_json() for trace in figure.data])
+        target.change({}, steps)
 
 
 def _changes(shown: list[dict[str, Any]], drawn: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
@@ -174,7 +179,7 @@ def _layout(target: LiveFigure, figure: go.Figure, keep_zoom: bool) -> dict[str,
     layout: dict[str, Any] = figure.layout.to_plotly_json()
     layout.pop("template", None)
     layout.pop("legend", None)
-    for name in ("xaxis", "yaxis"):  # whole axes: plotly refuses a change of a part of what the same message replaces
+    for name in _AXES:  # whole axes: plotly refuses a change of a part of what the same message replaces
         zoom = target.zoom(name) if keep_zoom else None
         axis = layout.pop(name, {})
         target._drawn[name] = axis.get("range")

@@ -24,19 +24,20 @@ GRACE = 1.0  # s that ranks have to end by themselves
 
 
 class Measurement:
-    """One ``labkit measure`` into a campaign, noted there so that a later process can continue it.
+    """One ``labkit`` run into a campaign, noted there so that a later process can continue it.
 
     Parameters
     ----------
     campaign : to measure into.
-    words : of `labkit`, without ``--into``.
+    words : of `labkit measure` without ``--into``, or of `labkit explain --decide` without the campaign.
     """
 
     def __init__(self, campaign: Campaign, words: Sequence[str]) -> None:
         self.campaign, self.words = campaign, list(words)
         self.stopping = False
         campaign.drop(PROGRESS)
-        command = [sys.executable, "-m", "labkit", *words, "--into", str(campaign.path.resolve())]
+        place = str(campaign.path.resolve())
+        command = [sys.executable, "-m", "labkit", *words, *(["--into"] if words[0] == "measure" else []), place]
         self._before = 0  # events of earlier runs
         with suppress(OSError, DataError):
             self._before = len(events.read(campaign.path))

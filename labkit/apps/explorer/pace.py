@@ -33,11 +33,11 @@ def sentence(selection: Selection, have: Store, campaigns: Sequence[str]) -> str
     text = f"{plural(len(points), 'point × launch')} in {plural(len(starts), 'start')}"
     pace = _pace(selection.benchmark, have, campaigns, cap)
     if pace is None:
-        return f"{text}: at most about {format_duration(round(most, 1))}"
+        return f"{text}: at most about {format_duration(round(most, 1))} on an idle machine"
     seconds, name = pace
     about = min(most, len(points) * seconds + len(starts) * START)
     ends = format_duration(round(about, 1)), format_duration(round(most, 1))
-    return f"{text}: about {ends[0]} at the pace of {name}, at most {ends[1]}"
+    return f"{text}: about {ends[0]} at the pace of {name}, at most {ends[1]} on an idle machine"
 
 
 def _pace(benchmark: str, have: Store, campaigns: Sequence[str], cap: float) -> tuple[float, str] | None:

@@ -10,6 +10,7 @@ from labkit.apps.explorer import store
 from labkit.errors import SpecError
 from labkit.judge import comparison
 from labkit.judge.comparison import Comparison, Launches
+from labkit.judge.comparison.matching import Difference, match
 from labkit.read.records.factors import SETTING, level, named
 from labkit.stats.decision import RELEVANT
 
@@ -60,6 +61,21 @@ def compared(
     return comparison.compare(sides, by=factor, allow=allow, metric=metric, relevant=relevant)
 
 
+def undeclared(
+    names: Sequence[str], benchmark: str, base: str, *, by: str = CAMPAIGN, allow: Collection[str] = ()
+) -> tuple[Difference, ...]:
+    """Return the factors in which sides of `compared` differ, and which `allow` does not declare.
+
+    Raises
+    ------
+    SpecError
+        If there is only one side.
+    """
+    factor, _, levels = (by.strip() or CAMPAIGN).partition("=")
+    sides = _sides(names, benchmark, base, factor, "", [one for one in levels.split(",") if one])
+    return tuple(one for one in match(sides, by=factor, allow=allow).differences if not one.declared)
+
+
 def _sides(
     names: Sequence[str], benchmark: str, base: str, factor: str, metric: str, levels: Sequence[str] = ()
 ) -> dict[str, list[Launches]]:
@@ -73,7 +89,7 @@ def _sides(
     if len(sides) < 2:
         raise SpecError(
             f"One campaign on show has {benchmark}, but a comparison needs two. Select another, or compare levels of a "
-            "factor: write its name into 'by', such as transport."
+            "factor: write its name into 'factor', such as transport."
         )
     return sides
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from labkit.apps.explorer import relation, store
+from labkit.apps.explorer.running import Runs, Step
 from labkit.apps.explorer.state import State, differing
 from labkit.apps.explorer.store import Store
 from labkit.apps.explorer.view import View, differing_columns
@@ -22,8 +23,8 @@ from labkit.models.limits import Limit
 from labkit.point.columns import METRICS
 from labkit.point.spec import validated
 
-# campaigns chosen, points arrived, plot changed, point clicked, anything of these
-Event = Literal["campaigns", "data", "view", "point", "state"]
+# campaigns chosen, points arrived, plot changed, point clicked, anything of these; a run moved on, a comparison made
+Event = Literal["campaigns", "data", "view", "point", "state", "run", "compared"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,7 @@ class Session:
     ----------
     campaigns : shown at the start.
     read : records that were read before.
+    runs : what this process measures; other pages follow it too.
 
     Attributes
     ----------
@@ -65,26 +67,30 @@ class Session:
     figures : of the plots, by their letter.
     chosen : the point that was clicked.
     pinned : points that stay beside it.
+    selected : points behind a finding, which the plot marks.
     wanted : benchmark to show when its first points arrive.
-    running : whether a run adds points.
     second : whether plot B is on show.
+    compared : verdict on the campaigns on show against each other, in a sentence; empty without one.
     restoring : whether a state of before is being shown again.
     stated : what the reader states of the paths, for their bounds.
     """
 
-    def __init__(self, campaigns: list[str], read: Store | None = None) -> None:
-        self.store, self.campaigns = read or Store(), campaigns
+    def __init__(self, campaigns: list[str], read: Store | None = None, runs: Runs | None = None) -> None:
+        self.store, self.campaigns, self.runs = read or Store(), campaigns, runs or Runs()
         self.views: dict[str, View] = {}
         self.figures: dict[str, Any] = {}
         self.chosen: Chosen | None = None
         self.pinned: tuple[Chosen, ...] = ()
-        self.wanted, self.running, self.second = "", False, False
+        self.selected: tuple[Chosen, ...] = ()
+        self.wanted, self.second, self.compared = "", False, ""
+        self._seen: tuple[int, bool] = (0, False)  # points of the run that were told of, and whether it went on
         self.stated = Stated()
         self._made: deque[tuple[Hashable, pd.DataFrame, Any]] = deque(maxlen=6)  # bounds and comparisons of a table
         self.restoring = False
         self._past: list[State] = []
         self._future: list[State] = []
         self._listeners: dict[Event, list[Callable[[], None]]] = {event: [] for event in get_args(Event)}
+        self.runs.on(self._ran)
 
     def on(self, event: Event, listener: Callable[[], None]) -> None:
         """Call a panel's function at every event of that kind."""
@@ -101,10 +107,39 @@ class Session:
             self.campaigns = [*self.campaigns, name]
         self.tell("campaigns")
 
-    def started(self, name: str, benchmark: str) -> None:
-        """Show the campaign into which a run of a benchmark has started."""
-        self.wanted, self.running = benchmark, True
-        self.add(name)
+    @property
+    def running(self) -> bool:
+        """Whether a run adds points."""
+        return self.runs.running
+
+    def measure(self, steps: Sequence[Step], pressed: str = "") -> None:
+        """Start runs, one after another, and show their campaigns.
+
+        Parameters
+        ----------
+        pressed : key of the button that asked for it.
+
+        Raises
+        ------
+        SpecError, LaunchError
+            If it cannot start.
+        """
+        self.runs.start(steps, pressed)
+        words, _ = steps[0]
+        self.wanted = words[1] if words[0] == "measure" else ""
+        names = dict.fromkeys(name.strip() for _, name in steps)
+        self.campaigns = [*self.campaigns, *(name for name in names if name not in self.campaigns)]
+        self.tell("campaigns")
+
+    def _ran(self) -> None:
+        """Tell of points that a run added, and of its state."""
+        now = (self.runs.count, self.runs.running)
+        if now != self._seen:
+            self._seen = now
+            kept = [name for name in self.campaigns if name != self.runs.gone]
+            gone, self.campaigns = len(kept) < len(self.campaigns), kept
+            self.tell("campaigns" if gone else "data")
+        self.tell("run")
 
     @property
     def looked_into(self) -> list[Chosen]:
@@ -112,9 +147,30 @@ class Session:
         last = () if self.chosen is None or self.chosen in self.pinned else (self.chosen,)
         return [*self.pinned, *last]
 
+    @property
+    def marked(self) -> list[Chosen]:
+        """Points that the plot and the table mark: those that are looked into, and those behind a finding."""
+        return list(dict.fromkeys([*self.selected, *self.looked_into]))
+
     def choose(self, point: Chosen) -> None:
         """Look into a point."""
-        self.chosen = point
+        self.chosen, self.selected = point, ()
+        self.tell("point")
+        self.remember()
+
+    def select(self, name: str, benchmark: str, fingerprints: Sequence[str]) -> None:
+        """Show a benchmark of a campaign in plot A, mark some of its points, and look into the first of them."""
+        view = self.views.get("A")
+        if view is not None and view.benchmark != benchmark:
+            self.views["A"] = validated(View, {"benchmark": benchmark}, what="the view")
+        elif view is not None:
+            self.views["A"] = replace(view, where=(), relation="")
+        self.chosen, self.selected = None, ()
+        self.tell("data")
+        metric = self.views["A"].metric if view is not None else ""
+        found = [self.point(name, benchmark, one, metric) for one in fingerprints]
+        self.selected = tuple(one for one in found if one is not None)
+        self.chosen = next(iter(self.selected), None)
         self.tell("point")
         self.remember()
 
@@ -195,7 +251,7 @@ class Session:
                 self.views[letter] = validated(View, fields, what="the view")
         found = [self.point(*name[:4]) for name in (*wanted.pinned, wanted.point)]
         points = [*dict.fromkeys(one for one in found if one)]  # the one that was clicked may be pinned too
-        self.pinned = tuple(one for one in points if one.name in wanted.pinned)
+        self.pinned, self.selected = tuple(one for one in points if one.name in wanted.pinned), ()
         self.chosen = next((one for one in points if one.name == wanted.point), None)
         for event in ("campaigns", "point"):
             self.tell(event)

@@ -82,12 +82,12 @@ def place(name: str) -> Path:
         wrong, path = True, root
     if wrong or path == root or not path.is_relative_to(root):
         raise SpecError(
-            f"keep in {name[:80]!r}, but it must be a name below {root}: letters, digits, '_', '-', '.' and '/', each "
+            f"into {name[:80]!r}, but it must be a name below {root}: letters, digits, '_', '-', '.' and '/', each "
             "part beginning with a letter or digit, of at most 100 characters, and no link to another place. Name "
             "another campaign."
         )
     if derived.bundled(path):
-        raise SpecError(f"keep in {name[:80]!r}, but labkit never changes that example. Name another campaign.")
+        raise SpecError(f"into {name[:80]!r}, but labkit never changes that example. Name another campaign.")
     return root.joinpath(*parts)
 
 

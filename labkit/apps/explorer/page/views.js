@@ -59,6 +59,7 @@ function row(model, kind, field) {
   if (field) {
     view.follow(model, ["disabled"], () => (field.disabled = Boolean(model.get("disabled"))));
     view.follow(model, ["tooltip"], () => explained(field, model.get("tooltip")));
+    view.follow(model, ["_dom_classes"], () => field.setAttribute("aria-invalid", String(model.get("_dom_classes").includes("lab-wrong"))));
   }
   view.el.append(label, ...(field ? [field] : []));
   return view;

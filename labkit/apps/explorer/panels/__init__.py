@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from types import ModuleType
 
-PLACES = ("side", "main", "beside", "under")  # columns of a wide page; a narrow one has them below each other
+PLACES = ("top", "main", "side", "beside", "under")  # columns of a wide page; a narrow one has them below each other
 
 
 def find() -> list[ModuleType]:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import asyncio
 import html
 import shlex
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets as widgets
 
-from labkit.apps.explorer import judged, store
+from labkit.apps.explorer import judged, leading, offers, store
+from labkit.apps.explorer.folds import Folds
+from labkit.apps.explorer.offers import OfferButton
 from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.store import Store
 from labkit.errors import LabkitError
+from labkit.judge.answer import Answer, Step, Topic
 
-TITLE, PLACE, ORDER = "Answer", "main", -1
+TITLE, PLACE, ORDER = "Answer", "top", 0
+_SEEN, _MOST = 3, 6  # verdicts that are seen at once, and those that are bad or doubtful; the others are in the fold
 _LARGEST = 20_000  # points × launches of a campaign that is judged without being asked
 
 
@@ -23,16 +31,32 @@ def build(session: Session) -> Any:
     return _Answers(session).widget
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """What is known about a campaign: its answer, or why there is none."""
+
+    name: str
+    answer: Answer | None = None
+    why: str = ""
+
+
 class _Answers:
     """The answers about the campaigns on show, judged again when points arrive and the page is otherwise idle."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._task: asyncio.Task[None] | None = None  # the loop itself keeps none alive
-        self.shown = widgets.HTML("…").add_class("lab-answers").add_class("lab-text")
-        self.widget = widgets.VBox([self.shown])
+        self._known: tuple[_Judged, ...] = ()
+        self._offers: dict[str, OfferButton] = {}
+        self.lead = widgets.HTML("…").add_class("lab-lead").add_class("lab-text")
+        self.chips = widgets.HBox(layout={"flex_flow": "row wrap"}).add_class("lab-chips")
+        self.why = widgets.VBox().add_class("lab-answers")
+        self.folds = Folds([self.why], ["why, and what to do next"])
+        self.widget = widgets.VBox([self.lead, self.chips, self.folds])
         session.on("campaigns", self._again)
         session.on("data", self._again)
+        session.on("view", self._led)
+        session.on("compared", self._led)
 
     def _again(self) -> None:
         """Judge what is on show; while a run adds points, wait for its end."""
@@ -42,7 +66,7 @@ class _Answers:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # no page is served from here
-            self.shown.value = _html(self._session.store, names)
+            self._show(_read(self._session.store, names))
             return
         if self._task is not None:
             self._task.cancel()
@@ -50,27 +74,126 @@ class _Answers:
 
     async def _judge(self, loop: asyncio.AbstractEventLoop, names: tuple[str, ...]) -> None:
         """Judge without making the page wait."""
-        text = await loop.run_in_executor(None, _html, self._session.store, names)
+        found = await _aside(loop, lambda: _read(self._session.store, names))
         if names == tuple(self._session.campaigns):
-            self.shown.value = text
+            self._show(found)
+
+    def _led(self) -> None:
+        """Say in a line what plot A shows, and what is said about it."""
+        session, view = self._session, self._session.views.get("A")
+        if view is None or not view.metric:
+            self.lead.value = "" if session.campaigns else "Choose a campaign."
+            return
+        known = {one.name: one for one in self._known}
+        lines = []
+        for name in session.campaigns:
+            try:
+                summary = session.store.summary([name], view.benchmark)
+            except LabkitError:
+                continue
+            text = leading.values(view, summary) if len(summary) else ""
+            if not text:
+                continue
+            one = known.get(name)
+            more = [*leading.judged(one.answer, view.benchmark)] if one and one.answer else []
+            if one is None:
+                more = ["judging …"]
+            head = f"{name}: " if len(session.campaigns) > 1 else ""
+            lines.append(f"<p><b>{html.escape(f'{head}{text}')}</b> {html.escape(' · '.join(['', *more])[1:])}</p>")
+        if session.compared:
+            lines.append(f"<p><b>Compared</b>: {html.escape(session.compared)}</p>")
+        self.lead.value = "".join(lines)
+
+    def _show(self, found: tuple[_Judged, ...]) -> None:
+        """Show verdicts, their reasons, and what to do next."""
+        self._known = found
+        several = len(found) > 1
+        chips, rows = [], []
+        for one in found:
+            if several or one.answer is None or not one.answer.topics:
+                rows.append(widgets.HTML(self._head(one)).add_class("lab-text"))
+            if one.answer is None:
+                continue
+            for topic in one.answer.topics:
+                chips.append(self._chip(one.name, topic))
+                rows += self._reasons(one.name, topic)
+            rows += [part for step in one.answer.steps for part in self._step(step)]
+        topics = [topic for one in found if one.answer for topic in one.answer.topics]
+        seen = max(_SEEN, sum(topic.verdict in ("bad", "doubtful") for topic in topics[:_MOST]))
+        self.chips.children = chips[:seen]
+        more = widgets.HBox(chips[seen:], layout={"flex_flow": "row wrap"}).add_class("lab-chips")
+        self.why.children = [more, *rows] if chips[seen:] else rows
+        counts = "; ".join(one.answer.counts for one in found if one.answer and one.answer.topics)
+        self.folds.name(0, f"why, and what to do next{f': {counts}' if counts and not several else ''}")
+        self.folds.layout.display = "" if rows else "none"
+        self._led()
+
+    @staticmethod
+    def _head(one: _Judged) -> str:
+        """Name of a campaign, and why it has no verdicts."""
+        why = one.why or ("" if one.answer and one.answer.topics else "nothing that has a verdict.")
+        return f"<h3>{html.escape(one.name)}</h3>{f'<p>{why}</p>' if why else ''}"
+
+    def _chip(self, name: str, topic: Topic) -> Any:
+        """A button with a verdict, which selects the points behind it."""
+        return self._selecting(judged.chip(topic), judged.about(topic), name, topic)
+
+    def _selecting(self, words: str, about: str, name: str, topic: Topic) -> Any:
+        lead = topic.lead
+        button = widgets.Button(description=words, tooltip=about)
+        button.on_click(lambda pressed: self._session.select(name, lead.subject.benchmark, lead.subject.points))
+        return button.add_class("lab-chip").add_class(f"lab-{topic.verdict.replace(' ', '-')}")
+
+    def _reasons(self, name: str, topic: Topic) -> list[Any]:
+        """Why a topic has its verdict, and a button that measures what it lacks."""
+        made: list[Any] = [widgets.HTML(f"<p>{judged.reason(topic)}</p>").add_class("lab-text")]
+        wanted = Answer("", topic.findings).undecided
+        if wanted:
+            words = "Measure what is missing" if topic.verdict in ("unknown", "no reference") else "Decide"
+            key = f"decide {name} {topic.name}"
+            if key not in self._offers:  # the button of a run that goes on stays
+                self._offers[key] = OfferButton(self._session, words, key).add_class("lab-decide")
+            button = self._offers[key]
+            button.propose(offers.decide(name, wanted, topic.lead.subject.benchmark))
+            made.append(button)
+        return made
+
+    @staticmethod
+    def _step(step: Step) -> list[Any]:
+        """What to do next, in words."""
+        return [widgets.HTML(f"<p>{judged.todo(step)}</p>").add_class("lab-text")]
 
 
-def _html(read: Store, names: tuple[str, ...]) -> str:
-    """Return the answers about campaigns, each as a line of verdicts and a fold with the reasons."""
-    return "".join(_of_campaign(read, name, several=len(names) > 1) for name in names) or "Choose a campaign."
+def _aside(loop: asyncio.AbstractEventLoop, work: Callable[[], tuple[_Judged, ...]]) -> asyncio.Future[Any]:
+    """Do something in a thread for which the end of the process does not wait."""
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def keep(set_it: Callable[[Any], None], value: Any) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(lambda: None if done.cancelled() else set_it(value))
+
+    def run() -> None:
+        try:
+            found = work()
+        except BaseException as error:
+            keep(done.set_exception, error)
+        else:
+            keep(done.set_result, found)
+
+    threading.Thread(target=run, daemon=True).start()
+    return done
 
 
-def _of_campaign(read: Store, name: str, *, several: bool) -> str:
-    head = f"<b>{html.escape(name)}</b>: " if several else ""
+def _read(read: Store, names: tuple[str, ...]) -> tuple[_Judged, ...]:
+    """Return what is known about campaigns."""
+    return tuple(_of_campaign(read, name) for name in names)
+
+
+def _of_campaign(read: Store, name: str) -> _Judged:
     try:
         if len(store.opened(name).done()) > _LARGEST:
             command = html.escape(f"labkit explain {shlex.quote(name)}")
-            return f"<p>{head}a large campaign: <code>{command}</code> judges it.</p>"
-        found = read.answer(name)
+            return _Judged(name, why=f"a large campaign: <code>{command}</code> judges it.")
+        return _Judged(name, read.answer(name))
     except LabkitError as error:
-        return f"<p>{head}{html.escape(str(error))}</p>"
-    if not found.topics:
-        return f"<p>{head}nothing that has a verdict.</p>"
-    chips = " · ".join(map(judged.chip, found.topics))
-    told = judged.items(judged.lines(found))
-    return f"<p>{head}{chips}</p><details><summary>why, and what to do next</summary>{told}</details>"
+        return _Judged(name, why=html.escape(str(error)))

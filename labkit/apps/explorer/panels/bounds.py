@@ -1,4 +1,4 @@
-"""Whether the numbers of plot A's benchmark are good: what their path allows, what binds, what to check next."""
+"""Whether the numbers of plot A's benchmark are good: what their path allows, what limits it, what to check next."""
 
 from __future__ import annotations
 

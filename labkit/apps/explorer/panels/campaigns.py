@@ -21,7 +21,7 @@ def build(session: Session) -> Any:
     chosen = widgets.VBox().add_class("lab-campaign-list")
     find = widgets.Text(placeholder="search in campaigns", continuous_update=True, layout={"width": "auto"})
     find.add_class("lab-find-campaign")
-    anew = widgets.Button(description="Look again", tooltip="read new campaigns", icon="refresh")
+    anew = widgets.Button(description="Refresh", tooltip="look for campaigns on disk", icon="refresh")
     note = widgets.HTML().add_class("lab-text")
 
     def offered() -> None:

@@ -23,11 +23,31 @@ from labkit.read.records.factors import level
 TITLE, PLACE, ORDER = "Plot", "main", 0
 PUBLISHED = "published numbers of this benchmark and metric, against message size"
 BOUNDS = "what the path of these points allows at most, against message size"
-NO_BOUND = "no bound is known for these points: Judge, under Bounds, says why"
-_SCALES = {"fitting": None, "logarithmic": True, "linear": False}
+NO_BOUND = "no bound is known for these points: the panel Bounds says why"
+_SCALES = {"automatic": None, "logarithmic": True, "linear": False}
 _RELATIONS = [("values", ""), ("ratio to", "ratio"), ("difference from", "difference")]
 _FOLDED = ("x_log", "y_log", "by")
-_WORDS = {"x": "across", "x_log": "→ scale", "y_log": "↑ scale", "by": "group by", "relation": "show", "base": "base"}
+_WORDS = {
+    "x": "x axis",
+    "x_log": "x scale",
+    "y_log": "y scale",
+    "by": "group by",
+    "relation": "show",
+    "base": "relative to",
+}
+_ABOUT = {
+    "benchmark": "benchmark of the points that are drawn",
+    "metric": "what was measured",
+    "statistic": "statistic over the iterations of a point: the median, a percentile, the maximum",
+    "unit": "unit of the y axis",
+    "x": "parameter on the x axis",
+    "x_log": "linear or logarithmic; automatic takes what suits the parameter",
+    "y_log": "linear or logarithmic; automatic takes what suits the metric",
+    "by": "setting that comes first in the names of the lines, and in their order",
+    "relation": "draw the values, or each value divided by a reference, or minus a reference",
+    "base": "reference of ratios and differences: a campaign, or a level of a setting such as transport=shm",
+    "filter": "setting of which only some levels are drawn",
+}
 
 
 def build(session: Session) -> Any:
@@ -212,7 +232,7 @@ class _Plot:
 
     def _places(self, summary: pd.DataFrame, now: View) -> list[tuple[float, float]]:
         """Places of the points that are looked into, as far as this plot has them."""
-        return [place for one in self._session.looked_into if (place := now.place(summary, one.row))]
+        return [place for one in self._session.marked if (place := now.place(summary, one.row))]
 
     def _summary(self) -> pd.DataFrame:
         """Table behind the plot."""
@@ -271,7 +291,9 @@ def _dropdown(name: str) -> Any:
     """A list of choices."""
     narrow = {"width": "auto", "flex": "1 1 150px"}
     words = _WORDS.get(name, name)
-    return widgets.Dropdown(description=words, tooltip=words, layout=narrow, style={"description_width": "initial"})
+    return widgets.Dropdown(
+        description=words, tooltip=_ABOUT.get(name, words), layout=narrow, style={"description_width": "initial"}
+    )
 
 
 class _Filter:
@@ -286,7 +308,6 @@ class _Filter:
         self._changed, self._where, self._busy = changed, {}, False  # type: ignore[var-annotated]
         self._summary: pd.DataFrame | None = None
         self.column = _dropdown("filter").add_class("lab-filter")
-        self.column.description = self.column.tooltip = "filter"
         self.levels = widgets.HBox(layout={"flex_flow": "row wrap"}).add_class("lab-levels")
         self.widget = widgets.VBox([self.levels])
         self.column.observe(lambda change: None if self._busy else self._show(), "value")

@@ -6,7 +6,6 @@ import asyncio
 import html
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,12 @@ import ipywidgets as widgets
 from labkit import benchmarks, testbeds
 from labkit.apps.explorer import availability, measurement, pace, store
 from labkit.apps.explorer.folds import Folds
-from labkit.apps.explorer.form import Choices, Form, levels
-from labkit.apps.explorer.measurement import Measurement
+from labkit.apps.explorer.form import Choices, Form, beside, levels
+from labkit.apps.explorer.running import Step
 from labkit.apps.explorer.selection import PLAIN, Selection
 from labkit.apps.explorer.session import Session
 from labkit.benchmarks import Benchmark
-from labkit.errors import LabkitError
+from labkit.errors import LabkitError, SpecError
 from labkit.host.network import interfaces, rdma_devices
 from labkit.point.spec import BINDINGS, Effort, Spec
 from labkit.point.units import parse_sizes, plural
@@ -30,7 +29,6 @@ from labkit.store import campaign
 from labkit.store.campaign import Campaign
 
 TITLE, PLACE, ORDER = "Measure", "side", 0
-EVERY = 0.3  # s between looks at a run
 START = "mpi.latency"
 _EVERY = "every family"
 _LOOKING = "looking for benchmarks that can run here …"
@@ -42,6 +40,7 @@ _ABOUT = {
     "ranks": "number of processes; several are compared: 2,4",
     "into": "campaign for the points, below the folder of all campaigns; a new one unless you name one that exists",
 }
+_OWN = ("sizes", "ranks", "into")  # fields of the panel itself, of which each is checked by itself
 
 
 def build(session: Session) -> Any:
@@ -84,10 +83,8 @@ class _Measure:
     """The form, and the run that it started."""
 
     def __init__(self, session: Session) -> None:
-        self._session, self._seen, self._cut, self._busy = session, 0, "", False
-        self._measurement: Measurement | None = None
+        self._session, self._cut, self._busy, self._missing = session, "", False, ""
         self._into: Path | None = None
-        self._task: asyncio.Task[None] | None = None  # the loop itself keeps none alive
         look = {"layout": {"width": "auto"}, "style": {"description_width": "76px"}}
         self._lacking = "" if launch.installed() else "no MPI launcher"
         self.family = widgets.Dropdown(description="family", options=[_EVERY], **look)
@@ -97,16 +94,17 @@ class _Measure:
         self._absent = Folds([self.absent], ["cannot run here"])
         self.sizes = widgets.Text(description="sizes", **look)
         self.ranks = widgets.Text(value="2", description="ranks", **look)
-        self.into = widgets.Text(value=datetime.now().strftime("explore-%y%m%d-%H%M%S"), description="keep in", **look)
+        self.into = widgets.Text(value=datetime.now().strftime("explore-%y%m%d-%H%M%S"), description="into", **look)
         self.launchers = Choices("launchers to compare", self._launchers(), ["auto"], self._changed)
         self.transports = Choices("transports to compare", {"auto": "", "shm": "", "tcp": ""}, ["auto"], self._changed)
-        self.setting = Form(Spec, "the setting", self._changed, PLAIN, {"bind": [(name, name) for name in BINDINGS]})
+        choices = {"bind": [(name, name) for name in BINDINGS]}
+        self.setting = Form(Spec, "the setting", self._changed, PLAIN, choices, benchmark=START)
         here = [_filling(self.setting.fields[name], name, found) for name, found in _there().items()]
         self.effort = Form(Effort, "the effort", self._changed)
         self.options = widgets.VBox()
-        titles = ("options of the benchmark", "where and how", "how long")
-        where = widgets.VBox([self.setting.widget, *here])
-        more = Folds([self.options, where, self.effort.widget], titles)
+        titles = ("options of the benchmark", "where and how", "launches and duration")
+        where = widgets.VBox([self.launchers.widget, self.setting.widget, *here])
+        self._more = Folds([self.options, where, self.effort.widget], titles)
         hidden = {"width": "auto", "display": "none"}
         self.more = widgets.Checkbox(description="add to it", indent=False, layout=hidden).add_class("lab-add-to-it")
         self.time = widgets.HTML().add_class("lab-time").add_class("lab-text")
@@ -114,38 +112,23 @@ class _Measure:
         self.halt = widgets.Button(description="Stop", icon="stop", disabled=True).add_class("lab-stop")
         self.resume = widgets.Button(description="Continue", icon="forward").add_class("lab-continue")
         self.why = widgets.HTML().add_class("lab-why").add_class("lab-reason")
+        self.same = widgets.HTML().add_class("lab-same-command")
         self.bar = widgets.FloatProgress(min=0, max=1, layout={"width": "auto", "height": "14px"})
         self.status = widgets.HTML("nothing runs").add_class("lab-status").add_class("lab-text")
         self.log = widgets.HTML().add_class("lab-log")
         logs = Folds([self.log], ["log"])
-        for name, about in _ABOUT.items():
-            getattr(self, name).add_class(f"lab-field-{name}").tooltip = about
-        self.widget = widgets.VBox(
-            [
-                self.find,
-                self.family,
-                self.benchmark,
-                self._absent,
-                self.sizes,
-                self.ranks,
-                self.transports.widget,
-                self.launchers.widget,
-                more,
-                self.into,
-                self.more,
-                self.time,
-                widgets.HBox([self.run, self.halt, self.resume]),
-                self.why,
-                self.bar,
-                self.status,
-                logs,
-            ]
-        )
+        # what starts, shows and ends a run comes first: it is seen without scrolling
+        bar = [widgets.HBox([self.run, self.halt, self.resume]), self.why, self.bar, self.status, self.time]
+        self._fields = [self.find, self.family, self.benchmark, self._absent, self.sizes, self.ranks]
+        self._fields += [self.transports.widget, self._more, self.into, self.more]
+        self._form = widgets.VBox(self._fields)
+        self.widget = widgets.VBox([widgets.VBox(bar).add_class("lab-run-bar"), self._form, self.same, logs])
         self._begin()
-        session.on("campaigns", self._offer)
 
     def _begin(self) -> None:
         """Find out which benchmarks can run, and offer these."""
+        for name, about in _ABOUT.items():
+            getattr(self, name).add_class(f"lab-field-{name}").tooltip = about
         self._reasons: Mapping[str, str] | None = None  # not known yet
         self.benchmark.options, self.benchmark.value, self.benchmark.disabled = [(_LOOKING, START)], START, True
         self._other()
@@ -163,7 +146,9 @@ class _Measure:
             self._found(reasons)
 
     def _listen(self) -> None:
-        """Hear what the reader changes and presses."""
+        """Hear what the reader changes and presses, and what a run does."""
+        self._session.on("campaigns", self._offer)
+        self._session.on("run", self._ran)
         self.benchmark.observe(lambda change: None if self._busy else self._other(), "value")
         self.setting.fields["testbed"].observe(lambda change: self._look(), "value")
         for field in (self.find, self.family):
@@ -173,7 +158,7 @@ class _Measure:
         for field in (self.sizes, self.ranks, self.into, self.more):
             field.observe(lambda change: self._changed(), "value")
         self.run.on_click(lambda button: self._start(self.words(), self.into.value))
-        self.halt.on_click(lambda button: self._stop())
+        self.halt.on_click(lambda button: self._session.runs.stop())
         self.resume.on_click(lambda button: self._continue())
 
     def _look(self) -> None:
@@ -203,9 +188,10 @@ class _Measure:
             for name, one in runs.items()
             if self.family.value in (_EVERY, name.partition(".")[0]) and _matches(one, words)
         ]
-        if not options:
-            self.why.value = html.escape(self._missed(words, reasons))
-            return
+        missing = "" if options else self._missed(words, reasons)
+        if missing or self._missing:
+            self._missing = missing
+            self._changed()
         if options and list(self.benchmark.options) != options:
             before = self.benchmark.value or START
             self._busy = True  # other options choose the first of them for a moment
@@ -247,7 +233,7 @@ class _Measure:
         self.sizes.placeholder = benchmark.sizes if benchmark.sized else "means nothing here"
         low, high = benchmark.ranks
         self.ranks.disabled = low == high
-        self.ranks.tooltip = f"{benchmark.name} needs exactly {low}" if low == high else "several are compared: 2,4"
+        self.ranks.tooltip = f"{benchmark.name} needs exactly {low}" if low == high else _ABOUT["ranks"]
         self.ranks.value = str(max(low, 2) if high != 1 else 1)
         self.sizes.value = ""
         if benchmark.mpi:
@@ -292,26 +278,62 @@ class _Measure:
         """The command line behind ``labkit``."""
         return self.selection().words()
 
+    def _wrong(self) -> dict[Any, str]:
+        """Fields that hold something impossible, and what is wrong with each."""
+        found = {self.find: self._missing} if self._missing else {}
+        for name in _OWN:
+            try:
+                self._check(name)
+            except LabkitError as error:
+                found[getattr(self, name)] = str(error)
+        return found
+
+    def _check(self, name: str) -> None:
+        """Check a field by itself.
+
+        Raises
+        ------
+        SpecError
+            If it holds something impossible.
+        """
+        text = getattr(self, name).value.strip()
+        if name == "sizes" and text and not self.sizes.disabled:
+            parse_sizes(text)
+        elif name == "ranks":
+            levels(self.ranks.value, "ranks")
+        elif name == "into" and (asked := self._adding(store.place(text))):
+            raise SpecError(asked)
+
+    def _marked(self) -> list[str]:
+        """Show what is wrong beside each field, and return the names of these fields."""
+        wrong = self._wrong()
+        self._form.children = beside(self._fields, wrong)
+        forms = (self.form, self.setting, self.effort)
+        inner = [form.mark() for form in forms]
+        for place, names in enumerate(inner):
+            if names:  # a field in a closed section would not be seen
+                self._more.buttons[place].value = True
+        return [field.description for field in wrong] + [name for names in inner for name in names]
+
     def _changed(self) -> None:
         """Show why it cannot run, or the command that does the same."""
+        names = self._marked()
+        why = f"Correct what is marked: {', '.join(names)}." if names else ""
         try:
             chosen = self.selection()
-            why = chosen.problem() or ("" if self.into.value.strip() else "Name a campaign for the points.")
-            why = why or (_LOOKING if self._reasons is None else "")
-            if not why:
-                place = store.place(self.into.value)
-                why = self._adding(place)
+            why = why or chosen.problem() or (_LOOKING if self._reasons is None else "")
+            place = None if why else store.place(self.into.value)
         except LabkitError as error:
-            why = str(error)
-        busy = self._measurement is not None and self._measurement.running
+            why = why or str(error)
+        busy = self._session.runs.running
         self.run.disabled = bool(why) or busy
         self.run.tooltip = why or ("a run is in progress" if busy else "start")
-        self.time.value = ""
+        self.why.value = html.escape(why)
         if why:
-            self.why.value = html.escape(why)
+            self.time.value = self.same.value = ""
             return
         command = shlex.join([*chosen.words(), "--into", str(place)])
-        self.why.value = f"<pre class='lab-same'>labkit {html.escape(command)}</pre>"
+        self.same.value = f"<pre class='lab-same'>labkit {html.escape(command)}</pre>"
         self.time.value = html.escape(pace.sentence(chosen, self._session.store, self._session.campaigns))
 
     def _adding(self, place: Path) -> str:
@@ -331,8 +353,7 @@ class _Measure:
         cut = [name for name in store.names()[:20] if measurement.unfinished(root / name)]
         shown = [name for name in self._session.campaigns if name in cut]
         self._cut = next(iter([*shown, *cut]), "")
-        idle = self._measurement is None or not self._measurement.running
-        self.resume.layout.display = "" if self._cut and idle else "none"
+        self.resume.layout.display = "" if self._cut and not self._session.runs.running else "none"
         self.resume.tooltip = f"measure what is missing in {self._cut}"
 
     def _continue(self) -> None:
@@ -341,71 +362,32 @@ class _Measure:
             self._start(words, self._cut)
 
     def _start(self, words: list[str], name: str) -> None:
-        """Start a run, and follow it from the event loop, so that no cell stays busy."""
-        if self._measurement is not None and self._measurement.running:
+        """Start a run."""
+        if self._session.runs.running:
             return
+        step: Step = (words, name)
         try:
-            self._measurement = Measurement(Campaign(store.place(name)), words)
+            self._session.measure([step])
         except (LabkitError, OSError) as error:
             self.why.value = html.escape(str(error))
-            return
-        self._into = self._measurement.campaign.path  # adding more to one's own run needs no question
-        self.run.disabled, self.halt.disabled, self._seen = True, False, 0
-        self.resume.layout.display = "none"
-        self._session.started(name.strip(), words[1])
-        self.tick()
-        with suppress(RuntimeError):  # no loop: whoever made the panel calls `tick`
-            self._task = asyncio.get_running_loop().create_task(self._follow(self._measurement))
 
-    def _stop(self) -> None:
-        if self._measurement is not None:
-            self.halt.disabled = True
-            self._measurement.stop()
-            self.tick()
-
-    def _gone(self, run: Measurement) -> bool:
-        """Return whether the campaign of a run was deleted; if so, stop the run and free the form."""
-        if (run.campaign.path / "campaign.json").exists():
-            return False
-        if self._measurement is run:
-            run.stop()
-            self._measurement, self._session.running, self.halt.disabled = None, False, True
-            self._session.campaigns = [name for name in self._session.campaigns if name != run.campaign.name]
-            self.bar.value, self.log.value = 0.0, ""
-            message = (
-                f"Someone deleted the campaign {run.campaign.path}, so labkit stopped its run. Run again to "
-                "measure anew."
-            )
-            self.status.value = html.escape(message)
-            self._session.tell("campaigns")
+    def _ran(self) -> None:
+        """Show the state of the run."""
+        runs = self._session.runs
+        run, busy = runs.current, runs.running
+        if self.run.disabled != busy or not busy:
             self._changed()
-        return True
-
-    async def _follow(self, run: Measurement) -> None:
-        while run.running and not self._gone(run):
-            await asyncio.sleep(EVERY)
-            self.tick()
-        self.tick()
-
-    def tick(self) -> None:
-        """Show the state of the run, and announce new points."""
-        run = self._measurement
-        if run is None or self._gone(run):
+            self._offer()
+        self.halt.disabled = not busy or (run is not None and run.stopping)
+        if run is None:
+            self.bar.value, self.log.value = 0.0, ""
+            self.status.value = html.escape(runs.lost or "nothing runs")
             return
+        self._into = run.campaign.path  # adding more to one's own run needs no question
         seen = run.progress()
         self.bar.value = seen.done / max(1, seen.total) if seen else 0.0
         self.status.value = html.escape(run.state())
         self.log.value = f"<pre>{html.escape(measurement.log(run.campaign.path))}</pre>"
-        count = len(run.campaign.done())
-        if count != self._seen:
-            self._seen = count
-            self._session.tell("data")
-        if not run.running:
-            run.ended()
-            self._session.running = False
-            self.halt.disabled = True
-            self._changed()
-            self._offer()
-            if run.failed:
-                raw = f"<details><summary>what was printed</summary><pre>{html.escape(run.error())}</pre></details>"
-                self.why.value = f"{html.escape(run.failure())}{raw}"
+        if run.failed:
+            raw = f"<details><summary>what was printed</summary><pre>{html.escape(run.error())}</pre></details>"
+            self.why.value = f"{html.escape(run.failure())}{raw}"

@@ -14,11 +14,13 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from labkit import benchmarks, figures
-from labkit.apps.explorer import drawing, live, reading, store
+from labkit import benchmarks, figures, stats
+from labkit.apps.explorer import drawing, leading, live, offers, reading, store
 from labkit.apps.explorer.live import Long
+from labkit.apps.explorer.offers import Offer, OfferButton
 from labkit.apps.explorer.selection import Selection
 from labkit.apps.explorer.session import Chosen, Session
+from labkit.apps.explorer.view import View
 from labkit.errors import LabkitError
 from labkit.figures import iterations, looks, style
 from labkit.point import notes
@@ -35,7 +37,8 @@ HEIGHT = 300  # px
 _ROW, _ROWS, _LETTERS = 22, 2, 42  # px of a row of the legend; rows in the usual height; letters of a row
 _TICKS = {"nticks": 4, "tickfont": {"size": 11}}  # on a logarithmic axis to the right: the labels of more would overlap
 _ALWAYS = ("p50", "p95", "p99")  # said also where there is none
-_VIEWS = ("distribution", "histogram", "over iterations", "per rank")
+_VIEWS = ("distribution", "tail", "histogram", "over iterations", "per rank")
+_HINT = "Click a point in the plot, or go to one with the arrow keys and press Enter."
 
 
 def build(session: Session) -> Any:
@@ -44,7 +47,7 @@ def build(session: Session) -> Any:
 
 
 class _Point:
-    """The samples of the point that was clicked, in one of four views; pinned ones are drawn into the distribution."""
+    """The samples of the point that was clicked, in one of five views; pinned ones are drawn into the distribution."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -56,11 +59,13 @@ class _Point:
         self.launch.style.description_width = "initial"
         self.pin = widgets.Button(description="Pin", icon="thumb-tack").add_class("lab-pin")
         self.pins = widgets.VBox().add_class("lab-pins")
-        self.facts = widgets.HTML("Click a point in the plot, or go to one with the arrow keys and press Enter.")
+        self.facts = widgets.HTML(_HINT)
         self.facts.add_class("lab-facts").add_class("lab-text")
         self.meaning = widgets.HTML().add_class("lab-text").add_class("lab-meaning")
         self.at = widgets.HTML().add_class("lab-at").add_class("lab-text")
         self.why, self.note = widgets.HTML().add_class("lab-why"), widgets.HTML().add_class("lab-note")
+        self.again = OfferButton(session, "Measure again", "again").add_class("lab-again")
+        self.more = OfferButton(session, "Add launches", "more").add_class("lab-more-launches")
         self.figure = live.blank(HEIGHT)
         self.figure.layout.on_change(self._zoomed, "xaxis.range")
         row = widgets.HBox([self.pin, self.launch], layout={"flex_flow": "row wrap"})
@@ -72,11 +77,13 @@ class _Point:
         self.pin.on_click(lambda button: session.pin(session.chosen) if session.chosen else None)
         session.on("point", self._other)
         session.on("view", self._row)
+        session.on("data", self._followed)
 
     def _other(self) -> None:
         """Show the point that was clicked."""
         chosen = self._session.chosen
         if chosen is None:
+            self._samples, self.facts.value, self.widget.children = [], _HINT, (self.facts,)
             return
         row = chosen.row
         try:
@@ -87,7 +94,9 @@ class _Point:
             self.facts.value = html.escape(str(error))
             return
         if not self._samples:
-            self.facts.value = f"Its samples are no longer in {html.escape(row['campaign'])}. Press Look again."
+            self.facts.value = (
+                f"Its samples are no longer in {html.escape(row['campaign'])}. Press Refresh, under Campaigns."
+            )
             self.widget.children = (self.facts,)
             return
         self._row()
@@ -99,11 +108,38 @@ class _Point:
             self.launch.options = [(str(number), number) for number in numbers]
             self.launch.value = numbers[0]
             self._draw()
-        self.widget.children = (self.facts, self._inside, self.at) if numbers else (self.facts, self.at)
+        self._offered(chosen)
+        measure = (self.more, self.again)
+        self.widget.children = (self.facts, *measure, *((self._inside,) if numbers else ()), self.at)
+
+    def _offered(self, chosen: Chosen) -> None:
+        """Offer to measure the point anew, and the launches that its interval lacks."""
+        name, count = str(chosen.row["campaign"]), len(self._samples)
+        mine = self._samples[0].origin in ("measured", "reported")
+        self.again.propose(offers.again(self._session, self._samples, name) if mine else Offer())
+        few = mine and count < stats.LAUNCHES
+        self.more.propose(offers.more(self._session, self._samples, name, stats.LAUNCHES) if few else Offer())
+
+    def _followed(self) -> None:
+        """Let a point go whose campaign is no longer on show, and read again one that got launches."""
+        session, chosen = self._session, self._session.chosen
+        if chosen is None or (session.running and str(chosen.row["campaign"]) in session.campaigns):
+            return
+        there = str(chosen.row["campaign"]) in session.campaigns
+        now = session.point(*chosen.name) if there else None
+        if now is None or now.row.get("launches") != chosen.row.get("launches"):
+            session.chosen, session.selected = now, ()
+            if now is None and (view := session.views.get("A")) is not None and view.metric:
+                self._begin(view)
+            else:
+                session.tell("point")
 
     def _row(self) -> None:
         """Say the point in the unit of plot A, and what the other lines have at its place."""
         chosen, view = self._session.chosen, self._session.views.get("A")
+        if chosen is None and view is not None and view.metric and not self._session.restoring:
+            self._begin(view)
+            return
         if chosen is None or not self._samples:
             return
         here = view is not None and (view.benchmark, view.metric) == (chosen.row["benchmark"], chosen.metric)
@@ -113,6 +149,13 @@ class _Point:
         if view is not None and here:
             summary = self._session.store.summary(self._session.campaigns, view.benchmark)
             self.at.value = reading.at(view, summary, chosen.row)
+
+    def _begin(self, view: View) -> None:
+        """Look into the point that the answer above the plot names first."""
+        summary = self._session.store.summary(self._session.campaigns, view.benchmark)
+        first = next(iter(leading.rows(view, summary)), None)
+        self._session.chosen = None if first is None else Chosen(first, view.metric)
+        self._session.tell("point")
 
     def _pin(self, one: Chosen) -> Any:
         """A pinned point, with a button that lets it go."""
@@ -128,7 +171,7 @@ class _Point:
         if samples is None or chosen is None:
             return
         self._long, self.why.value = None, ""
-        self.launch.disabled = self.shown.value in ("distribution", "per rank")
+        self.launch.disabled = self.shown.value in ("distribution", "tail", "per rank")
         metrics = benchmarks.get(samples.spec.benchmark).metrics
         metric = chosen.metric if chosen.metric in metrics else next(iter(metrics))
         whole = self.shown.value in ("over iterations", "per rank")
@@ -136,6 +179,8 @@ class _Point:
         try:
             if self.shown.value == "distribution":
                 drawn = self._distribution(chosen, metric)
+            elif self.shown.value == "tail":
+                drawn = figures.tail(self._samples, metric)
             elif self.shown.value == "per rank":
                 drawn = figures.per_rank(self._samples)
             elif self.shown.value == "histogram":
@@ -201,6 +246,7 @@ def facts(launches: list[Samples], row: dict[str, Any], metric: str, unit: str =
     warnings = notes.once(one.warnings for one in launches)
     short = {
         "point": benchmarks.label(first.spec),
+        "campaign": f"{row['campaign']} ({first.origin})",
         **_statistics(row, metric, unit),
         "samples": f"{f'n = {n:,} in ' if n else ''}{len(launches)} {'launch' if len(launches) == 1 else 'launches'}",
         "in brackets": str(row.get("headline") or ""),
@@ -212,7 +258,6 @@ def facts(launches: list[Samples], row: dict[str, Any], metric: str, unit: str =
     }
     more = {
         "warnings": notes.joined(warnings) or "none",
-        "campaign": f"{row['campaign']} ({first.origin})",
         "host": ", ".join(text for text in (str(row.get("host") or ""), cpu) if text),
         "library": str(LIBRARY.of(first.meta) or ""),
     }

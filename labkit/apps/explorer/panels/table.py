@@ -53,7 +53,7 @@ class Table(anywidget.AnyWidget):
 
     def _mark(self) -> None:
         """Mark the rows of the points that are looked into."""
-        self.marked = [list(one.key) for one in self._session.looked_into]
+        self.marked = [list(one.key) for one in self._session.marked]
 
     def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
         """Do what the page asks for."""

@@ -1,0 +1,100 @@
+"""What a plot shows, in one line: a value on each path, what is wrong with it, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from labkit.apps.explorer.view import SIZE, View
+from labkit.figures.lines import HEADLINE, column
+from labkit.judge.answer import Answer, Topic
+from labkit.judge.finding import Count, Finding, Several, Value
+from labkit.judge.sentences import cause_name
+from labkit.point.columns import METRICS, STATISTICS
+from labkit.point.units import format_size, plural
+from labkit.read.records import headline_statistic
+from labkit.read.records.factors import path_name
+
+SMALL = 8  # B of the message whose latency stands for a path, as in tables of latencies
+_DEFAULT = "the library's default path"
+_MOST = 3  # paths that a line names
+
+
+def values(view: View, summary: pd.DataFrame) -> str:
+    """Return the best value of each path at one message size: 8 B for a cost, the largest size for a rate."""
+    by_path: dict[str, dict[str, Any]] = {}
+    for row in rows(view, summary):
+        by_path.setdefault(path_name(str(row.get("transport", "")), str(row.get("testbed", "local"))), row)
+    if not by_path:
+        return ""
+    shown, unit = _statistic(view, summary), view.unit or METRICS[view.metric].unit
+    parts = []
+    for path, row in [*by_path.items()][:_MOST]:
+        value = view.value(row, shown)
+        interval = f" ({value.range})" if value.range else ""
+        parts.append(f"{value.text} {unit}{interval}{f' over {path or _DEFAULT}' if len(by_path) > 1 or path else ''}")
+    if len(by_path) > _MOST:
+        parts.append(plural(len(by_path) - _MOST, "more path"))
+    size = int(next(iter(by_path.values())).get(SIZE) or 0)
+    return f"{f'{format_size(size)}, ' if size else ''}{STATISTICS[shown].label}: {', '.join(parts)}"
+
+
+def rows(view: View, summary: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the points that stand for a view, all of one size and the best first; empty without any."""
+    found = view.rows(summary) if view.metric else summary[:0]
+    if found.empty:
+        return []
+    found = found.assign(_value=column(found, view.metric, _statistic(view, summary)))
+    found = found[~np.isnan(found["_value"])]
+    cost, sizes = METRICS[view.metric].kind == "cost", sorted(found[SIZE].unique()) if SIZE in found else []
+    if sizes:
+        size = next((one for one in sizes if one >= SMALL), sizes[-1]) if cost else sizes[-1]
+        found = found[found[SIZE] == size]
+    ordered: list[dict[str, Any]] = (
+        found.sort_values("_value", ascending=cost).drop(columns="_value").to_dict("records")
+    )
+    return ordered
+
+
+def _statistic(view: View, summary: pd.DataFrame) -> str:
+    return headline_statistic(view.rows(summary), view.metric) if view.statistic == HEADLINE else view.statistic
+
+
+def judged(found: Answer, benchmark: str) -> Iterator[str]:
+    """Yield what is said about a benchmark: the verdict on each path, its tail, and what to do next."""
+    verdicts = [one for topic in found.topics for one in topic.findings if one.subject.benchmark == benchmark]
+    for topic in found.topics:
+        own = tuple(one for one in topic.findings if one.subject.benchmark == benchmark)
+        if own:
+            yield _verdict(Topic(topic.name, own))
+    tails = {name for one in found.of_method if _of_tail(one, benchmark) for name in one.subject.points}
+    if tails:
+        yield f"tail doubtful at {plural(len(tails), 'point')}"
+    about = {name for one in verdicts for name in one.subject.points}
+    for step in found.steps:
+        if any(one.subject.benchmark == benchmark or about & {*one.subject.points} for one in step.why):
+            yield f"next: {step.command}"
+            return
+
+
+def _of_tail(one: Finding, benchmark: str) -> bool:
+    return one.code == "doubtful-tail" and one.subject.benchmark == benchmark
+
+
+def _verdict(topic: Topic) -> str:
+    """Return path, verdict, ratio to the bound and likeliest cause."""
+    one = topic.lead
+    where, cause = one.values.get("path", "") or topic.name, cause_name(one)
+    ratio = one.values.get("times") or one.values.get("share")
+    much = f", {_ratio(ratio)} its bound" if ratio is not None else ""
+    return f"{where}: {topic.verdict}{much}{f' ({cause})' if cause and topic.verdict != 'good' else ''}"
+
+
+def _ratio(value: object) -> str:
+    if isinstance(value, Value) and value.unit == "share":
+        return f"{value} of"
+    assert isinstance(value, Value | Count | Several | str), value
+    return f"{value:about}" if isinstance(value, Value) else str(value)

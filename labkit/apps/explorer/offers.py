@@ -1,0 +1,188 @@
+"""What the page offers to measure beside a number: how much, how long, into which campaign, or why it cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import itertools
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import ipywidgets as widgets
+
+from labkit import stats
+from labkit.apps import deciding
+from labkit.apps.explorer import pace, store
+from labkit.apps.explorer.running import Step
+from labkit.apps.explorer.selection import Selection
+from labkit.apps.explorer.session import Session
+from labkit.errors import LabkitError
+from labkit.judge.finding import Wanted
+from labkit.point.units import format_duration, plural
+from labkit.store import campaign
+from labkit.store.samples import Samples
+
+_EACH = 0.6  # s of a launch of a point that decides something, about
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Something that can be measured.
+
+    Parameters
+    ----------
+    steps : words of `labkit` and the campaign that they measure into, one run after another.
+    about : how much, and how long it takes.
+    why : why it cannot be measured; empty if it can.
+    """
+
+    steps: tuple[Step, ...] = ()
+    about: str = ""
+    why: str = ""
+
+
+def again(session: Session, samples: Sequence[Samples], name: str) -> Offer:
+    """Offer to measure a point anew, into a new campaign that is drawn over the old value."""
+    chosen = _of(samples, max(stats.LAUNCHES, len(samples)))
+    return _offer(session, chosen, _fresh(name))
+
+
+def more(session: Session, samples: Sequence[Samples], name: str, count: int) -> Offer:
+    """Offer to measure a point until it has so many launches; those that it has are kept."""
+    if why := locked(name):
+        return Offer(why=why)
+    return _offer(session, _of(samples, count), name, count - len(samples))
+
+
+def launches(session: Session, benchmark: str, sizes: Collection[int], count: int) -> Offer:
+    """Offer launches for the points of a benchmark in all campaigns on show, until each has so many."""
+    steps: list[Step] = []
+    missing = 0
+    for name in session.campaigns:
+        summary = session.store.summary([name], benchmark)
+        few = summary[summary["launches"] < count] if len(summary) else summary
+        few = few[few["message_size_B"].isin([*sizes])] if len(few) and sizes else few
+        if len(few) and (why := locked(name)):
+            return Offer(why=why)
+        by_setting: dict[tuple[str, ...], list[Selection]] = {}
+        for row in few.to_dict("records"):
+            chosen = _of(store.launches(name, benchmark, str(row["fingerprint"])), count)
+            by_setting.setdefault(tuple(dataclasses.replace(chosen, sizes="").words()), []).append(chosen)
+            missing += count - int(row["launches"])
+        for some in by_setting.values():
+            whole = dataclasses.replace(some[0], sizes=",".join(dict.fromkeys(one.sizes for one in some if one.sizes)))
+            if why := whole.problem():
+                return Offer(why=why)
+            steps.append((whole.words(), name))
+    if not steps:
+        return Offer()
+    return Offer(
+        tuple(steps), f"{plural(missing, 'point × launch')}: about {format_duration(round(missing * _EACH, 1))}"
+    )
+
+
+def decide(name: str, wanted: Sequence[Wanted], benchmark: str = "") -> Offer:
+    """Offer to measure what an answer lacks, and what separates likely causes."""
+    if why := locked(name):
+        return Offer(why=why)
+    count = sum(one.launches for one in wanted)
+    seconds = round(count * _EACH, 1)
+    words = ["explain", "--decide", *(["--benchmark", benchmark] if benchmark else [])]
+    words += ["--budget", f"{max(60, round(2 * seconds))}s"]
+    text = f"{plural(count, 'point × launch')}: about {format_duration(seconds)}"
+    return Offer(((words, name),), text)
+
+
+def locked(name: str) -> str:
+    """Why nothing more can be measured into a campaign here; empty if it can."""
+    try:
+        store.place(name)
+        source = store.opened(name)
+    except LabkitError as error:
+        return str(error)
+    if not deciding.here(source):
+        return f"{name} was measured on another machine. Measure there, or measure a new campaign here."
+    return ""
+
+
+def _of(samples: Sequence[Samples], count: int) -> Selection:
+    """The selection of a point, with so many launches."""
+    chosen = Selection.of(samples[0])
+    return dataclasses.replace(chosen, effort=dataclasses.replace(chosen.effort, launches=count))
+
+
+def _offer(session: Session, chosen: Selection, name: str, count: int = 0) -> Offer:
+    """Offer a selection, unless it cannot be measured here."""
+    if why := chosen.problem():
+        return Offer(why=why)
+    if count:
+        chosen_now = dataclasses.replace(chosen, effort=dataclasses.replace(chosen.effort, launches=count))
+    else:
+        chosen_now = chosen
+    text = pace.sentence(chosen_now, session.store, session.campaigns)
+    return Offer(((chosen.words(), name),), text)
+
+
+def _fresh(name: str) -> str:
+    """A name of a campaign that does not exist, after that of another."""
+    stem = name.rstrip("/").rpartition("/")[2].partition("-again")[0] or "again"
+    names = (f"{stem}-again{'' if n == 1 else f'-{n}'}" for n in itertools.count(1))
+    return next(one for one in names if not (campaign.root() / one).exists())
+
+
+class OfferButton(widgets.HBox):  # type: ignore[misc]
+    """A button that measures what is offered, and shows the progress where it was pressed.
+
+    Parameters
+    ----------
+    session : of the page.
+    words : on the button.
+    key : of the button, other than those of all others.
+    prepare : called before the run starts, such as to show something.
+    """
+
+    def __init__(self, session: Session, words: str, key: str, prepare: Callable[[], None] | None = None) -> None:
+        self._session, self._key, self._words, self._prepare = session, key, words, prepare
+        self.offer = Offer()
+        self.button = widgets.Button(description=words).add_class("lab-offer")
+        self.halt = widgets.Button(description="Stop", icon="stop", layout={"display": "none"})
+        self.about = widgets.HTML().add_class("lab-text").add_class("lab-offer-about")
+        self.button.on_click(lambda pressed: self._press())
+        self.halt.on_click(lambda pressed: session.runs.stop())
+        super().__init__([self.button, self.halt, self.about], layout={"flex_flow": "row wrap"})
+        self.add_class("lab-offer-row")
+        session.on("run", self._ran)
+
+    def propose(self, offer: Offer) -> None:
+        """Offer something else; without steps and without a reason, nothing."""
+        self.offer = offer
+        self.layout.display = "" if offer.steps or offer.why else "none"
+        self._show()
+
+    def _show(self, said: str = "") -> None:
+        offer, busy = self.offer, self._session.runs.running
+        self.button.disabled = bool(offer.why) or busy
+        self.button.tooltip = offer.why or ("a run is in progress" if busy else offer.about)
+        self.halt.layout.display = "none"
+        self.about.value = html.escape(said or offer.why or offer.about)
+
+    def _press(self) -> None:
+        try:
+            if self._prepare is not None:
+                self._prepare()
+            self._session.measure(self.offer.steps, self._key)
+        except (LabkitError, OSError) as error:
+            self._show(str(error))
+
+    def _ran(self) -> None:
+        """Show the progress of the run that this button started."""
+        runs = self._session.runs
+        mine = runs.pressed == self._key and runs.current is not None
+        run = runs.current
+        if not mine or run is None:
+            self._show()
+        elif runs.running:
+            self.button.disabled, self.halt.layout.display = True, ""
+            self.about.value = html.escape(run.state())
+        else:
+            self._show(run.failure() or run.state())

@@ -1,0 +1,139 @@
+"""What an engineer does in the Explorer, with the number of actions that each task takes from its opening."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit.store import campaign
+from tests import made
+from tests.browser.test_explorer import BOXES, PATIENCE, browser, explored, picture, playwright, until, violations
+from tests.test_report import point
+
+pytestmark = [pytest.mark.browser, pytest.mark.mpi]
+__all__ = ["browser"]
+NAMES = """() => (document.querySelector('.lab-plot-A .js-plotly-plot')?.data ?? []).map((t) => t.name)"""
+SMALL = """() => [...document.querySelectorAll('.lab-explorer :is(button, select, summary, input:not([type=checkbox]), label:has(input))')]
+  .map((one) => [one.outerHTML.slice(0, 90), one.getBoundingClientRect()])
+  .filter(([, r]) => r.width && (r.width < 24 || r.height < 24)).map(([html]) => html)"""
+
+
+def measured(folder: Path, library: str, launches: int) -> None:
+    """A campaign of this machine."""
+    some = [point("mpi.latency", size, path, n) for size in (8, 512, 32768) for path in ("shm", "tcp")
+            for n in range(launches)]  # fmt: skip
+    facts = {"format": 1, "id": made.ID, "name": folder.name, "host": {"hostname": socket.gethostname()}}
+    folder.mkdir(parents=True)
+    (folder / "campaign.json").write_text(json.dumps(facts))
+    made.campaign(folder, [dataclasses.replace(one, meta=one.meta | {"library": library}) for one in some])
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Address and campaigns of an Explorer on one campaign, beside another."""
+    folder = tmp_path_factory.mktemp("tasks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(campaign.HOME, str(folder))
+        measured(folder / "before", "Open MPI 4.1.4", 6)
+        measured(folder / "after", "MPICH 4.0", 3)
+        with explored("before") as address:
+            yield address, folder
+
+
+@pytest.fixture
+def page(home: tuple[str, Path], browser: Any) -> Iterator[Any]:
+    """The page as it opens, with its answer. No error may be said in it."""
+    noise: list[str] = []
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.set_default_timeout(PATIENCE * 1000)
+    page.on("console", lambda said: said.type == "error" and noise.append(said.text))
+    page.on("pageerror", lambda error: noise.append(str(error)))
+    page.goto(home[0])
+    page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
+    page.locator(".lab-chip").first.wait_for()
+    yield page
+    page.close()
+    assert not noise
+
+
+def seen(page: Any, select: str) -> bool:
+    """Whether an element is on the first screen."""
+    box, size = page.locator(select).first.bounding_box(), page.viewport_size
+    return bool(box and box["y"] >= 0 and box["y"] + box["height"] <= size["height"])
+
+
+def test_whether_it_is_good_is_seen_without_an_action(page: Any) -> None:
+    lead = page.locator(".lab-lead")
+    playwright.expect(lead).to_contain_text(re.compile(r"8 B, median: .* µs \(.* to .*\) over shared memory"))
+    playwright.expect(lead).to_contain_text("MPI latency: no reference")
+    for select in (".lab-lead", ".lab-chip", ".lab-run", ".lab-stop", ".lab-status", ".lab-plot-A .js-plotly-plot"):
+        assert seen(page, select), select
+    assert page.locator("h1").all_inner_texts() == ["labkit Explorer"]
+    page.locator(".lab-field-sizes input").fill("many")
+    page.locator(".lab-field-sizes input").press("Tab")
+    playwright.expect(page.locator(".lab-beside-field")).to_contain_text("many")
+    playwright.expect(page.locator(".lab-field-sizes input")).to_have_attribute("aria-invalid", "true")
+    assert seen(page, ".lab-reason")
+    assert seen(page, ".lab-beside-field")
+    picture(page, "first-screen")
+    page.locator(".lab-field-sizes input").fill("")
+    page.locator(".lab-field-sizes input").press("Tab")
+    playwright.expect(page.locator(".lab-beside-field")).to_have_count(0)
+    for width in (1000, 400):
+        page.set_viewport_size({"width": width, "height": 800})
+        until(lambda width=width: page.evaluate(BOXES)["page"]["right"] <= width)  # type: ignore[misc]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(SMALL) == []
+    assert violations(page) == []
+
+
+def test_the_keyboard_skips_to_plot_and_run_and_a_verdict_selects_points(page: Any) -> None:
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator(".lab-plot-A .js-plotly-plot")).to_be_focused()
+    page.evaluate("document.querySelectorAll('.lab-skip')[1].focus()")
+    page.keyboard.press("Enter")
+    playwright.expect(page.locator("button.lab-run")).to_be_focused()
+    page.locator(".lab-chip").filter(has_text="MPI latency").click()
+    playwright.expect(page.locator(".lab-facts")).to_contain_text("before (measured)")
+    page.locator(".lab-views").get_by_text("tail").click()
+    axes = "() => document.querySelector('.lab-point-panel .js-plotly-plot')._fullLayout"
+    until(lambda: page.evaluate(f"{axes[6:]}.yaxis.type") == "log")
+    assert page.evaluate(f"{axes[6:]}.yaxis.title.text") == "share of iterations above"
+
+
+def test_two_campaigns_are_compared_in_two_actions_and_missing_launches_are_added(page: Any) -> None:
+    page.locator(".lab-campaigns label").filter(has_text=re.compile("^after$")).locator("input").check()
+    box = page.locator(".lab-verdict-allow label")
+    playwright.expect(box).to_contain_text("library differs (Open MPI 4.1.4, MPICH 4.0): compare nevertheless")
+    box.locator("input").check()
+    playwright.expect(page.locator(".lab-lead")).to_contain_text("6 comparisons of after against before")
+    playwright.expect(page.locator(".lab-verdict-result")).to_contain_text("6 comparisons of after against before")
+    picture(page, "compared")
+    page.locator(".lab-campaigns label").filter(has_text=re.compile("^before$")).locator("input").uncheck()
+    playwright.expect(page.locator(".lab-facts")).to_contain_text("after (measured)")
+    playwright.expect(page.locator(".lab-more-launches")).to_contain_text("3 points × launches")
+
+
+def test_a_point_is_measured_again_in_one_action(page: Any, home: tuple[str, Path]) -> None:
+    again = page.locator("button.lab-offer").filter(has_text="Measure again")
+    playwright.expect(page.locator(".lab-again")).to_contain_text("6 points × launches in 6 starts: ")
+    assert seen(page, ".lab-again button")
+    again.click()
+    playwright.expect(page.locator(".lab-again")).to_contain_text(re.compile("running|done"))
+    playwright.expect(page.locator(".lab-again")).to_contain_text("done: 6 of 6 points × launches measured")
+    (new,) = home[1].glob("*-again")
+    until(lambda: any(new.name in name for name in page.evaluate(NAMES)))
+    picture(page, "again")
+
+
+def test_a_figure_is_taken_away_in_one_action(page: Any) -> None:
+    page.locator("button.lab-export-svg").click()
+    playwright.expect(page.locator(".lab-exported a")).to_have_attribute("download", re.compile(r"\.svg$"))
