@@ -200,3 +200,10 @@ def test_the_table_of_a_paper_says_what_measures_each_number(capsys: pytest.Capt
     assert "instrument: takes a profiler in the library, a PCIe analyzer or counters of switches." in " ".join(
         shown.split()
     )
+
+
+def test_a_number_without_a_statistic_says_that_its_paper_names_none() -> None:
+    bare = [one for one in reference.entries() if one.number.benchmarks and not one.number.statistic]
+    assert len(bare) == 16
+    for one in bare:
+        assert "statistic" in one.paper.conditions + one.number.note, (one.file, one.number.name)

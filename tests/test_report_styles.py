@@ -129,6 +129,11 @@ def filled(tmp_path: Path, text: str, omitted: list[str], **blocks: str) -> temp
     return templates.fill({"a.qmd": tmp_path / "a.qmd"}, made, labels=set(), optional=set(), omitted=omitted)
 
 
+def test_a_style_without_notebooks_needs_none_executed() -> None:
+    shows = {name: styles.load(name).shows_notebooks for name in ("report", "survey", "acceptance", "comparison")}
+    assert shows == {"report": True, "survey": True, "acceptance": False, "comparison": False}
+
+
 def test_sections_without_data_go_with_what_refers_to_them(tmp_path: Path) -> None:
     omitted: list[str] = []
     text = (

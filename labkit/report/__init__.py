@@ -121,19 +121,19 @@ def build(
     if len(unique) < len(campaigns):
         warnings.append("A campaign is named twice. The report shows it once.")
         campaigns = [*unique.values()][::-1]
-    settings = required(style, [Path(path).name for path in campaigns], contract, allow, log).settings
+    chapters = required(style, [Path(path).name for path in campaigns], contract, allow, log)
     more: Path | None = None
     known = [] if known is None else known
-    if settings.supplement:
+    if chapters.settings.supplement:
         progress("making the supplement first")
         more = build(
-            campaigns, style=settings.supplement, engine=engine, execute=execute, notebooks=notebooks, into=into,
-            progress=progress, known=known,
+            campaigns, style=chapters.settings.supplement, engine=engine, execute=execute, notebooks=notebooks,
+            into=into, progress=progress, known=known,
         ).pdf  # fmt: skip
         execute = execute and None  # its notebooks were executed
-    for path in map(Path, campaigns):
-        if _is_campaign(path) and notebooks is None:
-            warnings += _executed(Campaign(path), execute, progress)
+    wanted = execute if execute or chapters.shows_notebooks else False
+    for path in filter(_is_campaign, map(Path, campaigns if notebooks is None else ())):
+        warnings += _executed(Campaign(path), wanted, progress)
     options = {"style": style, "allow": str(list(allow)), "title": title, "into": str(into), "execute": str(execute)}
     made_from = "" if chosen == "quarto" or execute or contract or notebooks else _fingerprint(campaigns, options)
     name = derived.report(style, () if into else campaigns[1:])

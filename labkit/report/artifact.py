@@ -126,7 +126,9 @@ def host(content: Content) -> str:
 
 
 def parameters(content: Content) -> str:
-    """Return the parameters of every notebook."""
+    """Return the parameters of every notebook; empty for a style that shows no notebook."""
+    if not content.chapters:
+        return ""
     shown = [f"# {name}\n{_compact(c.parameters)}" for name, c in content.chapters.items() if c.parameters]
     return markdown.block("\n".join(shown), "python") if shown else "The notebooks had no parameters."
 

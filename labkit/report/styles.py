@@ -94,6 +94,12 @@ class Style:
     config: Mapping[str, Any] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
 
+    @property
+    def shows_notebooks(self) -> bool:
+        """Whether any of its chapters are notebooks; those of a style that lists none are those of all reports."""
+        listed = self.config.get("book", {}).get("chapters")
+        return listed is None or any(map(is_pattern, listed))
+
     def file(self, name: str) -> Path:
         """Return the path of one of its files.
 
