@@ -392,6 +392,13 @@ VERBS: tuple[tuple[str, str, str, str, str], ...] = (
         'labkit import table2.txt --testbed "RoCE, 100 Gb/s" --published "Kenny et al. 2020, Fig. 2"',
     ),
     (
+        "record",
+        "campaigns.record",
+        "campaigns.record_options",
+        "Run any command several times, keep its output, and import the results.",
+        "labkit record -- mpirun -n 2 osu_latency\nlabkit record --launches 12 --into tcp -- iperf3 -c node2 --json",
+    ),
+    (
         "show",
         "campaigns.show_",
         "campaigns.show_options",

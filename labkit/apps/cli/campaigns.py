@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit.apps import show
 from labkit.apps.cli.console import ERROR, OK, Bar, ReadBar, output, say, warn
-from labkit.apps.cli.fields import whole
+from labkit.apps.cli.fields import number, whole
 from labkit.errors import SpecError
 from labkit.io import atomic, extras, safe_read
 from labkit.point import ranges
@@ -234,6 +235,51 @@ def import_(options: argparse.Namespace) -> int:
             published=options.published,
             progress=bar,
         )
+    for text in outcome.warnings:
+        warn(text)
+    print(outcome.text())
+    return OK
+
+
+_LAUNCHES, _TIME_LIMIT = 6, 3600.0  # of `labkit.run.recording`, which takes time to load
+
+
+def record_options(verb: argparse.ArgumentParser) -> None:
+    """Add the options of `labkit record`."""
+    verb.add_argument(
+        "--launches", type=whole, default=_LAUNCHES, metavar="N", help="run the command N times (default: %(default)s)"
+    )
+    verb.add_argument(
+        "--into",
+        metavar="CAMPAIGN",
+        help="campaign folder, which gets further launches (default: a new one, named after the date and time)",
+    )
+    verb.add_argument("--ranks", type=whole, metavar="N", help="number of ranks, if the output does not name it")
+    verb.add_argument("--testbed", default="", metavar="NAME", help="name of the system (default: this host's name)")
+    verb.add_argument(
+        "--time-limit",
+        type=number,
+        default=_TIME_LIMIT,
+        metavar="S",
+        help="end a launch after S seconds (default: %(default)g)",
+    )
+    verb.add_argument("command", nargs="*", metavar="-- COMMAND", help="the command, with its arguments, after --")
+
+
+def record(options: argparse.Namespace) -> int:
+    """Run a command several times, and import what it prints."""
+    from labkit.run import recording
+
+    outcome = recording.record(
+        options.command,
+        launches=options.launches,
+        into=options.into,
+        ranks=options.ranks or 0,
+        testbed=options.testbed,
+        time_limit=options.time_limit,
+        shown=lambda piece: sys.stderr.write(piece.decode(errors="replace")),
+        told=lambda number, count: say(f"launch {number} of {count}"),
+    )
     for text in outcome.warnings:
         warn(text)
     print(outcome.text())

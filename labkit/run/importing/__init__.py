@@ -101,35 +101,46 @@ def bring(
         raise SpecError(f"--ranks {ranks}, but it must be a whole number from 1 to {MOST_RANKS:,}.")
     given = Given(ranks, testbed, " ".join(published.split()))
     texts, left_out = collected(paths)
+    return bring_texts([(text, given) for text in texts], into=into, left_out=left_out, progress=progress)
+
+
+def bring_texts(
+    texts: Sequence[tuple[Text, Given]],
+    *,
+    into: Campaign | str | Path | None = None,
+    left_out: Sequence[tuple[str, str]] = (),
+    progress: Progress = lambda done, total: None,
+) -> Outcome:
+    """Import texts into a campaign, each with facts that it does not state; else as `bring`."""
     path = into.path if isinstance(into, Campaign) else Path(into or campaign.root())
     if into and (path / "campaign.json").exists():
         target = into if isinstance(into, Campaign) else Campaign(path)
-        known = Known({text.digest[:16] for text in texts})
+        known = Known({text.digest[:16] for text, _ in texts})
         with target.lease(), Staging(path, known) as staging:
             known.read(target)
             with uncollected():  # rows have no cycles
-                present, warnings = _read(texts, given, staging, known, progress)
+                present, warnings = _read(texts, staging, known, progress)
             staging.publish(target)
     else:
         known = Known(())
         with Staging(path, known) as staging:
             with uncollected():  # rows have no cycles
-                present, warnings = _read(texts, given, staging, known, progress)
+                present, warnings = _read(texts, staging, known, progress)
             new = not isinstance(into, Campaign) and (not into or not os.path.lexists(into))
             place = path if into else campaign.fresh("import")
             with campaign.whole(place, new=new):
                 target = into if isinstance(into, Campaign) else Campaign(place)
                 with target.lease():
                     staging.publish(target)
-    kinds = Counter(text.kind for text in texts)
+    kinds = Counter(text.kind for text, _ in texts)
     return Outcome(target, staging.added, present, tuple(grouped(warnings)), kinds, tuple(left_out))
 
 
 def _read(
-    texts: Sequence[Text], given: Given, staging: Staging, known: Known, progress: Progress
+    texts: Sequence[tuple[Text, Given]], staging: Staging, known: Known, progress: Progress
 ) -> tuple[int, list[Warned]]:
     """Read all texts, each once; return how many points were imported before, and the warnings."""
-    total, done = sum(text.size for text in texts), 0
+    total, done = sum(text.size for text, _ in texts), 0
     counts: dict[tuple[str, str], int] = {}
     present, warnings = 0, list[Warned]()
 
@@ -138,7 +149,7 @@ def _read(
         done += count
         progress(done, total)
 
-    for text in texts:
+    for text, given in texts:
         key = (text.digest, given.testbed or text.name)
         if key in counts:  # the same text once more
             present += counts[key]

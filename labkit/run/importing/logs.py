@@ -113,7 +113,7 @@ def _point(
     }
     meta |= clock_of(formats.clock_ns(text.kind) if math.isnan(run.clock_ns) else run.clock_ns)
     meta, origin = meta_of(meta, [*doubts, *text.doubts], given)
-    point = Samples(spec=spec, effort=Effort(launches=1), host={}, launch=0, origin=origin, meta=meta)
+    point = Samples(spec=spec, effort=Effort(launches=1), host=given.host, launch=0, origin=origin, meta=meta)
     pattern = Pattern(point, identity(library, "" if given.testbed else text.digest, doubts))
     name = pattern.name(spec.size)
     texts = ", ".join(json.dumps(value.as_dict(), allow_nan=False) for value in values)

@@ -13,7 +13,7 @@ import math
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from json.encoder import encode_basestring_ascii
 from operator import itemgetter
@@ -45,18 +45,24 @@ _OVERHEAD_B = 150  # of a point in memory, beside the characters of its own text
 
 @dataclass(frozen=True)
 class Given:
-    """Facts about the measurement that the user gave.
+    """Facts about the measurement that the text does not state.
 
     Parameters
     ----------
     ranks : number of ranks; 0 for not known.
     testbed : where it was measured; empty for not known.
     published : where the numbers were published; empty if they were not.
+    host, meta : metadata of the points, if labkit ran the program.
+    badges, doubts : of the points, for the same reason.
     """
 
     ranks: int = 0
     testbed: str = ""
     published: str = ""
+    host: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    badges: Sequence[Note] = ()
+    doubts: Sequence[Note] = ()
 
 
 class Pattern:
@@ -216,7 +222,7 @@ class Converter:
         meta, origin = meta_of(meta, [*self.doubts, *doubts_of(table, checked), *self._text.doubts], given)
         facts = {"architecture": parameters.get("Machine"), "kernel": parameters.get("Release")}
         effort = Effort(launches=1, iterations=count if isinstance(count, int) and count > 0 else None)
-        host = {name: value for name, value in facts.items() if value}
+        host = {**given.host, **{name: value for name, value in facts.items() if value}}
         point = Samples(spec=spec, effort=effort, host=host, launch=0, origin=origin, meta=meta)
         return Pattern(point, identity(library, "" if given.testbed else self._text.digest, self.doubts))
 
@@ -228,12 +234,12 @@ def clock_of(step_ns: float) -> dict[str, float]:
 
 def meta_of(meta: Mapping[str, Any], doubts: Sequence[Note], given: Given) -> tuple[dict[str, Any], str]:
     """Return the metadata of a point with its doubts, and its origin: imported or published."""
-    origin, meta, doubts = "imported", dict(meta), list(doubts)
+    origin, meta, doubts = "imported", {**meta, **given.meta}, [*doubts, *given.doubts]
     if given.published:
         doubts.append(note("published", f"published, not measured here: {given.published}"))
         origin = "published"
         meta |= {"engine": "published", "library": "not told", "reference": given.published}
-    return complete(meta | noted([], doubts), origin), origin
+    return complete(meta | noted(given.badges, doubts), origin), origin
 
 
 class _Values:
