@@ -18,7 +18,7 @@ NOTE = note("apart", "markers of one place stand side by side")
 _STEP = 0.016  # of the axis to the right, between two series
 _MOST = 0.034  # of it, between a marker and its true place: there is room at both ends
 _NEAR = 0.07  # of the upward axis: the height of a marker
-Shifts = dict[int, float]  # trace → part of the length of the axis to the right
+Shifts = dict[int, tuple[float, set[float]]]  # trace → part of the length of the axis to the right, and at which places
 
 
 def shifts(spec: Mapping[str, Any]) -> Shifts:
@@ -43,11 +43,12 @@ def shifts(spec: Mapping[str, Any]) -> Shifts:
             if trace.get("mode") == "markers" and all(isinstance(x, int | float) for x, *_ in _points(trace)):
                 bare[str(trace.get("legendgroup") or f"trace {n}")].append(n)
         traces = [[spec["data"][n] for n in some] for some in bare.values()]
-        if _overlap(traces, is_log=up.get("type") == "log", zero=up.get("rangemode") == "tozero"):
+        if crowded := _overlap(traces, is_log=up.get("type") == "log", zero=up.get("rangemode") == "tozero"):
             joined = any("lines+markers" in str(spec["data"][n].get("mode")) for n in members)
             places = _offsets(len(bare), joined=joined)
             step = min(_STEP, _MOST / max(map(abs, places)))
-            found |= {n: place * step for place, some in zip(places, bare.values(), strict=True) for n in some}
+            each = zip(places, bare.values(), strict=True)
+            found |= {n: (place * step, crowded) for place, some in each for n in some}
     return found
 
 
@@ -72,8 +73,8 @@ def _finite(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0
 
 
-def _overlap(series: Sequence[Sequence[Mapping[str, Any]]], *, is_log: bool, zero: bool) -> bool:
-    """Return whether markers or intervals of two series lie on one another."""
+def _overlap(series: Sequence[Sequence[Mapping[str, Any]]], *, is_log: bool, zero: bool) -> set[float]:
+    """Return the places where markers or intervals of two series lie on one another."""
 
     def scaled(value: float) -> float:
         return math.log10(value) if is_log and value > 0 else value if not is_log else -math.inf
@@ -83,12 +84,13 @@ def _overlap(series: Sequence[Sequence[Mapping[str, Any]]], *, is_log: bool, zer
         zero and not is_log
     )
     near = _NEAR * (max(every) - min(every)) if every else 0.0
-    return any(
-        x == place and min(high, top) - max(low, bottom) >= -near
+    return {
+        x
         for one, other in combinations(drawn, 2)
         for x, _, low, high in one
         for place, _, bottom, top in other
-    )
+        if x == place and min(high, top) - max(low, bottom) >= -near
+    }
 
 
 def move(spec: dict[str, Any], far: Shifts) -> None:
@@ -97,10 +99,11 @@ def move(spec: dict[str, Any], far: Shifts) -> None:
     for n, trace in enumerate(spec.get("data", [])):
         if trace.get("mode") == "markers" and not (layout.get("yaxis") or {}).get("range"):
             trace["cliponaxis"] = False
-        if part := far.get(n):
+        if n in far:
+            part, crowded = far[n]
             axis = layout[f"xaxis{str(trace.get('xaxis') or 'x')[1:]}"]
             length = part * (axis["range"][1] - axis["range"][0])
             trace["x"] = [
-                x if x is None else x * 10**length if axis["type"] == "log" else x + length
+                x if x not in crowded else x * 10**length if axis["type"] == "log" else x + length
                 for x in data.values(trace["x"])
             ]
