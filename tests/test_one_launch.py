@@ -14,7 +14,7 @@ from labkit.errors import LabkitError, LabkitWarning
 
 ROOT = Path(__file__).parent.parent
 CAMPAIGNS = ("two-cores", "virtual-cluster", "two-cores-settings")
-NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
+NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("[1-9]*.ipynb"))
 
 
 def cells(path: Path) -> list[tuple[str, list[str]]]:

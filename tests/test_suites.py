@@ -25,7 +25,7 @@ from labkit.point.spec import Spec, sweep
 from labkit.store.campaign import Campaign
 from labkit.suites import definition, plan
 
-NOTEBOOKS = sorted(project.NOTEBOOKS.glob("[0-9]*.ipynb"))
+NOTEBOOKS = sorted(project.NOTEBOOKS.glob("[1-9]*.ipynb"))
 TINY = """
 title = "Tiny"
 [parameters]

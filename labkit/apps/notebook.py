@@ -1,19 +1,21 @@
-"""The functions that a notebook calls: study, measure, show, overlay, table. They show data; the report lays it out."""
+"""The functions that a notebook calls: study, measure, show, overlay, table, save. The report lays out what it gets."""
 
 from __future__ import annotations
 
+import html
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from IPython import get_ipython
-from IPython.display import Markdown, display
+from IPython.display import HTML, Markdown, display
 
 from labkit import benchmarks, figures, studies
 from labkit.errors import LabkitWarning, SpecError
-from labkit.figures import parts
+from labkit.figures import parts, publication
 from labkit.io import extras, markdown
 from labkit.point.columns import ENDS, METRICS, SHOWN, STATISTICS, split, title
 from labkit.point.notes import note
@@ -30,10 +32,11 @@ if TYPE_CHECKING:
 
 _DIGITS = 3  # of a number without an interval in a table
 _plain_warning = warnings.showwarning
+_forms: dict[str, Any] = {}  # study → its form
 
 
 def study(name: str, namespace: Mapping[str, Any]) -> Study:
-    """Return the study of a notebook, with the parameters that its first cell set.
+    """Return the study of a notebook, with the parameters that its first cell set and those changed in its form.
 
     Parameters
     ----------
@@ -51,10 +54,51 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
         for key, value in namespace.items()
         if isinstance(value, str | int | float) and not key.startswith("_")
     }
+    if name in _forms:
+        chosen = _forms[name].changed()
+        plain |= chosen
+        if isinstance(namespace, dict):
+            namespace.update(chosen)
     extras.import_notebooks()  # plotly needs nbformat to display a figure
     if get_ipython():
         warnings.showwarning = _warn  # the kernel is this notebook's own
     return studies.get(name)(**plain)
+
+
+def form(name: str) -> None:
+    """Display the parameters of a notebook as a form, if somebody looks at it; a batch run and a report have none.
+
+    A value that is changed in the form replaces that of the cell below.
+
+    Parameters
+    ----------
+    name : of the study, such as ``latency``.
+    """
+    if not watched():
+        return
+    from labkit.apps.form import Form  # ipywidgets, 0.2 s, which a batch run may lack
+
+    _forms[name] = Form(name)
+    display(_forms[name])
+
+
+def watched() -> bool:
+    """Whether the cell was started in a page, such as JupyterLab's, which names it; papermill does not."""
+    shell = get_ipython()
+    parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
+    return "cellId" in (parent.get("metadata") or {})
+
+
+def progress_words(state: Progress) -> str:
+    """Return how far a measurement is, in words."""
+    left = "" if math.isnan(state.remaining) else f", about {format_duration(state.remaining)} left"
+    return f"{state.done} of {plural(state.total, 'point × launch')}{left}: {state.label}"
+
+
+def progress_bar(state: Progress) -> HTML:
+    """Return a bar of how far a measurement is, with its words."""
+    bar = f'<progress value="{state.done}" max="{max(state.total, 1)}" style="width:min(100%, 320px)"></progress>'
+    return HTML(f"{bar}<div>{html.escape(progress_words(state))}</div>")
 
 
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -83,8 +127,7 @@ def measure(study: Study) -> None:
 
     def tell(state: Progress) -> None:
         last[:] = [state]
-        left = "" if math.isnan(state.remaining) else f", about {format_duration(state.remaining)} left"
-        handle.update(Markdown(f"{state.done} of {plural(state.total, 'point × launch')}{left}: {state.label}"))
+        handle.update(progress_bar(state))
 
     before = study.campaign.done()
     campaign = study.run(tell)
@@ -180,6 +223,31 @@ def overlay(figure: Any, *words: str) -> Any:
             "`labkit reference WORDS` searches them."
         )
     return parts.Figure(figures.overlay(plot, entries))
+
+
+def save(
+    figure: Any, path: str | Path, *, width: float = 84.0, height: float = 0.0, font: str = "serif", size: float = 8.0
+) -> None:
+    """Save a figure at the size at which a paper prints it, and display what belongs into its caption.
+
+    Parameters
+    ----------
+    figure : of `labkit.figures`, a part of a study, or a figure of plotly.
+    path : ends in .pdf, .svg, .tex or .pgf; its folder is made.
+    width, height, font, size : see `labkit.figures.publication.save`.
+
+    Raises
+    ------
+    SpecError
+        For another form, or a size that no figure can have.
+    ReportError
+        If a picture cannot be drawn.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    drawn = figure.plot if isinstance(figure, parts.Figure) else figure
+    notes = publication.save(drawn, target, width=width, height=height, font=font, size=size)
+    display(Markdown(f"Saved `{target}`, {width:g} mm wide." + (f" For the caption: {notes}." if notes else "")))
 
 
 def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:

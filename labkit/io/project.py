@@ -114,8 +114,8 @@ def home() -> Path:
 
 
 def notebooks() -> dict[str, Path]:
-    """Numbered notebooks by their name; those of the project replace those that labkit ships."""
-    return _named("notebooks", NOTEBOOKS, "[0-9]*.ipynb")
+    """Notebooks of studies, numbered from 10 on, by name; those of the project replace those that labkit ships."""
+    return _named("notebooks", NOTEBOOKS, "[1-9]*.ipynb")
 
 
 def notebook_of(name: str) -> Path | None:

@@ -14,7 +14,6 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -126,12 +125,20 @@ def opened(server: str, chromium: Path, stem: str) -> Iterator[Any]:
         browser.close()
 
 
-def answer(question: str, lab: str = "latency_and_bandwidth") -> str:
-    """What the recorded run answers."""
-    with TemporaryDirectory() as folder:
-        session = Session(lab, Path(folder), "recorded")
-        session.measure()
-        return str(session.lab.question(question).of(session.results).centre)
+def run_of(folder: Path, stem: str) -> Session:
+    """The learner's session in the folder of a notebook, with everything predicted."""
+    name = course.name_of(stem)
+    session = Session(name, folder / "root" / f"run-{name.replace('_', '-')}", "recorded")
+    if not session.attempts.source:
+        for question in labs.get(name).predictions:
+            session.predict(question.name, question.choices[0] if question.choices else 3)
+    session.measure()
+    return session
+
+
+def answer(question: str, session: Session) -> str:
+    """What the learner's run answers."""
+    return str(labs.get(session.name).question(question).of(session.results).centre)
 
 
 def picture(page: Any, name: str) -> None:
@@ -144,10 +151,16 @@ def picture(page: Any, name: str) -> None:
 @pytest.mark.slow
 def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: Path, tmp_path: Path) -> None:
     with opened(server, chromium, STEM) as page:
-        page.locator(".lab-tcp-8 input").fill("12")
-        page.locator(".lab-tcp-8 input").press("Enter")
-        page.wait_for_selector(".lab-tcp-8 .lab-said:has-text('recorded as a later try')")  # all cells have run
-        asked, right = page.locator(".lab-alpha"), answer("alpha")
+        page.wait_for_selector("text=Predict first.")  # all cells have run, and nothing was measured
+        picture(page, "lab-predict-first")
+        for name, value in (("tcp-8", "12"), ("times", "30")):
+            page.locator(f".lab-{name} input").fill(value)
+            page.locator(f".lab-{name} input").press("Enter")
+            page.wait_for_selector(f".lab-{name} .lab-said:has-text('saved')")
+        assert page.evaluate(RUN) == []
+        page.wait_for_selector("text=shown once you have answered")
+        picture(page, "lab-hidden")
+        asked, right = page.locator(".lab-alpha"), answer("alpha", run_of(tmp_path, STEM))
         asked.scroll_into_view_if_needed()
         asked.locator("input").fill("1000")
         asked.locator(".lab-press").click()
@@ -158,25 +171,26 @@ def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: P
         asked.locator("input").fill(right)
         page.locator(".lab-alpha .lab-said:has-text('too high')").wait_for(state="detached")  # about another answer
         asked.locator("input").press("Enter")
-        page.wait_for_selector(".lab-alpha .lab-said:has-text('right')")
+        page.wait_for_selector(".lab-alpha .lab-said:has-text('α is the time of the calls')")
         picture(page, "lab-right")
     diary = json.loads((tmp_path / "root" / "run-latency-and-bandwidth" / "diary.json").read_text())
-    assert (diary["predictions"], diary["later"]["tcp_8"]) == ({}, [12])
+    assert (diary["predictions"], diary.get("later")) == ({"tcp_8": 12, "times": 30}, None)
     assert diary["answers"]["alpha"]["right"]
-    assert diary["answers"]["alpha"]["tries"] == 2
+    assert diary["answers"]["alpha"]["solved"] == 2
 
 
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.parametrize(("server", "stem"), [(stem, stem) for stem in STEMS], indirect=["server"], ids=STEMS)
-def test_every_lab_tells_right_from_wrong(server: str, stem: str, chromium: Path) -> None:
+def test_every_lab_tells_right_from_wrong(server: str, stem: str, chromium: Path, tmp_path: Path) -> None:
+    session = run_of(tmp_path, stem)
     questions = labs.get(course.name_of(stem)).questions
     with opened(server, chromium, stem) as page:
         for question in questions[:2]:
             asked = page.locator(f".lab-{question.name.replace('_', '-')}").first
             asked.scroll_into_view_if_needed()
             field = asked.locator("select" if question.choices else "input")
-            right = answer(question.name, course.name_of(stem))
+            right = answer(question.name, session)
             if question.choices:
                 wrong = next(one for one in question.choices if one != right)
                 field.select_option(label=wrong)
@@ -193,7 +207,8 @@ def test_every_lab_tells_right_from_wrong(server: str, stem: str, chromium: Path
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.parametrize("server", [WHAT_IF], indirect=True)
-def test_a_learner_tries_what_a_cheaper_component_brings(server: str, chromium: Path) -> None:
+def test_a_learner_tries_what_a_cheaper_component_brings(server: str, chromium: Path, tmp_path: Path) -> None:
+    run_of(tmp_path, WHAT_IF)
     with opened(server, chromium, WHAT_IF) as page:
         tried = page.locator(".lab-what-if")
         tried.scroll_into_view_if_needed()

@@ -22,6 +22,7 @@ import pytest
 
 from labkit.apps.teaching import Session, course, labs
 from labkit.apps.teaching.__main__ import main as cli
+from labkit.apps.teaching.questions import credit
 from labkit.io import supervise
 
 from .test_nbgrader import NBGRADER, Course
@@ -78,6 +79,7 @@ class Learner:
             (self.home / name.lower()).mkdir(parents=True)
         questions = labs.get(NAME).questions
         self.wrong = {questions[n].name for n in range(len(questions)) if (number >> n) & 1}
+        self.tries = 2 - number % 2  # of what she has right in the end
         self.token = secrets.token_hex(16)
 
     @property
@@ -94,7 +96,19 @@ class Learner:
             [sys.executable, "-m", "jupyter_server", *words], env=env, stdout=supervise.DEVNULL, grace=4.0
         )
 
-    def work(self, tree: supervise.Tree, right: dict[str, Any]) -> None:
+    @property
+    def points(self) -> float:
+        """What her answers earn."""
+        return sum(credit(one, self.tries) for one in labs.get(NAME).questions if one.name not in self.wrong)
+
+    def right(self, name: str) -> str:
+        """What her own choice of the recording answers."""
+        session = Session(NAME, self.folder / f"run-{NAME.replace('_', '-')}", "recorded")
+        session.measure()
+        centre = labs.get(NAME).question(name).of(session.results).centre
+        return centre if isinstance(centre, str) else f"{centre:.6g}"
+
+    def work(self, tree: supervise.Tree) -> None:
         """Run every cell of the notebook; after a question, enter an answer: first a wrong one, if there is to be one."""
         from jupyter_client.blocking.client import BlockingKernelClient
         from jupyter_core.utils import ensure_event_loop
@@ -113,51 +127,49 @@ class Learner:
             ready(client)
             for cell in nbformat.read(path, as_version=4).cells:
                 if cell.cell_type == "code":
-                    for source in (cell.source, *self.entered(cell.id, right)):
+                    for source in (cell.source, *self.entered(cell.id)):
                         reply = client.execute_interactive(source, timeout=300, output_hook=lambda message: None)
                         assert reply["content"]["status"] == "ok", (self.name, source, reply["content"])
         finally:
             client.stop_channels()
             ensure_event_loop().close()  # of this thread
 
-    def entered(self, cell: str, right: dict[str, Any]) -> list[str]:
+    def entered(self, cell: str) -> list[str]:
         """What she enters after a cell."""
         lab = labs.get(NAME)
-        if cell == "code-05":
-            return [ENTER.format(name="tcp_8", value=f"{1.5**self.number:.3g}")]
+        if cell in ("code-05", "code-06"):
+            name = "tcp_8" if cell == "code-05" else "times"
+            return [ENTER.format(name=name, value=f"{1.5**self.number:.3g}")]
         if not cell.startswith("check-"):
             return []
         question = lab.question(cell.removeprefix("check-"))
-        answer = right[question.name]
+        answer = self.right(question.name)
         bad = next((one for one in question.choices if one != answer), "1e12")
-        values = [bad] if question.name in self.wrong else [bad, answer][self.number % 2 :]
+        values = [bad] if question.name in self.wrong else [bad, answer][-self.tries :]
         return [ENTER.format(name=question.name, value=value) for value in values]
 
 
 def test_a_class_of_twenty_is_taught_graded_and_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     graded = Course(tmp_path / "course")
     graded(f"generate_assignment {STEM}")
-    session = Session(NAME, tmp_path / "teacher", "recorded")
-    session.measure()
-    centres = {question.name: question.of(session.results).centre for question in session.lab.questions}
-    right = {name: centre if isinstance(centre, str) else f"{centre:.6g}" for name, centre in centres.items()}
     submitted = graded.folder / "submitted"
     learners = [Learner(n, graded.folder / "release" / STEM, submitted) for n in range(COUNT)]
     with ExitStack() as servers, ThreadPoolExecutor(AT_ONCE) as pool:
         trees = [servers.enter_context(one.start()) for one in learners]
-        list(pool.map(lambda one, tree: one.work(tree, right), learners, trees))
+        list(pool.map(lambda one, tree: one.work(tree), learners, trees))
         assert all(tree.poll() is None for tree in trees)
     graded(f"autograde {STEM}", "export")
     rows = csv.DictReader((graded.folder / "grades.csv").read_text().splitlines())
     scores = {row["student_id"]: float(row["score"]) for row in rows if row["assignment"] == STEM}
-    total = sum(question.points for question in session.lab.questions)
-    assert scores == {one.name: total - len(one.wrong) for one in learners}
+    lab = labs.get(NAME)
+    total = sum(question.points for question in lab.questions)
+    assert scores == {one.name: one.points for one in learners}
     capsys.readouterr()
     assert cli(["class", str(submitted)]) == 0
     page = capsys.readouterr().out
-    assert f"# {session.lab.title}: {COUNT} learners" in page
+    assert f"# {lab.title}: {COUNT} learners" in page
     for one in learners:  # the page that they saw, the grade and the teacher's page agree
-        assert f"| {one.name} | {total - len(one.wrong)} of {total} |" in page
+        assert f"| {one.name} | {one.points:g} of {total} |" in page
     assert cli(["class", str(submitted), "--page", str(tmp_path / "class.ipynb")]) == 0
     outputs = [
         o for cell in nbformat.read(tmp_path / "class.ipynb", as_version=4).cells for o in cell.get("outputs", [])
@@ -167,5 +179,5 @@ def test_a_class_of_twenty_is_taught_graded_and_seen(tmp_path: Path, capsys: pyt
         for o in outputs
         if "application/vnd.plotly.v1+json" in o.get("data", {})
     )
-    predicted = next(trace for trace in drawn["data"] if trace["name"] == "predicted")
-    assert len(predicted["x"]) == COUNT
+    predicted = [trace for trace in drawn["data"] if trace["name"] == "predicted"]
+    assert {len(trace["x"]) for trace in predicted} == {COUNT}

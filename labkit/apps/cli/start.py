@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
@@ -46,7 +47,7 @@ _MINUTES = re.compile(r"\*(\d+ minutes)")
 
 
 def write(folder: Path) -> Path:
-    """Write the page, with its pictures and guides, below the folder of notebooks.
+    """Write the page, with the guides, below the folder of notebooks.
 
     Parameters
     ----------
@@ -62,10 +63,10 @@ def write(folder: Path) -> Path:
         If the folder cannot be written to.
     """
     with safe_read.about(folder / FOLDER):
-        for name, source in (("start", project.SHIPPED / "templates/start"), ("docs", project.SHIPPED / "docs")):
-            for path in sorted(source.rglob("*")):
-                if path.is_file():
-                    beneath.put(folder, f"{FOLDER}/{name}/{path.relative_to(source)}", beneath.copied(path))
+        source = project.SHIPPED / "docs"
+        for path in sorted(source.rglob("*")):
+            if path.is_file():
+                beneath.put(folder, f"{FOLDER}/docs/{path.relative_to(source)}", beneath.copied(path))
         beneath.put(folder, f"{FOLDER}/{NAME}", text(folder))
     return Path(FOLDER, NAME)
 
@@ -93,6 +94,7 @@ def machine() -> str:
 
 def _measure() -> list[str]:
     rows = [
+        ["[From a campaign to a figure](../00-start.ipynb)", "load, filter, draw, save for a paper; twelve recipes"],
         ["[Measure and explore](../explorer.ipynb)", "choose a benchmark, see points as they come; run all its cells"],
         ["`labkit run quick`", "this machine in a few minutes, in a terminal"],
         ["`labkit explore`", "the same page without its notebook"],
@@ -108,14 +110,19 @@ def _notebooks(folder: Path) -> list[str]:
         found = [path for path in sorted(folder.glob(f"{tens}*.ipynb")) if not path.is_symlink()]
         links = [f"[{_title(path)}](../{path.name}){_time(path.stem)}" for path in found]
         if links:
-            rows.append(
-                [f'<img src="start/{picture}.svg" width="220" alt="{topic}">', f"**{topic}**<br>{'<br>'.join(links)}"]
-            )
+            shown = f'<img class="labkit-picture" src="{_picture(picture)}" width="220" alt="{topic}">'
+            rows.append([shown, f"**{topic}**<br>{'<br>'.join(links)}"])
     return [
         "## Notebooks",
         "The time is what a notebook measures at most, with its parameters as they are.",
         table(["topic", "notebooks"], rows),
     ]
+
+
+def _picture(name: str) -> str:
+    """Return a picture as part of the page: JupyterLab renders a page twice, and would abort the first requests."""
+    data = (project.SHIPPED / "templates/start" / f"{name}.svg").read_bytes()
+    return f"data:image/svg+xml;base64,{base64.b64encode(data).decode()}"
 
 
 def _title(path: Path) -> str:

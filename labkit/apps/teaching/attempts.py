@@ -1,15 +1,16 @@
-"""What a learner predicted, answered and looked up, in a file that is handed in with the notebook."""
+"""What a learner predicted, answered and asked for, in a file that is handed in with the notebook."""
 
 from __future__ import annotations
 
 import json
+import secrets
 from pathlib import Path
 from typing import Any
 
 from labkit.errors import DataError
 from labkit.io import atomic, safe_read
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Attempts:
@@ -50,12 +51,36 @@ class Attempts:
 
     @property
     def answers(self) -> dict[str, dict[str, Any]]:
-        """For each question: given (the last answer), right, tries, hints (how many were seen)."""
+        """For each question: given (the answer that counts), right, tried (all answers, in order), solved, hints.
+
+        `solved` is the number of the try that was right first, 0 before; `hints` is how many hints were seen.
+        """
         return dict(self._diary["answers"])
 
+    @property
+    def seed(self) -> str:
+        """What chooses this learner's launches of a recording; empty where no recording was read yet."""
+        return str(self._diary.get("seed", ""))
+
+    def seed_of(self, kind: str) -> str:
+        """Return the seed for a source of this kind: a measured run is read whole."""
+        return self.seed if kind == "recorded" else ""
+
+    @property
+    def unpredicted(self) -> bool:
+        """Whether the learner chose to measure without predictions."""
+        return bool(self._diary.get("unpredicted"))
+
     def note_source(self, kind: str) -> None:
-        """Remember the source."""
+        """Remember the source; the first recording also draws the seed."""
         self._diary["source"] = kind
+        if kind == "recorded":
+            self._diary.setdefault("seed", secrets.token_hex(8))
+        self._save()
+
+    def note_unpredicted(self) -> None:
+        """Remember that the learner chose to measure without predictions."""
+        self._diary["unpredicted"] = True
         self._save()
 
     @property
@@ -92,10 +117,17 @@ class Attempts:
         return said
 
     def answer(self, name: str, given: Any, right: bool) -> None:
-        """Keep an answer as the one that counts; the same answer again is no further try."""
+        """Keep an answer as the one that counts, unless a right one counts already.
+
+        The same answer twice in a row is one try.
+        """
         entry = self._entry(name)
-        entry["tries"] += entry["given"] != given
-        entry |= {"given": given, "right": right}
+        if entry["tried"][-1:] != [given]:
+            entry["tried"].append(given)
+        if right and not entry["right"]:
+            entry["solved"] = len(entry["tried"])
+        if right or not entry["right"]:
+            entry |= {"given": given, "right": right}
         self._save()
 
     def seen(self, name: str) -> int:
@@ -109,7 +141,7 @@ class Attempts:
 
     def _entry(self, name: str) -> dict[str, Any]:
         entry: dict[str, Any] = self._diary["answers"].setdefault(
-            name, {"given": None, "right": False, "tries": 0, "hints": 0}
+            name, {"given": None, "right": False, "tried": [], "solved": 0, "hints": 0}
         )
         return entry
 

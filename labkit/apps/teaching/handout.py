@@ -23,7 +23,7 @@ from labkit.io import scratch
 from labkit.report.figures import PLOTLY, SVG
 from labkit.report.options import written
 
-_TOLERANCE = "an answer is right within the interval of this run"
+_TOLERANCE = "an answer is right within the interval of this run, at least 3 % and at most a factor of 2"
 _BEGIN = "run-"  # of the folder that a lab's notebook makes
 
 
@@ -52,7 +52,7 @@ def build(
     attempts = handed_in(folder)
     lab = labs.get(folder.name.removeprefix(_BEGIN).replace("-", "_"))
     source = sources.used(lab, attempts)
-    results = read(source.campaigns, lab.specs())
+    results = read(source.campaigns, lab.specs(), attempts.seed_of(source.kind))
     with scratch.folder("labkit-handout-") as place:
         chapter = place / "lab.ipynb"
         nbformat.write(chapter_of(lab, attempts, results, source.words), chapter)

@@ -12,7 +12,11 @@ from labkit.apps.teaching.questions import Question
 from labkit.errors import LabkitError
 
 Said = tuple[bool | None, str]
-LOOK = {True: ("#1a7f37", "✓"), False: ("#b35900", "✗"), None: ("#57606a", "")}
+LOOK = {  # colours of JupyterLab's theme; in another page those after the comma
+    True: ("var(--jp-success-color0, #1a7f37)", "✓"),
+    False: ("var(--jp-warn-color0, #b35900)", "✗"),
+    None: ("var(--jp-ui-font-color2, #57606a)", ""),
+}
 
 
 class Panel(widgets.VBox):  # type: ignore[misc]
@@ -26,6 +30,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]
     value : in the field at first.
     said : what was said of that value.
     hint : returns the next hint, or None after the last; without it there is no button for hints.
+    note : what to know before answering.
     seen : hints that the learner saw before.
     """
 
@@ -38,6 +43,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]
         value: Any = None,
         said: Said = (None, ""),
         hint: Callable[[], str | None] | None = None,
+        note: str = "",
         seen: Sequence[str] = (),
     ) -> None:
         self._press, self._hint = press, hint
@@ -54,7 +60,9 @@ class Panel(widgets.VBox):  # type: ignore[misc]
             self.hint_button.on_click(lambda _: self.help())
             row.append(self.hint_button)
             self.hint_button.add_class("lab-hint")
-        super().__init__([widgets.HTML(f"<b>{_text(question.text)}</b>"), widgets.HBox(row), self.reply, self.hints])
+        asked = widgets.HTML(f"<b>{_text(question.text)}</b>")
+        noted = [widgets.HTML(f"<i>{_text(note)}</i>")] if note else []
+        super().__init__([asked, *noted, widgets.HBox(row), self.reply, self.hints])
         self.add_class("lab-panel")
         self.add_class(f"lab-{question.name.replace('_', '-')}")
         self.button.add_class("lab-press")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.results import Results
@@ -16,6 +17,8 @@ from labkit.point.units import format_number
 Given = float | str | None
 _COMMA = re.compile(r"\s*([+-]?\d+),(\d+)\s*")
 _TIMES = ("s", "ms", "µs", "ns")
+FLOOR = 0.03  # of the value: what counts as right is never narrower
+WIDEST = 2.0  # largest over smallest value of an interval that can judge an answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +34,8 @@ class Question:
     choices : texts to choose from; none for a number.
     hints : from a first thought to nearly the answer.
     points : for grading.
+    why : why the number is what it is, or why the choice is right, for whoever answered rightly.
+    base : what an answer of 0 stands for, in the unit of the answer: 100 where the answer is a gain or a loss in %.
     after : whether it predicts something that the measurement shows first; the first value then is the prediction.
     """
 
@@ -41,28 +46,85 @@ class Question:
     choices: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     points: int = 1
+    why: str = ""
+    base: float = 0.0
     after: bool = False
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer is right, and what to say to the learner."""
+    """Whether an answer is right, and what the learner reads."""
 
     right: bool
     text: str
 
 
-def tolerance(expected: Expected) -> tuple[float, float]:
-    """Return the ends of what counts as right: the interval, widened so that two digits are always enough.
+_ANSWERS: WeakKeyDictionary[Results, dict[str, Expected]] = WeakKeyDictionary()
+
+
+def answer(question: Question, results: Results) -> Expected:
+    """Return the answer that results give to a question, worked out once."""
+    known = _ANSWERS.setdefault(results, {})
+    if question.name not in known:
+        known[question.name] = question.of(results)
+    return known[question.name]
+
+
+def tolerance(expected: Expected, base: float = 0.0) -> tuple[float, float]:
+    """Return the ends of what counts as right.
+
+    They are the interval of the run, but at least 3 % of the value and half a unit of its second digit to each side,
+    and at most a factor of 2.
+
+    Parameters
+    ----------
+    base : of `Question`.
 
     Examples
     --------
-    >>> tolerance(Expected(0.262, 0.261, 0.263))
-    (0.257, 0.267)
+    >>> tolerance(Expected(0.262, 0.261, 0.263)), tolerance(Expected(10.0, 1.0, 90.0))
+    ((0.25414, 0.26986), (5.0, 20.0))
     """
     centre = float(expected.centre)
-    half = 0.5 * 10 ** (math.floor(math.log10(abs(centre))) - 1) if centre else 0.0
-    return min(expected.low, round(centre - half, 12)), max(expected.high, round(centre + half, 12))
+    digits = 0.5 * 10 ** (math.floor(math.log10(abs(centre))) - 1) if centre else 0.0
+    whole = abs(centre + base)
+    half = max(FLOOR * whole, digits)
+    low = max(expected.low, centre - whole * (1 - 1 / WIDEST))
+    high = min(expected.high, centre + whole * (WIDEST - 1))
+    return min(low, round(centre - half, 12)), max(high, round(centre + half, 12))
+
+
+def scatter(expected: Expected, base: float = 0.0) -> float:
+    """Return the largest over the smallest value of an interval: infinite across 0, 1 for a choice.
+
+    Examples
+    --------
+    >>> scatter(Expected(10.0, 5.0, 15.0)), scatter(Expected(0.0, -10.0, 10.0)), scatter(Expected(0.0, 0.0, 0.0), 100)
+    (3.0, inf, 1.0)
+    """
+    if isinstance(expected.centre, str):
+        return 1.0
+    low, high = expected.low + base, expected.high + base
+    return 1.0 if low == high else high / low if low > 0 else math.inf
+
+
+def credit(question: Question, tries: int) -> float:
+    """Return the points of a question that was answered rightly at the n-th try.
+
+    The first try earns all points. A number earns half of them at the second try and a quarter later. A choice earns
+    less with each wrong one, and nothing once all wrong ones were tried.
+
+    Examples
+    --------
+    >>> question = Question(name="q", text="?", of=lambda r: Expected(1))
+    >>> [credit(question, tries) for tries in (0, 1, 2, 3, 4)]
+    [0.0, 1.0, 0.5, 0.25, 0.25]
+    """
+    if tries < 1:
+        return 0.0
+    if question.choices:
+        return question.points * max(0.0, 1 - (tries - 1) / (len(question.choices) - 1))
+    return float(question.points * max(0.25, 0.5 ** (tries - 1)))
 
 
 def number_of(given: Any) -> float:
@@ -106,12 +168,11 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
             raise SpecError("No answer is chosen. Choose one, then submit.")
         if given not in question.choices:
             raise SpecError(f"The answer is {given!r}, but it must be one of: {'; '.join(question.choices)}.")
-        return Verdict(
-            given == expected.centre,
-            "right" if given == expected.centre else f"not what {expected.by} say{'s' * (expected.by == 'this run')}",
-        )
+        if given == expected.centre:
+            return Verdict(True, f"right. {question.why}".strip())
+        return Verdict(False, f"not what {expected.by} say{'s' * (expected.by == 'this run')}")
     value = number_of(given)
-    low, high = tolerance(expected)
+    low, high = tolerance(expected, question.base)
     if value < 0 <= low:
         what = "a time" if question.unit in _TIMES else "this number"
         raise SpecError(
@@ -119,12 +180,24 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
             "from what."
         )
     if low <= value <= high:
-        return Verdict(True, f"right: inside the {expected.basis or 'tolerance'} of {expected.by}")
+        return Verdict(True, f"right. {question.why}".strip())
     side = "high" if value > high else "low"
     far = value / float(expected.centre) if expected.centre else math.nan
     if far > 0 and not 1 / 3 <= far <= 3:
         return Verdict(False, f"too {side}, by more than a factor of 3: check the unit and the division")
-    return Verdict(False, f"too {side}: outside the {expected.basis or 'tolerance'} of {expected.by}")
+    return Verdict(False, f"too {side} for {expected.by}")
+
+
+def marked(question: Question, expected: Expected) -> str:
+    """Return a sentence about a run that scatters too much to judge a question; empty for one that does not."""
+    times = scatter(expected, question.base)
+    if times <= WIDEST:
+        return ""
+    far = "includes 0" if math.isinf(times) else f"spans a factor of {format_number(times, digits=2)}"
+    return (
+        f"This run scatters: its {expected.basis or 'interval'} {far}, but at most a factor of {WIDEST:g} is allowed. "
+        f"labkit takes answers within that factor. Close other programs and measure again in a new folder."
+    )
 
 
 def compared(question: Question, expected: Expected, given: Any) -> str:

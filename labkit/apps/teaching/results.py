@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -48,6 +50,7 @@ class Results:
     ----------
     campaigns : samples of each; of a point that several hold, the launches of the first count.
     specs : of the lab; other samples are left out.
+    seed : of a learner, which chooses some launches of each point; empty takes all.
     known : what the hosts cost without a network, where that was measured, for bounds in figures.
 
     Raises
@@ -60,6 +63,7 @@ class Results:
         self,
         campaigns: Iterable[Iterable[Samples]],
         specs: Iterable[Spec],
+        seed: str = "",
         known: Mapping[str, Costs] = MappingProxyType({}),
     ) -> None:
         self.costs = known
@@ -71,7 +75,7 @@ class Results:
                 if (work := work_of(sample.spec)) in wanted:
                     own.setdefault(FINGERPRINT.of(sample.meta) or work, {})[sample.launch] = sample
             points = own | points
-        self.samples = [sample for launches in points.values() for sample in launches.values()]
+        self.samples = [sample for launches in points.values() for sample in chosen(launches, seed)]
         if not self.samples:
             raise DataError("The campaign has no point of this lab. Measure, or set source='recorded'.")
 
@@ -180,8 +184,25 @@ class Results:
         return notes.once(self.summary["badges"])
 
 
-def read(campaigns: Iterable[Path], specs: Sequence[Spec]) -> Results:
+def chosen(launches: Mapping[int, Samples], seed: str) -> list[Samples]:
+    """Return the launches of a point that a seed chooses: two thirds of them, and at least two; all without a seed.
+
+    Points with equally many launches get the same ones, so that values still combine launch by launch.
+    """
+    numbers = sorted(launches)
+    if seed:
+        numbers = sorted(
+            random.Random(seed).sample(numbers, max(math.ceil(2 * len(numbers) / 3), min(2, len(numbers))))
+        )
+    return [launches[number] for number in numbers]
+
+
+def read(campaigns: Iterable[Path], specs: Sequence[Spec], seed: str = "") -> Results:
     """Read the samples of a lab's points from campaigns.
+
+    Parameters
+    ----------
+    seed : of `Results`.
 
     Raises
     ------
@@ -190,7 +211,7 @@ def read(campaigns: Iterable[Path], specs: Sequence[Spec]) -> Results:
     """
     names, found = sorted({spec.benchmark for spec in specs}), [Campaign(path) for path in campaigns]
     known = {host: one for campaign in found for host, one in costs.read(campaign).items()}
-    return Results([chain.from_iterable(map(campaign.samples, names)) for campaign in found], specs, known)
+    return Results([chain.from_iterable(map(campaign.samples, names)) for campaign in found], specs, seed, known)
 
 
 def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.DataFrame:

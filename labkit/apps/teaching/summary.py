@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 from labkit.apps.teaching import labs
 from labkit.apps.teaching.attempts import Attempts
 from labkit.apps.teaching.definition import Lab
-from labkit.apps.teaching.questions import compared
+from labkit.apps.teaching.expected import Expected
+from labkit.apps.teaching.graded import grade
+from labkit.apps.teaching.questions import Question, answer, compared, credit
 from labkit.apps.teaching.results import Results
 from labkit.errors import DataError
 from labkit.io.markdown import table
@@ -27,11 +30,11 @@ def of_session(lab: Lab, attempts: Attempts, source: str, results: Results | Non
     source : sentence that names the source of the numbers.
     results : of the run; None where nothing was measured.
     """
-    right = sum(q.points * bool(attempts.answers.get(q.name, {}).get("right")) for q in lab.questions)
+    earned = sum(credit(q, attempts.answers.get(q.name, {}).get("solved", 0)) for q in lab.questions)
     total = sum(question.points for question in lab.questions)
     found = beside(lab, attempts, results) if results is not None else "Nothing was measured."
     parts = [
-        f"## {headed(lab)} {right} of {plural(total, 'point')}",
+        f"## {headed(lab)} {format_number(earned)} of {plural(total, 'point')}",
         source,
         "### What you predicted, and what was found",
         found,
@@ -74,7 +77,7 @@ def answers(lab: Lab, attempts: Attempts) -> str:
         else:
             shown = _plain(given)
             state = MARK[bool(entry.get("right"))]
-        rows.append([question.text, shown, state, str(entry.get("tries", 0)), str(entry.get("hints", 0))])
+        rows.append([question.text, shown, state, str(len(entry.get("tried", []))), str(entry.get("hints", 0))])
     return table(["question", "answer", "", "tries", "hints"], rows, align="lllrr")
 
 
@@ -84,11 +87,17 @@ def _plain(given: Any) -> str:
 
 
 def beside(lab: Lab, attempts: Attempts, results: Results) -> str:
-    """Return a table of a learner's predictions beside what a run shows, in Markdown; only the latter without any."""
+    """Return a table of a learner's predictions beside what a run shows, in Markdown; only the latter without any.
+
+    What a question asks is hidden until it is answered rightly.
+    """
     rows = []
     for question in lab.predictions:
-        given, expected = attempts.predictions.get(question.name), question.of(results)
-        if isinstance(expected.centre, str):
+        given, expected = attempts.predictions.get(question.name), answer(question, results)
+        hidden = asked_again(lab, attempts, results, question, expected)
+        if hidden:
+            result = f"shown once you have answered: {hidden.text}"
+        elif isinstance(expected.centre, str):
             result = expected.centre
         elif not expected.basis:
             result = f"{number(expected.centre)} {question.unit} (computed from {expected.by})"
@@ -98,14 +107,27 @@ def beside(lab: Lab, attempts: Attempts, results: Results) -> str:
         tries = attempts.later.get(question.name, [])
         after = f" (after the measurement: {', '.join(_plain(one) for one in tries)})" if tries else ""
         predicted = ("–" if given is None else _plain(given)) + after
-        rows.append([question.text, predicted, result, compared(question, expected, given)])
+        rows.append([question.text, predicted, result, "" if hidden else compared(question, expected, given)])
     if not {*attempts.predictions, *attempts.later} & {question.name for question in lab.predictions}:
         return table(["asked", "found"], [[asked, found] for asked, _, found, _ in rows], align="lr")
     return table(["asked", "predicted", "found", ""], rows, align="lrrl")
 
 
+def asked_again(
+    lab: Lab, attempts: Attempts, results: Results, prediction: Question, expected: Expected
+) -> Question | None:
+    """Return the question, not yet answered rightly, whose answer is what a prediction is compared with."""
+    for question in lab.questions:
+        if question.unit == prediction.unit and not attempts.answers.get(question.name, {}).get("right"):
+            one, two = expected.centre, answer(question, results).centre
+            both = isinstance(one, str) or isinstance(two, str)
+            if one == two or (not both and math.isclose(float(one), float(two), rel_tol=1e-6)):
+                return question
+    return None
+
+
 def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> str:
-    """Return a teacher's page over a class, in Markdown: learners, and which questions were hard.
+    """Return a teacher's page over a class, in Markdown: learners, what to look at, and which questions were hard.
 
     Parameters
     ----------
@@ -117,31 +139,39 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
     DataError
         If there are none.
     """
-    lab, classwork = labs.get(name), sorted(learners_attempts, key=lambda pair: pair[0])
+    lab = labs.get(name)
+    classwork = grade(lab, learners_attempts)
     if not classwork:
         raise DataError(
             f"There are no attempts at the lab {name}. Collect the folders run-{name.replace('_', '-')} too."
         )
     total = sum(question.points for question in lab.questions)
     learners, hard = [], []
-    for learner, attempts in classwork:
-        marks = [attempts.answers.get(question.name, {}) for question in lab.questions]
-        points = sum(q.points for q, mark in zip(lab.questions, marks, strict=True) if mark.get("right"))
-        counts = [str(sum(mark.get(what, 0) for mark in marks)) for what in ("tries", "hints")]
-        predicted = f"{sum(one.name in attempts.predictions for one in lab.predictions)} of {len(lab.predictions)}"
-        learners.append([learner, f"{points} of {total}", predicted, *counts, attempts.source or "–"])
-    for question in lab.questions:
-        marks = [attempts.answers.get(question.name, {}) for _, attempts in classwork]
-        answered = [mark for mark in marks if mark.get("given") is not None]
-        first = sum(bool(mark.get("right")) and mark.get("tries") == 1 and not mark.get("hints") for mark in answered)
-        solved = sum(bool(mark.get("right")) for mark in answered)
+    for one in classwork:
+        marks = [one.attempts.answers.get(question.name, {}) for question in lab.questions]
+        tries = sum(len(mark.get("tried", [])) for mark in marks)
         hints = sum(mark.get("hints", 0) for mark in marks)
-        hard.append([question.name, question.text, f"{solved} of {len(classwork)}", str(first), str(hints)])
+        predicted = (
+            f"{sum(each.name in one.attempts.predictions for each in lab.predictions)} of {len(lab.predictions)}"
+        )
+        scattered = [f"the run scatters too much for {', '.join(one.marked)}"] if one.marked else []
+        source, look = one.attempts.source or "–", "; ".join([*one.flags, *scattered]) or "–"
+        points = f"{format_number(one.points)} of {total}"
+        learners.append([one.who, points, predicted, str(tries), str(hints), source, look])
+    for question in lab.questions:
+        marks = [one.attempts.answers.get(question.name, {}) for one in classwork]
+        right = [question.name in one.right for one in classwork]
+        first = sum(
+            good and mark.get("solved") == 1 and not mark.get("hints") for good, mark in zip(right, marks, strict=True)
+        )
+        hints = sum(mark.get("hints", 0) for mark in marks)
+        hard.append([question.name, question.text, f"{sum(right)} of {len(classwork)}", str(first), str(hints)])
+    head = ["learner", "points", "predictions", "tries", "hints", "source", "look at"]
     return (
         "\n\n".join(
             [
                 f"# {headed(lab)} {len(classwork)} learners",
-                table(["learner", "points", "predictions", "tries", "hints", "source"], learners),
+                table(head, learners),
                 table(
                     ["question", "asked", "right", "at once, without a hint", "hints asked for"], hard, align="llrrr"
                 ),

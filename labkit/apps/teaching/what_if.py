@@ -65,7 +65,7 @@ class WhatIf(widgets.VBox):  # type: ignore[misc]
         wholes = [one for one in self._wholes if one.basis == basis and name in one.groups]
         rows = "".join(_row(one, name, self.cheaper.value) for one in wholes)
         note = f"Computed from {html.escape(basis)}, assuming that no parts overlap; not measured."
-        self.result.value = f'<table>{rows}</table><div style="color:#57606a">{note}</div>'
+        self.result.value = f'<table>{rows}</table><div style="color:var(--jp-ui-font-color2, #57606a)">{note}</div>'
 
 
 def _row(whole: Whole, component: str, cheaper: float) -> str:

@@ -5,7 +5,7 @@ from labkit.read import reference
 
 lab = teaching.begin("breakdown")
 paper = reference.load("breaking-band-2019")
-lab.measure()
+lab.measure(without_predictions=True)  # a teacher's dry run
 
 # %% waking
 tcp, unix = (lab.results.median(name, "round_trip_us") / 2 for name in ("sockets.tcp_rr", "sockets.unix_rr"))

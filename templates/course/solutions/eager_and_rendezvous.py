@@ -3,7 +3,7 @@
 from labkit.apps import teaching
 
 lab = teaching.begin("eager_and_rendezvous")
-lab.measure()
+lab.measure(without_predictions=True)  # a teacher's dry run
 
 # %% where
 limit = "env_OMPI_MCA_btl_vader_eager_limit"

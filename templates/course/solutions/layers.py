@@ -3,7 +3,7 @@
 from labkit.apps import teaching
 
 lab = teaching.begin("layers")
-lab.measure()
+lab.measure(without_predictions=True)  # a teacher's dry run
 
 # %% one_way
 one_way = lab.results.median("sockets.tcp_rr", "round_trip_us") / 2

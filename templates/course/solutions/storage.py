@@ -3,7 +3,7 @@
 from labkit.apps import teaching
 
 lab = teaching.begin("storage")
-lab.measure()
+lab.measure(without_predictions=True)  # a teacher's dry run
 
 # %% price
 durable = lab.results.median("storage.write", "latency_us", option_sync="osync", option_pattern="sequential")

@@ -3,7 +3,7 @@
 from labkit.apps import teaching
 
 lab = teaching.begin("tail_latency")
-lab.measure()
+lab.measure(without_predictions=True)  # a teacher's dry run
 
 # %% sent
 import numpy as np

@@ -3,7 +3,7 @@
 from labkit.apps import teaching
 
 lab = teaching.begin("verbs_by_hand")
-lab.measure()
+lab.measure(without_predictions=True)  # a teacher's dry run
 
 # %% order
 order = "RESET, INIT, post the receive, RTR, RTS, post the send"

@@ -155,7 +155,7 @@ def _curves(_: Results) -> Any:
     paper = reference.load(PAPER)
     shown = {name: {leaf.name for leaf in paper.leaves(COMPONENTS[name])} for name in (SOFTWARE, IO, WIRE, PIO, SWITCH)}
     panels = {
-        paper[total].text: what_if.curves(of_paper(paper, total), shown, (0, 50, 90, 100))
+        paper[total].text: what_if.curves(of_paper(paper, total), shown, (0, 50, 100))
         for total in ("injection", "latency")
     }
     return figures.saving(
@@ -208,6 +208,7 @@ def _bound(results: Results) -> Expected:
 
 LAB = Lab(
     title="Breaking down a message and what-if",
+    idea="A cheaper part saves its share of the whole, and no more.",
     specs=_specs,
     recorded=("two-cores-labs", "two-cores"),
     effort=Effort(launches=6, time_cap=0.5),
@@ -231,6 +232,7 @@ LAB = Lab(
             unit="%",
             text="Which share of the one-way time over TCP is spent in the kernel, on copying and waking the peer?",
             of=_waking,
+            why="A Unix socket differs from shared memory by system calls, two copies and a wake-up. TCP needs them too, and they cost more than its protocol.",
             hints=(
                 "A Unix socket enters the kernel, copies and wakes; shared memory does none of it.",
                 "100 · (half a round trip of the Unix socket − latency through shared memory) / half a round trip over TCP.",
@@ -241,6 +243,7 @@ LAB = Lab(
             text="The four parts sum to the whole. What does that prove?",
             choices=(RIGHT, APART, NOTHING),
             of=lambda _: Expected(NOTHING),
+            why="Each part is the difference between a path and the path before it. In the sum every path between the first and the last cancels, whatever was measured for it.",
             hints=(
                 "Write the sum down with the names of the paths instead of numbers.",
                 "(b − a) + (c − b) is c − a, whatever b is.",
@@ -251,6 +254,7 @@ LAB = Lab(
             unit="messages",
             text="The same over TCP: how many messages of 8 B leave during the latency of a single one?",
             of=lambda r: _under_way(r, "tcp"),
+            why="A sender posts the next message while the last one is under way. Over TCP each post is a system call that takes much of the one-way time, so few messages are under way together.",
             hints=(
                 "How many leave in a second, and how long is the latency?",
                 "Message rate · latency; mind µs and s.",
@@ -261,6 +265,7 @@ LAB = Lab(
             text="Over TCP, suppose the peer's calls take as long as those timed here. Together the two overheads are …",
             choices=(MORE, LESS),
             of=_both,
+            why="A sum above the round trip means that both processors worked at the same time for a part of it. A sum below it allows that they took turns.",
             hints=(
                 "The table has the overhead of one rank in a round trip.",
                 "Twice the overhead beside the round trip.",
@@ -271,6 +276,7 @@ LAB = Lab(
             unit="%",
             text="By how much is the paper's sum for the latency with MPI above the latency that it observed?",
             of=lambda _: _of_paper(_off(reference.load(PAPER), "latency")),
+            why="Parts that were measured one by one carry the error of each, and some of them overlap in the real path. A small difference shows that nothing large was forgotten.",
             hints=("The sum has nine parts, and PCIe is passed twice.", "100 · (sum / 1336 − 1)."),
         ),
         Question(
@@ -278,6 +284,7 @@ LAB = Lab(
             text="To let messages leave most often: what should be ten times faster?",
             choices=(WIRE, PCIE, HLP, LLP),
             of=lambda _: _most("injection", WIRE, PCIE, HLP, LLP),
+            why="Messages leave as fast as the processor posts them. Wire, switch and PCIe carry earlier messages meanwhile, so only software of the sender counts, and UCT is its largest part.",
             hints=(
                 "Which of them occur between one message and the next?",
                 "Try them in the field above, and look at the first row.",
@@ -288,6 +295,7 @@ LAB = Lab(
             unit="%",
             text="The wire becomes ten times faster. Which part of the latency with MPI is saved?",
             of=lambda _: _of_paper(what_if.published(reference.load(PAPER), "latency", ["wire"], 90)),
+            why="Ten times faster saves 90 % of a part, and the wire is a fifth of the whole. Everything else stays.",
             hints=("Ten times faster is 90 % cheaper.", "90 % of 274.81 ns, as a part of 1387.02 ns."),
         ),
         Question(
@@ -300,6 +308,7 @@ LAB = Lab(
                     what_if.Change(text=PCIE, parts=("pcie",), cheaper=100),
                 ).value
             ),
+            why="A message passes PCIe twice: from the processor to the adapter, and from the peer's adapter to its memory. Both crossings vanish and everything else stays.",
             hints=("How often does a message pass PCIe on its way?", "1387.02 less twice 137.49."),
         ),
         Question(
@@ -307,6 +316,7 @@ LAB = Lab(
             unit="times",
             text="The message over TCP inside one machine: how many times faster can it get at most, if only kernel, copying and waking become cheaper?",
             of=_bound,
+            why="What cannot get cheaper remains: Amdahl's law. Even free system calls and wake-ups leave the time of the protocol and of the copy through memory.",
             hints=("What is left if they cost nothing?", "Whole / (whole − part): Amdahl's law."),
         ),
     ),

@@ -98,7 +98,7 @@ def _waits(results: Results) -> Expected:
 def _classes(results: Results) -> pd.DataFrame:
     rows = []
     for qos, words in QOS.items():
-        impact, where = _impact(results, qos), {"testbed": _place(qos)}
+        where = {"testbed": _place(qos)}
         times = [results.median("congestion.interference", name, **where) for name in ("alone_us", "latency_us")]
         rows.append(
             {
@@ -106,16 +106,13 @@ def _classes(results: Results) -> pd.DataFrame:
                 "qos": qos,
                 "alone in µs": times[0],
                 "beside in µs": times[1],
-                "times": float(impact.centre),
-                "from": impact.low,
-                "to": impact.high,
             }
         )
     return pd.DataFrame(rows)
 
 
 def _flows(results: Results) -> pd.DataFrame:
-    """List the flows with the bandwidth of all and of each of them."""
+    """List the flows with the bandwidth of each of them; questions ask for that of all together."""
     rows = [
         ("1 flow across the spine", 1, "mpi.bandwidth", 2),
         ("2 flows inside a leaf", 2, "mpi.multi_bandwidth", 4),
@@ -128,10 +125,10 @@ def _flows(results: Results) -> pd.DataFrame:
         table.append(
             {
                 "what": what,
-                "all together in MB/s": float(total.centre),
-                "from": total.low,
-                "to": total.high,
+                "flows": flows,
                 "each in MB/s": float(total.centre) / flows,
+                "from": total.low / flows,
+                "to": total.high / flows,
             }
         )
     return pd.DataFrame(table)
@@ -139,6 +136,7 @@ def _flows(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Congestion",
+    idea="Flows share the slowest link of their path, and they wait in the queue before it.",
     specs=_specs,
     recorded=("two-cores-labs",),
     effort=Effort(launches=6, time_cap=0.6),
@@ -163,17 +161,19 @@ LAB = Lab(
     ),
     questions=(
         Question(
-            name="each",
+            name="incast",
             unit="MB/s",
-            text="In the incast of seven, what did each sender get?",
-            of=lambda r: _incast(r, 8),
-            hints=("The benchmark counts what the receiver gets from all.", "Divide by the number of senders."),
+            text="In the incast of seven, what did the receiver get from all senders together?",
+            of=lambda r: r.value("mpi.hotspot_receive", "bandwidth_MBps", ranks=8),
+            why="All bytes pass one link of 6.25 MB/s, and headers take 4.4 % of it. However many hosts send, together they get the rest and no more.",
+            hints=("The table has the mean of a flow.", "Multiply it by the number of senders."),
         ),
         Question(
             name="limit",
             text="Where do the bytes of the incast wait?",
             choices=(SENDER, RECEIVER),
             of=_limit,
+            why="One sender alone already fills the receiver's link. Seven senders offer seven times its rate, so the bytes wait in the queue before that link, while the senders' links are nearly idle.",
             hints=("Compare the total of one sender with that of seven.", "Which link carries all of these bytes?"),
         ),
         Question(
@@ -181,8 +181,9 @@ LAB = Lab(
             unit="MB/s",
             text="Four flows across the spine: what do they get together?",
             of=_across,
+            why="All four flows cross one uplink of 67 Mbit/s, which is 8.4 MB/s. Headers take 4.4 % of it. A burst that the queues absorb can add a little.",
             hints=(
-                "The table shows it.",
+                "The table has the mean of a flow.",
                 f"The uplink carries {number(UPLINK)} MB/s, and TCP's headers take 4 % of that.",
             ),
         ),
@@ -191,6 +192,7 @@ LAB = Lab(
             unit="%",
             text="Which part of what four flows would get without the taper is that? Take four times the single flow.",
             of=_share,
+            why="Four hosts could send 4 · 50 Mbit/s into an uplink of 67 Mbit/s, and 67/200 is a third. The single flow is limited by the link of its host instead.",
             hints=("The single flow across the spine has its host's link to itself.", "100 · together / (4 · single)."),
         ),
         Question(
@@ -198,12 +200,14 @@ LAB = Lab(
             text="Which link holds the four flows back?",
             choices=(SENDER, SPINE),
             of=_tree,
+            why="Inside a leaf each flow has links of its own and gets their full rate. Across the spine four flows share one link, and each gets a quarter of it.",
             hints=("Compare each of two flows inside a leaf with each of four across the spine.",),
         ),
         Question(
             name="fairness",
             text="Seven connections of iperf3 into one host: what is Jain's index of what they get? (Median over launches.)",
             of=_fairness,
+            why="Each connection sends faster until it loses a packet. Chance decides which one loses, and the loser slows down, so the shares differ. The index is 1 for equal shares.",
             hints=(
                 "(Σx)² / (n Σx²) of the seven rates of a launch.",
                 "labkit.judge.congestion.jain_fairness works it out; 1 is the same for all, 1/7 all for one.",
@@ -213,8 +217,9 @@ LAB = Lab(
             name="impact",
             text="With one queue for both jobs: how many times as long does the ping-pong take beside the other job?",
             of=lambda r: _impact(r, "off"),
+            why="The bulk traffic keeps the common queue full. Each message of the ping-pong waits until all bytes before it have left the link: the length of the queue over the rate.",
             hints=(
-                "It is in the table of the classes, first row.",
+                "The first row of the table of the classes has both times.",
                 "Divide the time beside the job by the time alone.",
             ),
         ),
@@ -222,13 +227,15 @@ LAB = Lab(
             name="cure",
             text="How many times as long does it take where each job has a share of the link?",
             of=lambda r: _impact(r, "shares"),
-            hints=("The second row.",),
+            why="With a queue for each job the ping-pong waits for some frames of the other job, not for its whole queue.",
+            hints=("The same with the second row.",),
         ),
         Question(
             name="waits",
             text="So what did the ping-pong wait for in the one queue?",
             choices=(QUEUE, TURN),
             of=_waits,
+            why="Queueing delay is the number of bytes in front over the rate of the link. A separate queue removes the delay, so the delay was the other job's queue.",
             hints=(
                 "With shares, a frame waits for at most some frames of the other class.",
                 "How many bytes leave a link of 25 MB/s during a round trip beside the other job? That many bytes were in the queue.",

@@ -89,6 +89,7 @@ def _both(results: Results) -> go.Figure:
 
 LAB = Lab(
     title="Eager and rendezvous",
+    idea="A library changes its protocol at some size, and only an experiment proves what causes a step.",
     specs=_specs,
     recorded=("two-cores-limits",),
     effort=Effort(launches=6, time_cap=0.1),
@@ -112,6 +113,7 @@ LAB = Lab(
             text="Between which two sizes does the time grow by the largest factor?",
             choices=BETWEEN,
             of=_where,
+            why="Just above the eager limit a message needs an exchange before its first byte. The limit of 4096 B includes the header, so a message of 4000 B still goes eagerly and one of 5000 B does not.",
             hints=("Divide each time by that of the size before.", "A line that bends has no such factor; a step has."),
         ),
         Question(
@@ -119,6 +121,7 @@ LAB = Lab(
             unit="µs",
             text="By how much longer does 5000 B take than 4000 B?",
             of=_step,
+            why="The step is the price of the rendezvous: a request, an answer and the wait for both. That is about a round trip of a small message. The further thousand bytes cost little of it.",
             hints=(
                 "The difference of two medians.",
                 "The thousand bytes themselves explain a small part of it: compare 3 KiB with 4000 B.",
@@ -128,6 +131,7 @@ LAB = Lab(
             name="gain",
             text="How many times as long does 5000 B take with the usual limit as with 16 KiB?",
             of=_gain,
+            why="With a limit of 16 KiB the message goes eagerly. It pays one more copy and saves the exchange, and a copy of 5000 B is far cheaper than an exchange.",
             hints=(
                 'The points with the raised limit are those with env_OMPI_MCA_btl_vader_eager_limit="16384".',
                 "Divide the usual median by the other.",
@@ -138,6 +142,7 @@ LAB = Lab(
             text="With the limit of 16 KiB: between which two sizes does the time grow by the largest factor?",
             choices=MOVES,
             of=_new_place,
+            why="The raised limit moves the exchange to sizes just above 16 KiB. A larger factor at another size has another cause, such as a buffer that no longer fits the nearest cache.",
             hints=("Divide each time with the raised limit by that of the size before.", "16 KiB are 16384 B."),
         ),
         Question(
@@ -145,6 +150,7 @@ LAB = Lab(
             text="So what does the limit do to the step?",
             choices=(MOVED, STAYED),
             of=_cause,
+            why="Only the limit differs between the two curves. The limit causes a step that moves with it. A step that stays has another cause.",
             hints=("An experiment that changes one thing tells cause from coincidence.",),
         ),
     ),

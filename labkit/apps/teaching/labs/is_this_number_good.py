@@ -79,6 +79,7 @@ def _measured(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Is this number good?",
+    idea="A number is good or bad only beside the bound of its path.",
     specs=_specs,
     recorded=("two-cores-limits",),
     effort=Effort(launches=6, time_cap=0.3),
@@ -102,6 +103,7 @@ LAB = Lab(
             unit="MB/s",
             text="A packet takes 1514 B of the link and carries 1448 B of data. How many MB of data can the link of 50 Mbit/s carry in a second?",
             of=_limit,
+            why="A packet carries headers of Ethernet, IP and TCP besides its data. The link carries all bytes, the program counts only its data: 1448 of 1514.",
             hints=("50 Mbit/s are 6.25 MB/s of packets.", "6.25 · 1448 / 1514."),
         ),
         Question(
@@ -109,6 +111,7 @@ LAB = Lab(
             unit="%",
             text="Which share of that bound did the stream reach?",
             of=_share,
+            why="A stream keeps the link busy, because the next messages are posted before the last one has arrived. So little more than the headers is lost.",
             hints=("The table has its median.", "100 · measured / bound."),
         ),
         Question(
@@ -116,6 +119,7 @@ LAB = Lab(
             text="What does the rule say of the stream over the link?",
             choices=(GOOD, DOUBTFUL, BAD, ABOVE),
             of=lambda r: _verdict(r, LINK),
+            why="The bound is what the slowest link of the path can carry. Near the bound nothing is left to gain on this path.",
             hints=("Compare the ends of the interval with 90 % and 70 % of the bound.",),
         ),
         Question(
@@ -123,6 +127,7 @@ LAB = Lab(
             text="A data sheet says that the same link carries 100 Mbit/s. What does the rule say then?",
             choices=(GOOD, DOUBTFUL, BAD, ABOVE),
             of=lambda r: _verdict(r, LINK, "100mbit"),
+            why="The measurement is the same, but the stated bound is twice as high, so the share is half. A verdict is only as good as the rate that somebody states.",
             hints=("The bound is twice as high, the measurement is the same.",),
         ),
         Question(
@@ -130,6 +135,7 @@ LAB = Lab(
             text="Another data sheet says 40 Mbit/s, and the measured value lies well above that. What follows?",
             choices=(PRAISE, DEFECT, NOISE),
             of=lambda r: Expected(DEFECT),
+            why="No data cross a link faster than its rate. A number above its bound shows that one of the two is wrong.",
             hints=("A bound cannot be passed. What must be wrong if a number passes it?",),
         ),
         Question(
@@ -137,6 +143,7 @@ LAB = Lab(
             unit="%",
             text="Through shared memory, 64 KiB: which share of the copy rate of one core did the stream reach?",
             of=_copied,
+            why="A library that passes a shared page copies each byte twice, and the second copy fetches what another core wrote. A single copy by one core needs neither.",
             hints=("Both are in the table.", "100 · stream / copies."),
         ),
         Question(
@@ -144,6 +151,7 @@ LAB = Lab(
             text="What does the rule say of the stream through shared memory?",
             choices=(GOOD, DOUBTFUL, BAD, ABOVE),
             of=lambda r: _verdict(r, "local"),
+            why="The rule compares the stream with two copies, of which the second one fetches from another core. Only beside that bound do you see what the library itself loses.",
             hints=(
                 "Its best size counts; the table has 64 KiB, and lab.results.rows has both.",
                 "Shared memory is judged by two copies, one after the other; the second one copies what another core wrote. From 40 % of their rate it is good, below 20 % it is bad.",

@@ -49,6 +49,7 @@ def _table(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Latency and bandwidth",
+    idea="A path is two numbers: what a message costs, and what each further byte costs.",
     specs=_specs,
     recorded=("two-cores",),
     predictions=(
@@ -65,6 +66,7 @@ LAB = Lab(
             name="ratio",
             text="At 8 B, how many times as long does TCP take as shared memory?",
             of=_ratio,
+            why="Through shared memory the receiver copies the bytes out of a page that both processes see, without a call of the kernel. Over TCP both sides call the kernel, which runs the protocol and hands the bytes over. At 8 B nothing but these fixed costs counts.",
             hints=("The table has the median of both paths at 8 B.", "Divide the larger by the smaller."),
         ),
         Question(
@@ -72,6 +74,7 @@ LAB = Lab(
             unit="µs",
             text="Fit t = α + β·m to the TCP curve. What is α?",
             of=lambda r: _fitted(r, "alpha"),
+            why="α is the time of the calls, of the protocol and of handing over. None of it depends on the size, so α is near the latency of the smallest messages.",
             hints=(
                 "α is what a message costs before its first byte counts: look at the flat part of the curve.",
                 "numpy.polyfit(m, t, 1, w=1/t) minimises relative residuals; it returns β first.",
@@ -83,6 +86,7 @@ LAB = Lab(
             unit="MB/s",
             text="Which bandwidth does the fit give for very long messages?",
             of=lambda r: _fitted(r, "bandwidth"),
+            why="In a long message each further byte costs the copies on its path: out of the sender's buffer into the kernel, and out of the kernel again. 1/β is the rate of these copies.",
             hints=("For long messages α no longer counts: t ≈ β·m.", "1/β is in B/µs, and 1 B/µs is 1 MB/s."),
         ),
         Question(
@@ -90,6 +94,7 @@ LAB = Lab(
             unit="B",
             text="At which message size is half of that bandwidth reached?",
             of=lambda r: _fitted(r, "half"),
+            why="At n½ the fixed cost equals the time of the bytes: α = β·n½. Half of the time goes into bytes, so half of the bandwidth is reached. A larger α needs larger messages.",
             hints=("Bandwidth at size m is m / (α + β·m).", "Set it to half of 1/β and solve for m.", "n½ = α/β."),
         ),
         Question(
@@ -97,6 +102,7 @@ LAB = Lab(
             text="How well does one line describe TCP?",
             choices=(GOOD, BAD),
             of=_model,
+            why="A line fits as long as every message is handled in the same way. Kernel and library change packets, buffers and protocols with the size, and each change bends the curve.",
             hints=("Compute |α + β·m − t| / t at every size.", "Look at the largest of these, not at the mean."),
         ),
     ),

@@ -48,20 +48,21 @@ def _most(results: Results) -> Expected:
 
 def _table(results: Results) -> pd.DataFrame:
     rows = []
-    for path, (benchmark, metric, where), parts in (
-        ("MPI, shared memory", SHM, 1),
-        ("Unix socket", UNIX, 2),
-        ("UDP", UDP, 2),
-        ("TCP", TCP, 2),
-        ("MPI over TCP", MPI, 1),
+    for path, (benchmark, metric, where), what in (
+        ("MPI, shared memory", SHM, "one way"),
+        ("Unix socket", UNIX, "round trip"),
+        ("UDP", UDP, "round trip"),
+        ("TCP", TCP, "round trip"),
+        ("MPI over TCP", MPI, "one way"),
     ):
         time = results.value(benchmark, metric, **where)
         rows.append(
             {
                 "path": path,
-                "one way in µs": float(time.centre) / parts,
-                "from": time.low / parts,
-                "to": time.high / parts,
+                "reported": what,
+                "time in µs": float(time.centre),
+                "from": time.low,
+                "to": time.high,
             }
         )
     return pd.DataFrame(rows)
@@ -69,6 +70,7 @@ def _table(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Where the microsecond goes",
+    idea="The cost of a layer is the difference between two paths that differ only in it.",
     specs=_specs,
     recorded=("two-cores-labs",),
     effort=Effort(launches=6, time_cap=0.5),
@@ -89,13 +91,15 @@ LAB = Lab(
             unit="µs",
             text="What is half of a round trip over TCP?",
             of=_one_way,
-            hints=("The tools of sockets report round trips.", "The table shows one way already."),
+            why="A tool that plays ping-pong reports the time until the answer is back. Both directions take the same path, so half of it is one way.",
+            hints=("The tools of sockets report round trips.", "Divide the time of TCP in the table by two."),
         ),
         Question(
             name="kernel",
             unit="µs",
             text="What do entering the kernel, copying through it and waking the peer add to one way? Compare a Unix socket with shared memory.",
             of=_kernel,
+            why="A system call enters the kernel, the kernel copies the bytes in and out, and the scheduler must start a sleeping peer again. Shared memory does none of it, so the difference is what these cost.",
             hints=(
                 "Through shared memory nobody calls the kernel, and the peer looks by itself.",
                 "Half the round trip of the Unix socket, less the latency of shared memory.",
@@ -106,6 +110,7 @@ LAB = Lab(
             unit="µs",
             text="What does the TCP/IP stack add to that? Compare TCP with a Unix socket.",
             of=_stack,
+            why="Both paths enter the kernel and wake the peer. TCP adds headers, checksums, sequence numbers, acknowledgements and the loopback device. Each is code that runs for every message.",
             hints=(
                 "Both enter the kernel as often and wake the peer as often.",
                 "Half the difference of the round trips.",
@@ -116,6 +121,7 @@ LAB = Lab(
             text="Which of the three parts is the largest?",
             choices=(KERNEL, STACK, LIBRARY),
             of=_most,
+            why="Waking a sleeping process goes through the scheduler, which often costs more than protocol code and much more than a copy between caches. A peer that polls changes the order.",
             hints=("Put the answers before this one beside the latency through shared memory.",),
         ),
     ),

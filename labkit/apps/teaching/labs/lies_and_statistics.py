@@ -101,6 +101,7 @@ def _wrong_rate(results: Results) -> Expected:
 
 LAB = Lab(
     title="Lies, statistics and benchmarks",
+    idea="An interval covers only what varied while it was measured.",
     specs=_specs,
     recorded=("two-cores",),
     predictions=(
@@ -118,6 +119,7 @@ LAB = Lab(
             unit="%",
             text="By how much do the medians of all launches differ: (largest − smallest) / median?",
             of=_spread,
+            why="Each launch places processes and pages anew, at another moment of the machine. That shifts all messages of a launch together, so launches differ far more than the interval of one launch suggests.",
             hints=(
                 "lab.results.launches(…) gives one median for each launch.",
                 "Compare the result with the gain that is advertised.",
@@ -128,6 +130,7 @@ LAB = Lab(
             text="What explains the advertisement?",
             choices=(FASTER, SAME, SIZES),
             of=lambda r: Expected(SAME),
+            why="Both advertised medians are launches of one library. Whoever picks the slowest and the fastest launch sells the spread between launches as a difference between products.",
             hints=(
                 "Where do its two medians stand in the figure of launches?",
                 "How many libraries did this lab measure?",
@@ -138,6 +141,7 @@ LAB = Lab(
             text="What makes its intervals so narrow?",
             choices=(POOLED, RATES, SCALE),
             of=lambda r: Expected(POOLED),
+            why="The messages of one launch share cores, pages and the moment. An interval over them shrinks with their number, but it covers only what varied inside that launch.",
             hints=(
                 "What is n in the table, and what would have to be repeated to compare two libraries?",
                 "An interval covers only what varied while it was measured.",
@@ -148,6 +152,7 @@ LAB = Lab(
             unit="MB/s",
             text="What is the bandwidth of these messages, as all bytes over all time?",
             of=_mean_rate,
+            why="The rate of many messages is all bytes over all time. With equal sizes that is the size over the mean time, so slow messages count with the time that they took.",
             hints=(
                 "A sample is the time of one message, in µs.",
                 "Mean the times, not the rates: 256 B over the mean time; B/µs are MB/s.",
@@ -158,6 +163,8 @@ LAB = Lab(
             unit="%",
             text="By how much more does the arithmetic mean of the rates of single messages say?",
             of=_wrong_rate,
+            base=100,
+            why="The reciprocal is a convex function, so the mean of the rates is at least the rate of the mean time (Jensen's inequality). The more the times scatter, the more it flatters.",
             hints=("mean(size / t) against size / mean(t).", "It is never less: Jensen's inequality."),
         ),
         Question(
@@ -165,6 +172,7 @@ LAB = Lab(
             unit="µs",
             text="99 of 100 of these messages take at most how long? (Median over launches.)",
             of=_tail,
+            why="The slowest messages met an interrupt, the scheduler or another program. Such delays are rare and long, so the 99th percentile lies above the median and varies more.",
             hints=(
                 "The 99th percentile of each launch, then the median of those.",
                 "stats.quantile(values, 0.99) of labkit.",

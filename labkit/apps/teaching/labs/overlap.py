@@ -59,7 +59,6 @@ def _table(results: Results) -> pd.DataFrame:
         "compute_alone_us_p50": "computation alone in µs",
         "compute_us_p50": "computation in µs",
         "latency_us_p50": "together in µs",
-        "overlap_osu_percent_value": "overlap (OSU) in %",
     }
     rows = results.rows(NAME).sort_values(["option_tests", "message_size_B"])
     return rows[["message_size_B", "option_tests", *names]].rename(columns=names)
@@ -73,6 +72,7 @@ def _overhead(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Overlap and host overhead",
+    idea="A non-blocking call moves nothing by itself: somebody must make progress.",
     specs=_specs,
     recorded=("two-cores", "two-cores-labs"),
     predictions=(
@@ -81,6 +81,7 @@ LAB = Lab(
             unit="%",
             text="A rank starts a non-blocking sum of 256 KiB, computes as long as the sum takes, and then waits. Which part of the sum's time is hidden?",
             of=lambda r: _overlap(r, 0),
+            base=100,
         ),
         Question(
             name="hidden_tests",
@@ -95,8 +96,10 @@ LAB = Lab(
             unit="%",
             text="How much of the time of a sum of 256 KiB does the computation hide without MPI_Test?",
             of=lambda r: _overlap(r, 0),
+            base=100,
+            why="A library without a progress thread works only inside its calls. A program that computes calls nothing, so the sum waits for MPI_Wait. A number well above 0 means that a thread or an adapter moved the bytes.",
             hints=(
-                "The last column of the table, option tests 0.",
+                "100 · (1 − (total − computation) / pure), never below 0; the rows with option tests 0.",
                 "If the total is the pure time plus the computation, nothing was hidden.",
             ),
         ),
@@ -105,6 +108,7 @@ LAB = Lab(
             unit="%",
             text="Compute it by hand for 4 KiB with eight calls of MPI_Test, from the medians in the table.",
             of=lambda r: _by_hand(r, "p50"),
+            why="Eight calls of MPI_Test give the library eight chances to go on. The formula counts the time in these calls as computation, so the overlap can be high although the program gets no faster.",
             hints=(
                 "What is left of the total once the computation is taken away?",
                 "100 · (1 − (total − computation) / pure).",
@@ -115,6 +119,7 @@ LAB = Lab(
             text="What made the sum progress during the computation?",
             choices=(PROGRESS, HARDWARE, NOBODY),
             of=_who,
+            why="Somebody must run the code that moves and adds the bytes. The rows differ only in the calls of MPI_Test, so what changes between them happened inside these calls.",
             hints=("Compare the rows with and without MPI_Test.", "An adapter that does the work needs no MPI calls."),
         ),
         Question(
@@ -122,6 +127,7 @@ LAB = Lab(
             unit="%",
             text="Of a round trip of 8 B over TCP, which share does a rank's processor spend inside MPI calls that do something?",
             of=_share,
+            why="Inside one machine there is no wire. A round trip is mostly code of MPI and of the kernel, and it runs on the cores of the ranks. Over a network, wire and adapters take their part and the share falls.",
             hints=(
                 "The table of overheads has the processor's time of a round trip, and half of the round trip.",
                 "A round trip is twice the latency.",

@@ -76,6 +76,7 @@ def _table(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Storage",
+    idea="A write that returns is in memory, not on the disk.",
     specs=_specs,
     recorded=("two-cores",),
     predictions=(
@@ -94,6 +95,7 @@ LAB = Lab(
             name="price",
             text="How many times as long does a sequential write of 4 KiB take with O_SYNC as without?",
             of=_price,
+            why="A plain write ends when the kernel has copied 4 KiB into its memory. With O_SYNC it ends when the device says that the data are safe. The ratio is that of a device to a copy in memory.",
             hints=("Both are in the table, pattern sequential.", "Divide the median with osync by the one with none."),
         ),
         Question(
@@ -101,6 +103,7 @@ LAB = Lab(
             unit="writes/s",
             text="How many durable sequential writes of 4 KiB can one program make in a second?",
             of=_rate,
+            why="One durable write is under way at a time, so the rate is the reciprocal of its time. Several writers or larger records would raise the throughput.",
             hints=("One write is under way at a time.", "The reciprocal of the time of one; mind the µs."),
         ),
         Question(
@@ -108,6 +111,7 @@ LAB = Lab(
             text="Who answered the plain writes?",
             choices=(CACHE, DISK),
             of=_answered,
+            why="No device stores data in the time of a copy in memory. A durable write takes many times as long, so memory answered the plain one.",
             hints=(
                 "Could the device of the durable writes have answered in that time?",
                 "write() returns when the kernel has a copy.",
@@ -118,12 +122,14 @@ LAB = Lab(
             text="What costs a write more here?",
             choices=(SYNC, RANDOM, BOTH),
             of=_matters,
+            why="The page cache takes blocks in any order at the price of a copy. Waiting for the device adds the whole time of the device to each write.",
             hints=("Compare two pairs of rows that differ in one thing each.", "A factor says more than a difference."),
         ),
         Question(
             name="ahead",
             text="How many times as long does a random read take as a sequential one?",
             of=_reads,
+            why="In order, the kernel reads the next blocks before the program asks, so most reads find them in the cache. At random it cannot guess, and each read waits for the device.",
             hints=(
                 "The cache was emptied before both.",
                 "The kernel reads ahead what it expects to be asked for next.",

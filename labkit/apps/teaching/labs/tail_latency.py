@@ -102,6 +102,7 @@ def _loops(results: Results) -> go.Figure:
 
 LAB = Lab(
     title="Tail latency and coordinated omission",
+    idea="A client that waits for answers leaves out the requests that it could not send meanwhile.",
     specs=_specs,
     recorded=("two-cores-limits",),
     effort=Effort(launches=6, time_cap=0.5),
@@ -125,6 +126,7 @@ LAB = Lab(
             unit="messages/s",
             text="How many messages did the closed loop send in a second?",
             of=lambda r: _each(r, lambda s: 1e6 / float(np.mean(_times(s)))),
+            why="A closed loop sends when the answer is there, so its rate is the reciprocal of the mean round trip. Nobody sets that rate, and it falls when the server slows down.",
             hints=("It sends the next one when the answer is there.", "1 000 000 / the mean round trip in µs."),
         ),
         Question(
@@ -132,6 +134,7 @@ LAB = Lab(
             unit="µs",
             text="What is the 99th percentile of the closed loop? (Median over launches.)",
             of=lambda r: _each(r, lambda s: _p99(_times(s))),
+            why="While something holds up the server, the loop sends nothing. A long stall is then one slow sample among thousands, and it hardly moves the 99th percentile.",
             hints=("stats.quantile(times, 0.99) of each launch, then their median.",),
         ),
         Question(
@@ -139,6 +142,7 @@ LAB = Lab(
             unit="µs",
             text="And that of the open loop at 10 000 messages/s?",
             of=lambda r: _each(r, lambda s: _p99(_times(s)), RATE),
+            why="At a fixed rate messages keep coming during a stall, and each of them waits for the rest of it. The more stalls a machine has, the further this percentile moves from that of the closed loop.",
             hints=("The same with the launches of rate 10 000.",),
         ),
         Question(
@@ -146,6 +150,7 @@ LAB = Lab(
             text="A stall of the server holds the closed loop for 2 ms. What does its distribution leave out?",
             choices=(SHORTEST, MEANWHILE, WARM),
             of=lambda r: Expected(MEANWHILE),
+            why="A client at 10 000 requests a second would have asked twenty times in these 2 ms. The closed loop asked once, so the other waits are missing.",
             hints=("How many samples does the closed loop have of these 2 ms, and how many the open loop?",),
         ),
         Question(
@@ -153,6 +158,7 @@ LAB = Lab(
             unit="µs",
             text="Add to the closed loop the requests that a client with one request every 100 µs would have sent meanwhile. What is the 99th percentile then?",
             of=lambda r: _each(r, lambda s: _p99(filled(_times(s), EVERY))),
+            why="Each stall above 200 µs now counts with all requests that would have met it. The percentile moves as far as these requests are a per cent of all.",
             hints=(
                 "A time t above 200 µs stands also for t − 100, t − 200, … as long as that is above 100 µs.",
                 "numpy.arange(t - 100, 100, -100) for each such t.",
@@ -163,6 +169,7 @@ LAB = Lab(
             unit="µs",
             text="A sender can be late itself. Open loop, 10 000 messages/s: what is the 99th percentile from when each message was due?",
             of=lambda r: _each(r, lambda s: _p99(waited(s)), RATE),
+            why="A sender that the scheduler holds up sends late, and the round trip does not contain that. A user waits from when the request was due, so the lateness belongs to the time.",
             hints=(
                 'extras["late_ns"] of a sample says how late each message left.',
                 "Add it, in µs, to the round trip before you take the percentile.",

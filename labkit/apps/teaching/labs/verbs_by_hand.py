@@ -61,6 +61,7 @@ def _steps(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="RDMA verbs by hand",
+    idea="A connection costs objects and states once; a message costs a post and a poll.",
     specs=_specs,
     recorded=("two-cores-labs",),
     effort=Effort(launches=3, time_cap=0.5),
@@ -78,6 +79,7 @@ LAB = Lab(
             text="In which order does one side of a connection get ready, so that no message can arrive before there is room for it?",
             choices=(FIRST, LATE, WRONG),
             of=lambda r: Expected(FIRST),
+            why="From RTR on the queue pair takes messages, and each message needs a posted receive. A receive that is posted in INIT is there in time.",
             hints=(
                 "A queue pair in INIT takes receives already, but no message arrives yet.",
                 "From RTR on the peer's messages are taken: what must lie there by then?",
@@ -88,6 +90,7 @@ LAB = Lab(
             text="What must a side know of its peer before it can go to RTR?",
             choices=(BUFFER, KEY, NOTHING),
             of=lambda r: Expected(KEY),
+            why="A queue pair talks to exactly one other queue pair. It needs the number and the place of that one, and the packet number with which it begins. Keys of memory matter only to RDMA read and write.",
             hints=(
                 "ready_to_receive takes pair.address; look at what it holds.",
                 "Address and key of memory are needed later, for RDMA write and read alone.",
@@ -97,6 +100,7 @@ LAB = Lab(
             name="completions",
             text="The program hello.py sends one message to itself. How many completions does its queue receive?",
             of=lambda r: Expected(2.0, 2.0, 2.0),
+            why="A send and a receive are two pieces of work in two queues. Each ends with its own completion, and here both go into the same completion queue.",
             hints=("Sending and receiving are two pieces of work.", "The program waits for each of them."),
         ),
         Question(
@@ -104,6 +108,7 @@ LAB = Lab(
             text="Which step took longest?",
             choices=tuple(STEPS.values()),
             of=_longest,
+            why="Some steps only fill a structure. Others go through the kernel to the driver, which opens the device, sets up pages or creates hardware objects. The longest step does most of that.",
             hints=("The largest median in the table.",),
         ),
         Question(
@@ -111,6 +116,7 @@ LAB = Lab(
             unit="%",
             text="Which part of the time of all steps goes into the changes of state to RTR and RTS?",
             of=_share,
+            why="Each change of state is a call of the kernel with some attributes. It copies no data and registers no memory, so it is only a part of the set-up.",
             hints=("Add all medians of the table.", "100 · (INIT to RTR + RTR to RTS) / sum."),
         ),
     ),

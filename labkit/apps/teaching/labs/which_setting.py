@@ -207,7 +207,6 @@ def _confirmation(results: Results) -> pd.DataFrame:
                 "from": one.ratio_low,
                 "to": one.ratio_high,
                 "p": one.p,
-                "verdict": one.verdict,
             }
         ]
     )
@@ -229,6 +228,7 @@ def _launches(results: Results) -> go.Figure:
 
 LAB = Lab(
     title="Which setting is best?",
+    idea="The best of many looks better than it is: some launches choose, others confirm.",
     specs=_specs,
     recorded=("two-cores-settings",),
     effort=Effort(launches=LAUNCHES, time_cap=0.2),
@@ -252,12 +252,14 @@ LAB = Lab(
             text="Which setting has the lowest median over the launches that choose?",
             choices=tuple(ALGORITHMS),
             of=lambda r: Expected(_leader(r)),
+            why="The algorithms differ in their steps and in the bytes on the busiest link. Over slow links the bytes decide at this size, so an algorithm that sends each rank only its part does well.",
             hints=("Take the first half of the launches of each setting.", "numpy.median of each, then the smallest."),
         ),
         Question(
             name="factor",
             text="Over all launches, how many times as long as the fastest setting does the slowest one take?",
             of=_factor,
+            why="The worst algorithm sends the data of all ranks over one link, one after the other. The factor is about that between the bytes on the busiest links.",
             hints=(
                 "The figure shows which two they are.",
                 "Divide their medians. It is the price of the worst choice, not of the library's.",
@@ -267,6 +269,7 @@ LAB = Lab(
             name="left",
             text="How many settings still race when the launches that choose are over?",
             of=_left,
+            why="A setting stops when it is slower than another one by more than the noise allows. Settings that are close together need more rounds than there were.",
             hints=(
                 "The last column of the table.",
                 "Those that race are not proved to be equal: none of them was proved to be slower.",
@@ -277,6 +280,7 @@ LAB = Lab(
             unit="%",
             text="Which share of the launches of an exhaustive search, all settings in all these rounds, did the race take?",
             of=_share,
+            why="A stopped setting takes no further launches. The clearer the differences stand out of the noise, the earlier settings stop and the more is saved.",
             hints=(
                 "Sum the rounds that the settings ran.",
                 "An exhaustive search takes the number of settings times the number of rounds.",
@@ -287,6 +291,7 @@ LAB = Lab(
             unit="%",
             text="In the first launch, by how much does the fastest value of the variable beat the median of the eight?",
             of=_luck,
+            why="The eight are one setting, so all of the difference is noise. The smallest of eight noisy values lies below their median: that is what a minimum does.",
             hints=("The table has the eight times.", "100 · (1 − smallest / median of the eight)."),
         ),
         Question(
@@ -294,6 +299,8 @@ LAB = Lab(
             unit="%",
             text="And in the other launches? Take the same value and the median of the eight in each launch, then the median of these gains.",
             of=_rest,
+            base=100,
+            why="In the other launches the value is one of eight equal ones. Its gain scatters around 0.",
             hints=(
                 "The gain of a launch may be negative.",
                 "The value stays the one that won the first launch, whatever it does later.",
@@ -304,6 +311,7 @@ LAB = Lab(
             text="Why is the gain of the first launch not that of the others?",
             choices=(WARM, LUCKY, READ),
             of=lambda r: Expected(LUCKY),
+            why="Choosing the best of many prefers whatever had lucky noise. A new launch draws new noise, so the gain shrinks: regression to the mean.",
             hints=(
                 "Nobody reads the variable.",
                 "What would you expect of the tallest of eight people, measured with a bad ruler?",
@@ -313,6 +321,7 @@ LAB = Lab(
             name="confirmed",
             text="The best algorithm that you must set, chosen by the first half: its time as a part of that of the library's choice, in the second half?",
             of=_confirmed,
+            why="These launches did not choose the setting, so its luck of the first half is gone. What remains is what the setting does.",
             hints=(
                 "Only the launches that did not choose it count here.",
                 "Launch by launch: its median over that of the library's choice; then the median of the ratios.",
@@ -323,6 +332,7 @@ LAB = Lab(
             text="May you claim that this setting helps?",
             choices=(YES, NO, OPEN),
             of=_verdict,
+            why="A claim needs an interval without 1 and a difference that matters, in launches that did not choose. Without both, the data allow no claim.",
             hints=(
                 "The table has the interval of the ratio.",
                 "Does the interval hold 1, and is the difference larger than 2 %?",

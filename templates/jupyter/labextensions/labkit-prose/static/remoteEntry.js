@@ -1,7 +1,7 @@
 // Notebooks of labkit are written for Quarto: headings end in {#sec-latency}, text refers to @fig-latency, and a code
 // cell has its label and caption in lines that begin with #|. This extension shows them in JupyterLab as headings,
-// links with numbers, and captions. It changes what is displayed, never the notebook. The page that `labkit lab` opens on
-// gets the width of the file browser, which its icon opens again. It is written as JupyterLab loads it, so nothing has to
+// links with numbers, and captions. It changes what is displayed, never the notebook. The page that `labkit lab` opens on,
+// and every page in a narrow window, gets the width of the file browser, which its icon opens again. It is written as JupyterLab loads it, so nothing has to
 // be built.
 (() => {
   const NAMES = { fig: "Figure", tbl: "Table" };
@@ -10,6 +10,12 @@
   const MARKS = /\s*\{[#.][^{}]*\}\s*$/;
   const WAIT = 150; // ms between two looks at the page
   const START = "_start/start.md"; // as in labkit/apps/cli/start.py
+  const NARROW = 900; // px of a window in which the file browser leaves no room for a page
+  // the pictures of the start page are drawn on white: in a dark theme they are drawn on black, in the same hues
+  const DARK = `body[data-jp-theme-light="false"] .jp-RenderedMarkdown img.labkit-picture
+    { filter: invert(1) hue-rotate(180deg) }
+    .jp-RenderedMarkdown table:has(img.labkit-picture) { display: block; overflow-x: auto }
+    @media (max-width: 600px) { .jp-RenderedMarkdown img.labkit-picture { width: 110px } }`;
 
   const sourceOf = cell => (cell.sharedModel ? cell.sharedModel.getSource() : String(cell.value && cell.value.text));
 
@@ -131,7 +137,9 @@
         }, WAIT);
       };
       app.restored.then(() => {
-        if (decodeURIComponent(location.pathname).endsWith(START)) app.shell.collapseLeft();
+        const starts = decodeURIComponent(location.pathname).endsWith(START);
+        if (starts || window.innerWidth < NARROW) app.shell.collapseLeft();
+        document.head.appendChild(document.createElement("style")).textContent = DARK;
         new MutationObserver(soon).observe(document.body, { childList: true, subtree: true });
         soon();
       });

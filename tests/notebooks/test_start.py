@@ -1,0 +1,99 @@
+"""The notebook for researchers runs as it is, and what it saves has the size and the font that a paper needs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import papermill
+import plotly.graph_objects as go
+import pytest
+
+from labkit import figures, load, notebook
+from labkit.errors import ReportError, SpecError
+from labkit.figures import publication
+from labkit.io import project
+from labkit.read import records
+
+BOOK = project.NOTEBOOKS / "00-start.ipynb"
+MM = 72 / 25.4  # pt
+
+
+@pytest.fixture(scope="module")
+def figure() -> go.Figure:
+    table = load("examples/two-cores")
+    chosen = table[(table["benchmark"] == "mpi.latency") & table["transport"].isin(["shm", "tcp"])]
+    summary = records.summary(chosen[chosen["option_binding"] == "c"])
+    return figures.versus_size(summary, "latency_us", series=["transport"], tail=None)
+
+
+def test_it_is_short_and_has_twelve_recipes() -> None:
+    cells = nbformat.read(BOOK, as_version=4).cells
+    heads = re.findall(r"^### Recipe (\d+): ", "\n".join(cell.source for cell in cells), re.MULTILINE)
+    assert list(map(int, heads)) == list(range(1, 13))
+    assert all(len(cell.source.splitlines()) <= 9 for cell in cells if cell.cell_type == "code")
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_it_runs_on_the_bundled_example_and_leaves_a_figure_for_latex(chromium: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.ipynb"
+    papermill.execute_notebook(str(BOOK), str(out), cwd=str(tmp_path), progress_bar=False)
+    outputs = [o for cell in nbformat.read(out, as_version=4).cells for o in cell.get("outputs", [])]
+    assert not [o for o in outputs if o.output_type == "error"]
+    said = "\n".join(str(o["data"].get("text/markdown", "")) for o in outputs if "data" in o)
+    assert "Saved `figures/latency.pdf`, 84 mm wide. For the caption: bars: " in said
+    saved = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert saved >= {"latency.pdf", "latency.tex", "own.tex", "slide.svg", "latency-table.tex", "latency.csv"}
+
+
+@pytest.mark.browser
+def test_a_pdf_has_the_width_of_a_column_and_its_font(chromium: Path, figure: go.Figure, tmp_path: Path) -> None:
+    pypdf = pytest.importorskip("pypdf")
+    before = figure.to_json()
+    notes = publication.save(figure, tmp_path / "one.pdf", width=84, height=60, size=8)
+    assert figure.to_json() == before
+    assert "95 % interval of 6 launches" in notes
+    (page,) = pypdf.PdfReader(tmp_path / "one.pdf").pages
+    assert float(page.mediabox.width) == pytest.approx(84 * MM, abs=0.1)
+    assert float(page.mediabox.height) == pytest.approx(60 * MM, rel=0.01)
+    fonts = {str(one.get_object()["/BaseFont"]) for one in page["/Resources"]["/Font"].values()}
+    assert not any("Sans" in font for font in fonts)
+    assert "95 %" not in page.extract_text()  # the small print is for the caption
+    publication.save(figure, tmp_path / "one.svg", width=160, font="sans", size=12)
+    svg = (tmp_path / "one.svg").read_text()
+    assert 'width="160mm"' in svg.partition(">")[0]
+
+
+def test_code_for_pgfplots_has_every_point_its_bars_and_its_title(figure: go.Figure, tmp_path: Path) -> None:
+    notebook.save(figure, tmp_path / "new" / "one.tex", width=84)
+    text = (tmp_path / "new" / "one.tex").read_text()
+    points = re.findall(r"\(([\d.e+]+),([\d.e+]+)\) \+= \(0,([\d.e+-]+)\) -= \(0,([\d.e+-]+)\)", text)
+    drawn = [
+        (float(x), float(y))
+        for trace in json.loads(figure.to_json())["data"]
+        for x, y in zip(trace["x"], trace["y"], strict=True)
+        if y is not None
+    ]
+    assert np.allclose([(float(x), float(y)) for x, y, _, _ in points], drawn, rtol=1e-6)
+    assert all(float(up) >= 0 and float(down) >= 0 for *_, up, down in points)
+    assert r"ylabel={latency, median ($\mu$s)}" in text
+    assert text.count(r"\addlegendentry{") == 2
+    assert text.count("{") == text.count("}")
+    assert "xmode=log" in text
+    assert "width=84mm" in text
+
+
+def test_what_pgfplots_cannot_draw_and_what_no_file_can_be_is_refused(figure: go.Figure, tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match=r"Save (it|the figure) as \.pdf"):
+        publication.save(go.Figure(go.Bar(x=["a"], y=[1])), tmp_path / "bars.tex")
+    with pytest.raises(ReportError, match=r"names, which have no form"):
+        publication.save(go.Figure(go.Scatter(x=["a"], y=[1])), tmp_path / "names.tex")
+    with pytest.raises(SpecError, match=r"ends in \.bmp"):
+        publication.save(figure, tmp_path / "one.bmp")
+    with pytest.raises(SpecError, match="a width is 30 to 400 mm"):
+        publication.save(figure, tmp_path / "one.pdf", width=8.4)
+    assert not list(tmp_path.iterdir())
