@@ -78,7 +78,7 @@ def test_a_notebook_is_prose_with_calls(path: Path) -> None:
             code = "\n".join(line for line in cell.source.splitlines() if not line.startswith("#|"))
             for word in ("def ", "for ", "while ", "if ", "import pandas"):
                 assert word not in code, f"{word!r} in {code}"
-    assert sum(cell.cell_type == "markdown" for cell in book.cells) * 3 >= len(book.cells)
+    assert sum(cell.cell_type == "markdown" for cell in book.cells) * 3 >= len(book.cells) - 1  # without the form
 
 
 @pytest.mark.parametrize(

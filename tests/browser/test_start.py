@@ -88,6 +88,44 @@ def test_axe_finds_nothing_on_the_start_page(opened: tuple[Any, str]) -> None:
         assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
 
 
+def test_a_narrow_window_and_a_dark_theme_show_the_page_and_abort_no_request(opened: tuple[Any, str]) -> None:
+    page, url = opened
+    failed: list[str] = []
+    page.on("requestfailed", lambda request: failed.append(request.url))
+    page.set_viewport_size({"width": 420, "height": 800})
+    page.emulate_media(color_scheme="dark")
+    page.goto(f"{url}?token=secret")
+    page.locator(".jp-MarkdownViewer strong:text('This machine')").wait_for()
+    page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
+    picture = page.locator(".jp-MarkdownViewer img").first
+    page.wait_for_function("one => one.complete && one.naturalWidth > 0", arg=picture.element_handle())
+    assert "invert(1)" in picture.evaluate("one => getComputedStyle(one).filter")
+    assert page.locator(".jp-MarkdownViewer").evaluate("one => one.clientWidth") > 300
+    assert not [one for one in failed if "/api/" not in one]
+    page.goto(f"{url}lab/tree/00-start.ipynb?token=secret")
+    page.locator(".jp-RenderedMarkdown h1:has-text('From a campaign to a figure')").wait_for()
+    assert page.locator(".jp-Notebook").evaluate("one => one.clientWidth") > 250  # the file browser is folded
+
+
+def test_a_notebook_shows_its_parameters_as_a_form(opened: tuple[Any, str]) -> None:
+    page, url = opened
+    page.goto(f"{url}lab/tree/10-latency.ipynb?token=secret")
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+    cell = page.locator(".jp-Notebook .jp-CodeCell").first
+    for _ in range(3):  # JupyterLab drops a key while it still connects to the kernel
+        cell.click()
+        page.keyboard.press("Control+Enter")
+        page.wait_for_timeout(5000)
+        if cell.locator(".jp-InputPrompt").inner_text() != "[ ]:":
+            break
+    form = page.locator(".lab-form")
+    form.locator(":text('69 points in 6 launches, at most ')").wait_for()
+    field = form.locator("input[type=text]").first
+    field.fill("8")
+    field.press("Enter")
+    form.locator(":text('23 points in 6 launches, at most ')").wait_for()
+
+
 def test_the_explorer_is_in_jupyterlab_too(opened: tuple[Any, str]) -> None:
     page, url = opened
     page.goto(f"{url}doc/tree/explorer.ipynb?token=secret")

@@ -92,7 +92,7 @@ def test_what_pgfplots_cannot_draw_and_what_no_file_can_be_is_refused(figure: go
         publication.save(go.Figure(go.Bar(x=["a"], y=[1])), tmp_path / "bars.tex")
     with pytest.raises(ReportError, match=r"names, which have no form"):
         publication.save(go.Figure(go.Scatter(x=["a"], y=[1])), tmp_path / "names.tex")
-    with pytest.raises(SpecError, match=r"ends in \.bmp"):
+    with pytest.raises(SpecError, match=r"ends in '\.bmp'"):
         publication.save(figure, tmp_path / "one.bmp")
     with pytest.raises(SpecError, match="a width is 30 to 400 mm"):
         publication.save(figure, tmp_path / "one.pdf", width=8.4)

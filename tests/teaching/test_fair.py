@@ -4,7 +4,9 @@ points for the first try, and cheating that a teacher sees."""
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
+import secrets
 import shlex
 import shutil
 from pathlib import Path
@@ -26,6 +28,13 @@ from labkit.errors import DataError
 
 STEMS = course.stems()
 NEAR = {("11-is-this-number-good", "limit")}  # the stream of lab 11 comes so near to its bound that both print alike
+
+
+@pytest.fixture(autouse=True)
+def _seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each learner of a test has another seed, the same ones in each run of the tests."""
+    numbers = itertools.count()
+    monkeypatch.setattr(secrets, "token_hex", lambda _: f"learner {next(numbers)}")
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +173,7 @@ def contains(thing: Any, centre: float | str) -> bool:
     if isinstance(thing, str):
         numbers = [float(one.replace(",", "")) for one in NUMBER.findall(thing) if sum(map(str.isdigit, one)) > 2]
         if isinstance(centre, str):
-            return centre in thing
+            return " " in centre and centre in thing  # a rule may name "good" and "bad"
         near = 5e-3
     elif hasattr(thing, "itertuples"):
         cells = [cell for row in thing.itertuples(index=False) for cell in row]

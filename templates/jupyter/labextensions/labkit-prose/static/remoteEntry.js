@@ -14,8 +14,9 @@
   // the pictures of the start page are drawn on white: in a dark theme they are drawn on black, in the same hues
   const DARK = `body[data-jp-theme-light="false"] .jp-RenderedMarkdown img.labkit-picture
     { filter: invert(1) hue-rotate(180deg) }
-    .jp-RenderedMarkdown table:has(img.labkit-picture) { display: block; overflow-x: auto }
-    @media (max-width: 600px) { .jp-RenderedMarkdown img.labkit-picture { width: 110px } }`;
+    @media (max-width: 600px) {
+      .jp-RenderedMarkdown table:has(img.labkit-picture) { display: block; overflow-x: auto }
+      .jp-RenderedMarkdown img.labkit-picture { width: 110px } }`;
 
   const sourceOf = cell => (cell.sharedModel ? cell.sharedModel.getSource() : String(cell.value && cell.value.text));
 
