@@ -146,7 +146,8 @@ def test_the_class_page_flags_cheating(tmp_path: Path) -> None:
     shutil.copytree(ada.attempts.folder, tmp_path / "finn" / ada.attempts.folder.name)
     text = page(tmp_path)
     assert "| ada | 5 of 5 |" in text
-    assert "with the digits of ada, whose run differs: " in flagged(text, "bob")
+    assert "with the digits of ada, whose run they fit better: " in flagged(text, "bob")
+    assert "bob" not in flagged(text, "ada")  # she measured them
     assert "alpha" in flagged(text, "bob")
     assert "0 of 5" in flagged(text, "cleo")
     assert "answers without a run" in flagged(text, "cleo")

@@ -107,19 +107,22 @@ def _shared(
             same = [
                 q.name
                 for q in lab.questions
-                if _differ(run[q.name], answers[q.name])
-                and _copied(mine.get(q.name, {}).get("given"), theirs.get(q.name, {}).get("given"))
+                if _copied(mine.get(q.name, {}).get("given"), theirs.get(q.name, {}).get("given"))
+                and _closer(mine[q.name]["given"], run[q.name], answers[q.name])
             ]
             if same:
                 count = plural(len(same), "answer")
-                said.append(f"{count} with the digits of {name}, whose run differs: {', '.join(same)}")
+                said.append(f"{count} with the digits of {name}, whose run they fit better: {', '.join(same)}")
     return said
 
 
-def _differ(one: Expected, two: Expected) -> bool:
-    if isinstance(one.centre, str) or isinstance(two.centre, str):
+def _closer(given: float, own: Expected, other: Expected) -> bool:
+    """Whether an answer is nearer to what another run answers than to what the learner's own run answers."""
+    if isinstance(own.centre, str) or isinstance(other.centre, str):
         return False
-    return not math.isclose(one.centre, two.centre, rel_tol=10.0**-_DIGITS)
+    if math.isclose(own.centre, other.centre, rel_tol=10.0**-_DIGITS):
+        return False
+    return abs(given - other.centre) < abs(given - own.centre)
 
 
 def _copied(one: Any, two: Any) -> bool:
