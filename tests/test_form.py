@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from labkit import studies
-from labkit.apps import notebook
+from labkit.apps import notebook, progress
 from labkit.apps.form import Form
 from labkit.io import project
 from labkit.run.measuring import Progress
@@ -102,6 +102,6 @@ def test_the_button_measures_what_the_form_shows(tmp_path: Path) -> None:
 
 def test_a_bar_shows_how_far_a_measurement_is() -> None:
     state = Progress(done=3, total=12, label="mpi.latency <8 B>", elapsed=1.0, remaining=4.0)
-    text = notebook.progress_bar(state).data
+    text = progress.bar(state).data
     assert '<progress value="3" max="12"' in text
     assert "3 of 12 points × launches, about 4 s left: mpi.latency &lt;8 B&gt;" in text

@@ -12,7 +12,7 @@ from typing import Any, get_args, get_type_hints
 import ipywidgets as widgets
 
 from labkit import studies
-from labkit.apps import notebook
+from labkit.apps import progress
 from labkit.errors import LabkitError
 from labkit.point.units import format_duration, plural
 from labkit.run.measuring import Progress
@@ -75,7 +75,7 @@ class Form(widgets.VBox):  # type: ignore[misc]
 
         def show(state: Progress) -> None:
             self.bar.max, self.bar.value = max(state.total, 1), state.done
-            self.result.value = html.escape(notebook.progress_words(state))
+            self.result.value = html.escape(progress.words(state))
 
         try:
             study = self._study(**self.changed())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from IPython import get_ipython
-from IPython.display import HTML, Markdown, display
+from IPython.display import Markdown, display
 
 from labkit import benchmarks, figures, studies
+from labkit.apps import progress
 from labkit.errors import LabkitWarning, SpecError
 from labkit.figures import parts, publication
 from labkit.io import extras, markdown
@@ -89,18 +89,6 @@ def watched() -> bool:
     return "cellId" in (parent.get("metadata") or {})
 
 
-def progress_words(state: Progress) -> str:
-    """Return how far a measurement is, in words."""
-    left = "" if math.isnan(state.remaining) else f", about {format_duration(state.remaining)} left"
-    return f"{state.done} of {plural(state.total, 'point × launch')}{left}: {state.label}"
-
-
-def progress_bar(state: Progress) -> HTML:
-    """Return a bar of how far a measurement is, with its words."""
-    bar = f'<progress value="{state.done}" max="{max(state.total, 1)}" style="width:min(100%, 320px)"></progress>'
-    return HTML(f"{bar}<div>{html.escape(progress_words(state))}</div>")
-
-
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
     """Display a warning of labkit as a part, which its report reads; other warnings go to standard error."""
     if issubclass(category, LabkitWarning):
@@ -127,7 +115,7 @@ def measure(study: Study) -> None:
 
     def tell(state: Progress) -> None:
         last[:] = [state]
-        handle.update(progress_bar(state))
+        handle.update(progress.bar(state))
 
     before = study.campaign.done()
     campaign = study.run(tell)

@@ -14,7 +14,7 @@ from typing import Any
 from IPython.display import DisplayHandle, Markdown, display
 from ipywidgets import Widget
 
-from labkit.apps import notebook
+from labkit.apps import notebook, progress
 from labkit.apps.teaching import labs, sources
 from labkit.apps.teaching.attempts import Attempts
 from labkit.apps.teaching.expected import Expected
@@ -113,7 +113,7 @@ class Session:
         handle.display(Markdown("Starting …"))
 
         def tell(state: Progress) -> None:
-            handle.update(notebook.progress_bar(state))
+            handle.update(progress.bar(state))
 
         self.source = sources.find(self._lab, self._choice, self.attempts, tell)
         self._results = read(self.source.campaigns, self._lab.specs(), self.attempts.seed_of(self.source.kind))
