@@ -24,6 +24,7 @@ import pypdf
 from pypdf.generic import ContentStream
 
 FULL = 2 / 3  # of a page, at least, where the next page does not begin a chapter
+NEAR = 2  # pages from a sentence to the figure that it names, at most
 SMALL = 8.0  # pt: smallest print of captions, and of text in figures
 GAP = 2.0  # pt between the texts of two columns
 _TOP, _FOOT = 1.8 / 2.54 * 72, 1.6 / 2.54 * 72  # margins, pt
@@ -64,8 +65,8 @@ class Layout:
     filled : share of each page's height of text that is used.
     empty : pages that are less than `FULL`, and end no chapter.
     split : tables with a single row before or after a page break, or with a row that a page break cuts.
-    late : first links to a figure or table of the chapter that begins two pages later or more.
-    following : those that begin on the next page; no fault, because text may fill the page before a figure.
+    late : first links to a figure or table of the chapter that begins more than `NEAR` pages later.
+    following : those that begin on a later page nearer than that; no fault, because figures float and text fills pages.
     small : print of captions and figures below `SMALL`.
     touching : cells of a row without a gap between their texts.
     stranded : headings at the end of a page, and captions of tables on the page before.
@@ -134,7 +135,7 @@ def layout(path: Path) -> Layout:
     )
     for first, page, name in _references(reader, numbers, heads):
         if page > first:
-            places = found.late if page - first > 1 else found.following
+            places = found.late if page - first > NEAR else found.following
             places.append(f"page {first}: {name} begins on page {page}")
     return found
 
