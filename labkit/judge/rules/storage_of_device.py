@@ -113,6 +113,7 @@ def _found(one: Chosen, bound: Bound, view: View, form: Literal["", "faster", "m
         share=Value(value=share, unit=SHARE),
         times=Value(value=share, unit=TIMES),
         what=bound.name,
+        answered="answered the reads" if one.samples.spec.benchmark == "storage.read" else "took the writes",
         how=bound.formula,
         **({"overall": Value(value=_overall(one), unit=METRICS[_METRIC].unit)} if form == "mostly" else {}),
         unsure=unsure,
@@ -159,9 +160,9 @@ RULE = Rule(
     "one rate, and what exceeds it came from memory",
     says={
         "": "{measured:interval} is {share} of {limit} ({what}){unsure}",
-        "faster": "{measured:interval} is {times:3} {limit} ({what}): memory answered, and not the device",
-        "mostly": "half of the requests reach {measured:interval}, {times:3} {limit} ({what}), because memory answered "
-        "them; all requests together reach {overall}, because a few waited for the device",
+        "faster": "{measured:interval} is {times:3} {limit} ({what}): memory {answered}, and not the device",
+        "mostly": "half of the requests reach {measured:interval}, {times:3} {limit} ({what}), because memory "
+        "{answered}; all requests together reach {overall}, because a few waited for the device",
         "no reference": "{measured:interval}; no reference, because {reason}",
     },
     check=check,
