@@ -137,3 +137,48 @@ def test_a_point_is_measured_again_in_one_action(page: Any, home: tuple[str, Pat
 def test_a_figure_is_taken_away_in_one_action(page: Any) -> None:
     page.locator("button.lab-export-svg").click()
     playwright.expect(page.locator(".lab-exported a")).to_have_attribute("download", re.compile(r"\.svg$"))
+
+
+def test_the_whole_page_is_never_wider_than_the_window(page: Any, home: tuple[str, Path], browser: Any) -> None:
+    page.locator("button.lab-export-whole").click()
+    playwright.expect(page.locator(".lab-exported a")).to_have_attribute("download", re.compile(r"^page-.*\.html$"))
+    (path,) = (home[1] / "exports").glob("page-*.html")
+    sent = browser.new_page(viewport={"width": 400, "height": 800})
+    sent.goto(path.as_uri())
+    sent.locator(".scatterlayer .point").first.wait_for()
+    playwright.expect(sent.locator(".gtitle").first).to_contain_text(
+        re.compile(r"mpi.latency · .* · 2026-11-20 · labkit ")
+    )
+    for width in (400, 1400):
+        sent.set_viewport_size({"width": width, "height": 800})
+        until(lambda width=width: sent.evaluate("document.documentElement.scrollWidth") <= width)  # type: ignore[misc]
+    picture(sent, "whole-page")
+    assert violations(sent, "main") == []
+    sent.close()
+
+
+def test_tabs_have_views_of_their_own_and_back_goes_back(page: Any, home: tuple[str, Path], browser: Any) -> None:
+    other = browser.new_page()
+    other.set_default_timeout(PATIENCE * 1000)
+    other.goto(page.url)
+    unit = ".lab-unit-A select"
+    checked = f"{unit} option:checked"
+    other.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
+    begun = page.evaluate("location.href")
+    page.locator(unit).select_option("ns")
+    until(lambda: page.evaluate("location.href") != begun)
+    changed = page.evaluate("location.href")
+    other.locator(".lab-statistic-A select").select_option("99th percentile")
+    until(lambda: "#view" in other.evaluate("location.href"))
+    playwright.expect(other.locator(checked)).to_have_text("µs")
+    playwright.expect(page.locator(".lab-statistic-A select option:checked")).to_have_text("median")
+    page.go_back()
+    playwright.expect(page.locator(checked)).to_have_text("µs")
+    page.go_forward()
+    playwright.expect(page.locator(checked)).to_have_text("ns")
+    page.reload()
+    playwright.expect(page.locator(checked)).to_have_text("ns")
+    other.goto(changed)
+    other.reload()
+    playwright.expect(other.locator(checked)).to_have_text("ns")
+    other.close()

@@ -42,6 +42,19 @@ def open(*names: str, model: str | None = None) -> Any:
     return _open["page"]
 
 
+def page(model: str) -> Any:
+    """Return a new page of this process, for one more tab: what was read and what is measured are shared.
+
+    Parameters
+    ----------
+    model : name of the widget.
+    """
+    from labkit.apps.explorer import frame, running  # as in `prepare`
+
+    runs = _open.setdefault("runs", running.Runs())
+    return frame.page(_wanted(), _open.get("read"), os.environ.get(VIEW, ""), model=model, runs=runs)
+
+
 def wanted(campaigns: Sequence[str], view: str = "") -> None:
     """Note what the page of this process shows at its start.
 

@@ -18,15 +18,17 @@ import pandas as pd
 import plotly.graph_objects as go
 import plotly.io
 
+from labkit import __version__
 from labkit.apps.explorer import code
-from labkit.apps.explorer.view import View
+from labkit.apps.explorer.view import HEIGHT, View
 from labkit.errors import DataError, LabkitWarning, ReportError
-from labkit.figures import parts, static
+from labkit.figures import parts, static, style
 from labkit.figures.lines import HEADLINE
 from labkit.figures.provenance import Provenance
 from labkit.figures.style import CONFIG
 from labkit.io import atomic, beneath, csv_export
 from labkit.point.notes import joined
+from labkit.point.units import plural
 from labkit.read.records import tables
 from labkit.store import campaign, derived
 
@@ -41,6 +43,7 @@ FORMS: Mapping[str, str] = {
     "py": "Python that draws the same figure",
 }
 _SCALE = {True: "log", False: "linear"}
+_FOOT, _HOSTS = 22, 2  # px of the line below a figure, and hosts that it names
 _LONGEST = 180  # characters of a name, without its end
 _LARGEST = 6_000_000  # B of a file that the page itself can contain
 _KINDS = {
@@ -150,7 +153,7 @@ def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go
         return tables.parquet(view.rows(summary))
     if form == "py":
         return code.code_for(view, summary).encode()
-    figure = draw()
+    figure = footed(draw(), view, summary)
     if form == "html":
         return str(plotly.io.to_html(figure, config=dict(CONFIG), include_plotlyjs=True, full_html=True)).encode()
     spec = json.loads(figure.update_layout(width=WIDTH).to_json())
@@ -161,6 +164,23 @@ def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go
         reason = joined(one.message for one in caught)
         raise ReportError(f"The figure cannot be saved as {form}. {reason}, or save the figure as html.")
     return drawn
+
+
+def footed(figure: go.Figure, view: View, summary: pd.DataFrame) -> go.Figure:
+    """Write below a figure where its numbers come from: benchmark, hosts, days and labkit's version; it is changed."""
+    rows = view.rows(summary)
+    hosts = [str(one) for one in rows["host"].unique() if one] if "host" in rows else []
+    days = sorted({str(one)[:10] for one in rows["start"] if one}) if "start" in rows else []
+    named = ", ".join(hosts[:_HOSTS]) + (
+        f" and {plural(len(hosts) - _HOSTS, 'more host')}" if len(hosts) > _HOSTS else ""
+    )
+    when = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
+    words = " · ".join(filter(None, (view.benchmark, named, when, f"labkit {__version__}")))
+    below = {"text": style.plain(words), "xref": "container", "x": 0.99, "xanchor": "right", "font": {"size": 10}}
+    below |= {"yref": "container", "y": 0.006, "yanchor": "bottom", "automargin": False}
+    bottom = figure.layout.margin.b or figure.layout.template.layout.margin.b or 80
+    height = (figure.layout.height or HEIGHT) + _FOOT
+    return figure.update_layout(title=below, height=height, margin={"b": bottom + _FOOT})
 
 
 def _picture(spec: Mapping[str, Any], form: str, about: Provenance) -> bytes:

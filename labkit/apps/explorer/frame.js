@@ -2,6 +2,8 @@
 // around it changes its cells.
 const typing = (target) => target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
 
+const ACTS = ["pointerdown", "keydown", "input", "change"]; // what a reader does
+
 // Links for the keyboard, seen while they have the focus: to the plot, and to the button that starts a run.
 const SKIPS = [["Skip to the plot", ".lab-plot-A .js-plotly-plot"], ["Skip to Run", "button.lab-run"]];
 
@@ -34,13 +36,18 @@ function render({ model, el }) {
     why.textContent = model.get("why");
     why.hidden = !why.textContent;
   };
+  // Each step is an entry of the browser's history; what a link or an entry asked for makes no new one.
+  let asked = true, last = model.get("link"); // the view that was asked for, which may still be on its way
   const address = () => {
-    const hash = model.get("link") ? `#view=${model.get("link")}` : "";
-    if (hash !== location.hash) history.replaceState(history.state, "", location.pathname + location.search + hash);
+    last = model.get("link");
+    const hash = last ? `#view=${last}` : "";
+    const place = location.pathname + location.search + hash;
+    if (hash !== location.hash) history[asked ? "replaceState" : "pushState"](history.state, "", place);
   };
   const follow = () => {
     const wanted = /^#view=(.+)$/.exec(location.hash)?.[1];
-    if (wanted && wanted !== model.get("link")) model.send({ ask: "show", text: wanted });
+    asked = true; // until the reader does something
+    if (wanted && wanted !== last) model.send({ ask: "show", text: (last = wanted) });
     return wanted;
   };
   if (!follow()) address();
@@ -64,12 +71,15 @@ function render({ model, el }) {
   model.on("change:link", address);
   model.on("change:why", say);
   const heard = { keydown: keys, pointerover: explain, focusin: explain };
+  const acts = () => (asked = false);
   for (const [name, hear] of Object.entries(heard)) document.addEventListener(name, hear);
-  globalThis.addEventListener("hashchange", follow);
+  for (const name of ACTS) document.addEventListener(name, acts, true);
+  for (const name of ["hashchange", "popstate"]) globalThis.addEventListener(name, follow);
   say();
   return () => {
     for (const [name, hear] of Object.entries(heard)) document.removeEventListener(name, hear);
-    globalThis.removeEventListener("hashchange", follow);
+    for (const name of ACTS) document.removeEventListener(name, acts, true);
+    for (const name of ["hashchange", "popstate"]) globalThis.removeEventListener(name, follow);
   };
 }
 

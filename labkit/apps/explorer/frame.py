@@ -12,6 +12,7 @@ import ipywidgets as widgets
 import traitlets
 
 from labkit.apps.explorer import panels, state, theme
+from labkit.apps.explorer.running import Runs
 from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.store import Store
 from labkit.errors import LabkitError
@@ -47,7 +48,14 @@ class Frame(anywidget.AnyWidget):
             self.why = html.unescape(str(error))
 
 
-def page(campaigns: Sequence[str], read: Store | None = None, view: str = "", *, model: str | None = None) -> Any:
+def page(
+    campaigns: Sequence[str],
+    read: Store | None = None,
+    view: str = "",
+    *,
+    model: str | None = None,
+    runs: Runs | None = None,
+) -> Any:
     """Make a page: all panels, with a new session, in columns that follow the width of the page.
 
     Parameters
@@ -56,8 +64,9 @@ def page(campaigns: Sequence[str], read: Store | None = None, view: str = "", *,
     read : records that were read before.
     view : a saved view to show; empty for none.
     model : name of the widget; a new one when left out.
+    runs : what this process measures, for all of its pages.
     """
-    session = Session(list(campaigns), read)
+    session = Session(list(campaigns), read, runs)
     places: dict[str, list[Any]] = {place: [] for place in panels.PLACES}
     for panel in panels.find():
         built = widgets.VBox([widgets.HTML(f"<h2>{panel.TITLE}</h2>").add_class("lab-title"), panel.build(session)])
@@ -67,6 +76,7 @@ def page(campaigns: Sequence[str], read: Store | None = None, view: str = "", *,
     style = widgets.HTML(theme.sheet(), layout={"display": "none"})
     parts = [style, Frame(session), widgets.VBox(columns).add_class("lab-grid")]
     made = widgets.VBox(parts, model_id=model).add_class("lab-explorer")
+    made.end = session.end
     session.tell("campaigns")
     if view:
         session.show(state.load(view))

@@ -27,11 +27,13 @@ from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandle
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from labkit.apps import explorer
-from labkit.apps.explorer.wire import Wire
+from labkit.apps.explorer.wire import TAB, Wire, packed
 from labkit.errors import LaunchError
+from labkit.store import signatures
 
 HOST, PORT, PORTS = "127.0.0.1", 8888, 50  # the first port to try, and how many
-ROOT = "labkit-explorer"  # name of the page's outermost widget
+ROOT = "labkit-explorer"  # begins the name of a page's outermost widget
+TABS = 12  # of which the widgets are kept; the oldest that no page shows goes first
 FILES = Path(__file__).with_name("page")
 _POLICY = (
     "default-src 'self'; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -43,7 +45,7 @@ _PAGE = """<!DOCTYPE html>
 <link rel="stylesheet" href="files/controls.css"><link rel="modulepreload" href="{plotly}">
 <script type="module" src="files/page.js"></script></head>
 <body><p class="lab-notice" role="alert" hidden></p>
-<main aria-busy="true" data-root="{root}" data-plotly="{plotly}">
+<main aria-busy="true" data-plotly="{plotly}">
 <p class="lab-waits" role="status">Reading the campaigns …</p></main></body></html>"""
 
 
@@ -89,13 +91,13 @@ async def _serve(port: int | None, browser: bool, say: Callable[[str], None], be
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, end, number)
     sockets, found = _bound(port)
-    token, wire, ready = secrets.token_hex(24), Wire(), loop.create_future()
-    HTTPServer(_application(token, found, wire, ready)).add_sockets(sockets)
+    token, tabs, ready = _token(found), _Tabs(Wire()), loop.create_future()
+    HTTPServer(_application(token, found, tabs, ready)).add_sockets(sockets)
     url = f"http://{HOST}:{found}/?token={token}"
     say(f"the Explorer comes up at\n\n    {url}\n\na browser can load the page; reading the campaigns …")
     if browser:
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
-    making = loop.create_task(_made(wire, ready))
+    making = loop.create_task(_made(tabs, ready))
     waiting = loop.create_task(ended.wait())
     await asyncio.wait({making, waiting}, return_when=asyncio.FIRST_COMPLETED)
     if making.done():
@@ -108,11 +110,11 @@ async def _serve(port: int | None, browser: bool, say: Callable[[str], None], be
     return 128 + heard[0]
 
 
-async def _made(wire: Wire, ready: asyncio.Future[None]) -> None:
+async def _made(tabs: _Tabs, ready: asyncio.Future[None]) -> None:
     """Load what the page needs and make it; the server answers meanwhile."""
     await asyncio.get_running_loop().run_in_executor(None, explorer.prepare)
-    wire.connect()
-    explorer.open(model=ROOT)
+    tabs.wire.connect()
+    tabs.prepare()
     ready.set_result(None)
 
 
@@ -130,7 +132,7 @@ def _bound(port: int | None) -> tuple[list[Any], int]:
     ) from why
 
 
-def _application(token: str, port: int, wire: Wire, ready: asyncio.Future[None]) -> Application:
+def _application(token: str, port: int, tabs: _Tabs, ready: asyncio.Future[None]) -> Application:
     """The page, its files, and the wire to its widgets; all of them ask for the token."""
     package = Path(importlib.util.find_spec("plotly").origin or "").parent  # type: ignore[union-attr]
     plotly = f"plotly/{version('plotly')}/widgetbundle.js"
@@ -140,14 +142,59 @@ def _application(token: str, port: int, wire: Wire, ready: asyncio.Future[None])
             (r"/alive", _Alive),
             (r"/files/([a-z]+\.(?:js|css))", _Files, {"path": str(FILES)}),
             (r"/plotly/[^/]+/(widgetbundle\.js)", _Plotly, {"path": str(package / "package_data")}),
-            (r"/wire", _Socket, {"wire": wire, "ready": ready}),
+            (r"/wire", _Socket, {"tabs": tabs, "ready": ready}),
             (r"/.*", _Nothing),
         ],
         token=token,
         cookie=f"labkit-{port}",
-        page=_PAGE.format(root=ROOT, plotly=html.escape(plotly)),
+        page=_PAGE.format(plotly=html.escape(plotly)),
         log_function=lambda handler: None,
     )
+
+
+def _token(port: int) -> str:
+    """Return the token of this user at a port: the same at every start, so that links stay valid."""
+    return signatures.sign(f"labkit explore {port}".encode())[:48] or secrets.token_hex(24)
+
+
+class _Tabs:
+    """The pages of this process, one for each tab of a browser: what one shows, no other changes."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire, self._pages, self._spare = wire, dict[str, Any](), ""
+
+    def prepare(self) -> None:
+        """Make a page before a tab asks for it."""
+        self._spare = self._new()
+
+    def of(self, name: str) -> str:
+        """Return the tab of a name that a browser kept; a new one if it is not known, or another page shows it."""
+        if name in self._pages and name != self._spare and not self.wire.holds(name):
+            self._pages[name] = self._pages.pop(name)  # the last that was used
+            return name
+        found, self._spare = self._spare or self._new(), ""
+        return found
+
+    def _new(self) -> str:
+        """Make the page of a new tab, and let the oldest one go that no page shows."""
+        name = secrets.token_hex(8)
+        within = TAB.set(name)
+        try:
+            self._pages[name] = explorer.page(f"{ROOT}-{name}")
+        finally:
+            TAB.reset(within)
+        unseen = [one for one in self._pages if one != name and not self.wire.holds(one)]
+        if len(self._pages) > TABS and unseen:
+            self._close(unseen[0])
+        return name
+
+    def _close(self, name: str) -> None:
+        from ipywidgets.widgets import widget  # as in `Wire.connect`
+
+        self._pages.pop(name).end()
+        for one in self.wire.drop(name):
+            if one in widget._instances:
+                widget._instances[one].close()
 
 
 class _Asking:
@@ -222,9 +269,9 @@ class _Plotly(_Asking, StaticFileHandler):
 class _Socket(_Asking, WebSocketHandler):
     """A page that is connected to its widgets."""
 
-    def initialize(self, wire: Wire, ready: asyncio.Future[None]) -> None:
+    def initialize(self, tabs: _Tabs, ready: asyncio.Future[None]) -> None:
         """Take what the route says."""
-        self._wire, self._ready = wire, ready
+        self._tabs, self._wire, self._ready, self.tab = tabs, tabs.wire, ready, ""
 
     def open(self, *args: str, **kwargs: str) -> None:
         """Connect it."""
@@ -233,7 +280,10 @@ class _Socket(_Asking, WebSocketHandler):
     async def on_message(self, message: str | bytes) -> None:
         """Hand what it says to the widgets, once they are there."""
         await self._ready
-        self._wire.join(self)
+        if not self.tab:
+            self.tab = self._tabs.of(str(self.get_query_argument("tab", "")))
+            self._wire.join(self)
+            self.tell(packed({"kind": "root", "id": f"{ROOT}-{self.tab}", "data": {"tab": self.tab}}))
         self._wire.hear(self, message)
 
     def on_close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -90,6 +91,7 @@ class Session:
         self._past: list[State] = []
         self._future: list[State] = []
         self._listeners: dict[Event, list[Callable[[], None]]] = {event: [] for event in get_args(Event)}
+        self._context = copy_context()  # a run tells of itself from where it was started, maybe another page
         self.runs.on(self._ran)
 
     def on(self, event: Event, listener: Callable[[], None]) -> None:
@@ -131,8 +133,15 @@ class Session:
         self.campaigns = [*self.campaigns, *(name for name in names if name not in self.campaigns)]
         self.tell("campaigns")
 
+    def end(self) -> None:
+        """Follow no run any longer: the page is gone."""
+        self.runs.off(self._ran)
+
     def _ran(self) -> None:
         """Tell of points that a run added, and of its state."""
+        self._context.copy().run(self._follow)
+
+    def _follow(self) -> None:
         now = (self.runs.count, self.runs.running)
         if now != self._seen:
             self._seen = now

@@ -11,7 +11,7 @@ import plotly.io
 import plotly.offline
 
 from labkit import __version__, figures
-from labkit.apps.explorer import reading, store, values
+from labkit.apps.explorer import export, reading, store, values
 from labkit.apps.explorer.session import Session
 from labkit.errors import LabkitError
 from labkit.figures.style import CONFIG
@@ -19,7 +19,10 @@ from labkit.point.columns import METRICS
 from labkit.point.units import plural
 
 MOST = 2000  # rows of the table
-_STYLE = """body{font:14px/1.4 Liberation Sans,Arial,sans-serif;max-width:1100px;margin:1em auto}
+_STYLE = """body{font:14px/1.4 Liberation Sans,Arial,sans-serif;
+max-width:min(1100px,100% - 24px);margin:1em auto;color:#1c2430}
+h1{font-size:22px}h2{font-size:17px}p,h1,h2,code{overflow-wrap:anywhere}
+.figure{overflow-x:auto}
 table{border-collapse:collapse;font-size:12px}th,td{border-bottom:1px solid #c8ced6;padding:2px 8px;text-align:left}
 div.table{overflow-x:auto}"""
 
@@ -38,7 +41,7 @@ def page(session: Session) -> str:
             summary = session.store.summary(session.campaigns, view.benchmark)
             parts += [
                 f"<h2>{html.escape(f'{view.benchmark}: {METRICS[view.metric].title}')}</h2>",
-                _div(session.figure(view, summary)),
+                _div(export.footed(session.figure(view, summary), view, summary)),
             ]
     if not parts:
         raise LabkitError("Nothing is shown. Choose campaigns first.")
@@ -58,14 +61,18 @@ def page(session: Session) -> str:
     )
     script = plotly.offline.get_plotlyjs()
     return (
-        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{names}</title><style>{_STYLE}</style>"
-        f"<script>{script}</script></head><body><h1>{names}</h1>{''.join(parts)}<p>{made}</p></body></html>"
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{names}</title>"
+        f"<meta name='viewport' content='width=device-width, initial-scale=1'><style>{_STYLE}</style>"
+        f"<script>{script}</script></head><body><main><h1>{names}</h1>{''.join(parts)}<p>{made}</p></main></body></html>"
     )
 
 
 def _div(figure: go.Figure) -> str:
     """A figure without the program that draws it."""
-    return str(plotly.io.to_html(figure, config=dict(CONFIG), include_plotlyjs=False, full_html=False))
+    figure.update_layout(width=None, autosize=True)
+    config = dict(CONFIG) | {"responsive": True}
+    made = plotly.io.to_html(figure, config=config, include_plotlyjs=False, full_html=False)
+    return f"<div class='figure'>{made}</div>"
 
 
 def _values(page: values.Page) -> str:
@@ -77,4 +84,5 @@ def _values(page: values.Page) -> str:
     head = row([one["title"] for one in page.head], "th")
     body = "".join(row(one["cells"], "td") for one in page.rows)
     rest = f"<p>the first {len(page.rows)} of {plural(page.found, 'point')}</p>" if len(page.rows) < page.found else ""
-    return f"<h2>Values</h2><div class='table'><table>{head}{body}</table></div>{rest}"
+    region = "<div class='table' tabindex='0' role='region' aria-label='values'>"
+    return f"<h2>Values</h2>{region}<table>{head}{body}</table></div>{rest}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 import comm
@@ -16,21 +17,42 @@ from comm.base_comm import BaseComm
 
 Part = bytes | bytearray | memoryview
 _HEAD = 4  # bytes of the length of the JSON
+# the tab for which widgets are made and messages are handled; tasks that these start keep it
+TAB: ContextVar[str] = ContextVar("labkit_tab", default="")
 
 
 class Page(Protocol):
-    """A page that is connected."""
+    """A page that is connected.
+
+    Attributes
+    ----------
+    tab : whose widgets it shows.
+    """
+
+    tab: str
 
     def tell(self, message: str | bytes) -> None:
         """Send it a message."""
 
 
 class Wire:
-    """All connected pages. What one of them changes, the others hear."""
+    """All connected pages. Each hears of the widgets of its tab only."""
 
     def __init__(self) -> None:
         self._pages: list[Page] = []
         self._asking: Page | None = None
+        self._tabs: dict[str, str] = {}  # widget → tab that it was made for
+
+    def holds(self, tab: str) -> bool:
+        """Whether a page shows the widgets of a tab."""
+        return any(one.tab == tab for one in self._pages)
+
+    def drop(self, tab: str) -> list[str]:
+        """Forget a tab, and return its widgets."""
+        gone = [name for name, other in self._tabs.items() if other == tab]
+        for name in gone:
+            del self._tabs[name]
+        return gone
 
     def connect(self) -> None:
         """Let widgets speak by this wire; to be called before the first is made."""
@@ -47,6 +69,7 @@ class Wire:
                 buffers: Sequence[Part] | None = None,
                 **keys: Any,
             ) -> None:
+                wire._tabs.setdefault(self.comm_id, TAB.get())
                 wire.tell({"kind": msg_type, "id": self.comm_id, "data": data or {}}, buffers or ())
 
             def handle_msg(self, msg: dict[str, Any]) -> None:
@@ -66,15 +89,27 @@ class Wire:
         self._pages = [one for one in self._pages if one is not page]
 
     def tell(self, message: dict[str, Any], parts: Sequence[Part] = ()) -> None:
-        """Send a message of a widget: an answer to the page that asked, an echo to all others, anything else to all."""
-        method = message["data"].get("method")
-        pages = [one for one in self._pages if one is not self._asking] if method == "echo_update" else self._pages
+        """Send a message of a widget to the pages of its tab: an answer to who asked, an echo to the others."""
+        method, asking = message["data"].get("method"), self._asking
         if method == "update_states":
-            pages = [one for one in self._pages if one is self._asking]
+            pages = [one for one in self._pages if one is asking]
+            if asking is not None:
+                message, parts = self._own(message, parts, asking.tab)
+        else:
+            tab = self._tabs.get(message["id"], "")
+            pages = [one for one in self._pages if one.tab == tab and (method != "echo_update" or one is not asking)]
         if pages:
             text = packed(message, parts)
             for page in pages:
                 page.tell(text)
+
+    def _own(self, message: dict[str, Any], parts: Sequence[Part], tab: str) -> tuple[dict[str, Any], list[Part]]:
+        """Return the part of a message with all states that is about the widgets of a tab."""
+        data = message["data"]
+        states = {name: state for name, state in data["states"].items() if self._tabs.get(name) == tab}
+        kept = [(path, part) for path, part in zip(data["buffer_paths"], parts, strict=True) if path[0] in states]
+        own = data | {"states": states, "buffer_paths": [path for path, _ in kept]}
+        return message | {"data": own}, [part for _, part in kept]
 
     def hear(self, page: Page, data: str | bytes) -> None:
         """Hand a message of a page to its widget."""
@@ -83,6 +118,7 @@ class Wire:
         content = {"comm_id": message["id"], "data": message.get("data", {})}
         whole = {"content": content, "metadata": {"version": message.get("version", "")}, "buffers": parts}
         self._asking = page
+        within = TAB.set(page.tab)
         try:
             if message["kind"] == "comm_open":
                 content["target_name"] = message["target"]
@@ -91,6 +127,7 @@ class Wire:
                 manager.comm_msg(None, "", whole)
         finally:
             self._asking = None
+            TAB.reset(within)
 
 
 def packed(message: dict[str, Any], parts: Sequence[Part] = ()) -> str | bytes:

@@ -3,7 +3,7 @@ import { Models } from "./models.js";
 import { viewed } from "./views.js";
 
 const place = document.querySelector("main"), notice = document.querySelector(".lab-notice");
-const { root, plotly } = place.dataset, CONTROL = "labkit-page";
+const { plotly } = place.dataset, TAB = "labkit-tab", CONTROL = "labkit-page";
 const AGAIN = 1000; // ms between looks whether the process is back
 
 // plotly's program loads while the process reads the campaigns; the figures then find it here.
@@ -33,7 +33,8 @@ function unpacked(data) {
 function connected() {
   const address = new URL("wire", location.href);
   address.protocol = address.protocol.replace("http", "ws");
-  address.search = address.hash = "";
+  address.search = `?tab=${sessionStorage.getItem(TAB) ?? ""}`; // a tab that is loaded again shows what it showed
+  address.hash = "";
   const socket = Object.assign(new WebSocket(address), { binaryType: "arraybuffer" });
   const say = (message, buffers = []) => socket.readyState === WebSocket.OPEN && socket.send(packed(message, buffers));
   const models = new Models((id, data, buffers) => say({ kind: "comm_msg", id, data }, buffers));
@@ -41,9 +42,15 @@ function connected() {
     say({ kind: "comm_open", id: CONTROL, target: "jupyter.widget.control", version: "1.0.0" });
     say({ kind: "comm_msg", id: CONTROL, data: { method: "request_states" } });
   };
+  let root = "";
+  addEventListener("pagehide", () => socket.close());
   socket.onmessage = ({ data }) => {
-    models.hear(...unpacked(data));
-    if (place.hasAttribute("aria-busy") && models.model(root)) {
+    const [message, buffers] = unpacked(data);
+    if (message.kind === "root") {
+      root = message.id;
+      sessionStorage.setItem(TAB, message.data.tab);
+    } else models.hear(message, buffers);
+    if (root && place.hasAttribute("aria-busy") && models.model(root)) {
       place.removeAttribute("aria-busy");
       place.replaceChildren(viewed(models.model(root)).el);
     }

@@ -56,13 +56,15 @@ def build(session: Session) -> Any:
         button = widgets.Button(description=form.upper(), tooltip=about).add_class(f"lab-export-{form}")
         button.on_click(lambda pressed, form=form: write(form))
         buttons.append(button)
-    every = widgets.Button(description="Whole page", tooltip=_WHOLE).add_class("lab-export-whole")
+    every = widgets.Button(description="Whole page", button_style="primary", tooltip=_WHOLE).add_class(
+        "lab-export-whole"
+    )
     every.on_click(lambda pressed: _told(note, "html", page))
     code = Folds([lines], ["the Python code that draws it"])
     code.buttons[0].observe(lambda change: show_lines(), "value")
     letter.observe(lambda change: show_lines(), "value")
     session.on("view", show_lines)
-    row = widgets.HBox([letter, *buttons, every, folder], layout={"flex_flow": "row wrap"})
+    row = widgets.HBox([every, letter, *buttons, folder], layout={"flex_flow": "row wrap"})
     return widgets.VBox([row, note, _views(session), code])
 
 
@@ -84,7 +86,7 @@ def _views(session: Session) -> Any:
     choose.style.description_width = "initial"
     again = widgets.Button(description="Open view", tooltip="show what was saved")
     note = widgets.HTML().add_class("lab-text").add_class("lab-view-note")
-    note.value = "The address of this page is a link to what it shows, for as long as this server runs."
+    note.value = "The address of this page is a link to what it shows."
 
     def offered() -> None:
         before, choose.options = choose.value, state.saved()
