@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from labkit.apps.explorer import server
 from labkit.store import campaign
 from tests import made
 from tests.browser.test_explorer import BOXES, PATIENCE, browser, explored, picture, playwright, until, violations
@@ -182,3 +183,24 @@ def test_tabs_have_views_of_their_own_and_back_goes_back(page: Any, home: tuple[
     other.reload()
     playwright.expect(other.locator(checked)).to_have_text("ns")
     other.close()
+
+
+def test_a_link_for_reading_measures_and_writes_nothing(home: tuple[str, Path], browser: Any) -> None:
+    bare, _, token = home[0].partition("?token=")
+    port = bare.rstrip("/").rpartition(":")[2]
+    reads = server._token(int(port), " to read")
+    assert reads != token
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE * 1000)
+    page.goto(f"{bare}?token={reads}")
+    page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
+    before = {path.name for path in home[1].iterdir()}
+    page.locator("button.lab-offer").filter(has_text="Measure again").click()
+    playwright.expect(page.locator(".lab-again")).to_contain_text("This link is for reading only")
+    page.locator("button.lab-export-csv").click()
+    playwright.expect(page.locator(".lab-exported")).to_contain_text("This link is for reading only")
+    page.locator(".lab-unit-A select").select_option("ns")
+    playwright.expect(page.locator(".lab-plot-A .ytitle")).to_contain_text("(ns)")
+    assert {path.name for path in home[1].iterdir()} == before
+    context.close()

@@ -76,7 +76,7 @@ def page(
     style = widgets.HTML(theme.sheet(), layout={"display": "none"})
     parts = [style, Frame(session), widgets.VBox(columns).add_class("lab-grid")]
     made = widgets.VBox(parts, model_id=model).add_class("lab-explorer")
-    made.end = session.end
+    made.session = session
     session.tell("campaigns")
     if view:
         session.show(state.load(view))

@@ -148,7 +148,7 @@ class OfferButton(widgets.HBox):  # type: ignore[misc]
         self.halt = widgets.Button(description="Stop", icon="stop", layout={"display": "none"})
         self.about = widgets.HTML().add_class("lab-text").add_class("lab-offer-about")
         self.button.on_click(lambda pressed: self._press())
-        self.halt.on_click(lambda pressed: session.runs.stop())
+        self.halt.on_click(lambda pressed: self._stop())
         super().__init__([self.button, self.halt, self.about], layout={"flex_flow": "row wrap"})
         self.add_class("lab-offer-row")
         session.on("run", self._ran)
@@ -165,6 +165,12 @@ class OfferButton(widgets.HBox):  # type: ignore[misc]
         self.button.tooltip = offer.why or ("a run is in progress" if busy else offer.about)
         self.halt.layout.display = "none"
         self.about.value = html.escape(said or offer.why or offer.about)
+
+    def _stop(self) -> None:
+        try:
+            self._session.stop()
+        except LabkitError as error:
+            self.about.value = html.escape(str(error))
 
     def _press(self) -> None:
         try:

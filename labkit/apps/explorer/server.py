@@ -91,10 +91,12 @@ async def _serve(port: int | None, browser: bool, say: Callable[[str], None], be
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, end, number)
     sockets, found = _bound(port)
-    token, tabs, ready = _token(found), _Tabs(Wire()), loop.create_future()
-    HTTPServer(_application(token, found, tabs, ready)).add_sockets(sockets)
+    token, reads = (_token(found, what) for what in ("", " to read"))
+    tabs, ready = _Tabs(Wire()), loop.create_future()
+    HTTPServer(_application((token, reads), found, tabs, ready)).add_sockets(sockets)
     url = f"http://{HOST}:{found}/?token={token}"
     say(f"the Explorer comes up at\n\n    {url}\n\na browser can load the page; reading the campaigns …")
+    say(f"to share it for reading only: http://{HOST}:{found}/?token={reads}")
     if browser:
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
     making = loop.create_task(_made(tabs, ready))
@@ -132,7 +134,7 @@ def _bound(port: int | None) -> tuple[list[Any], int]:
     ) from why
 
 
-def _application(token: str, port: int, tabs: _Tabs, ready: asyncio.Future[None]) -> Application:
+def _application(tokens: tuple[str, str], port: int, tabs: _Tabs, ready: asyncio.Future[None]) -> Application:
     """The page, its files, and the wire to its widgets; all of them ask for the token."""
     package = Path(importlib.util.find_spec("plotly").origin or "").parent  # type: ignore[union-attr]
     plotly = f"plotly/{version('plotly')}/widgetbundle.js"
@@ -145,16 +147,16 @@ def _application(token: str, port: int, tabs: _Tabs, ready: asyncio.Future[None]
             (r"/wire", _Socket, {"tabs": tabs, "ready": ready}),
             (r"/.*", _Nothing),
         ],
-        token=token,
+        tokens=tokens,
         cookie=f"labkit-{port}",
         page=_PAGE.format(plotly=html.escape(plotly)),
         log_function=lambda handler: None,
     )
 
 
-def _token(port: int) -> str:
-    """Return the token of this user at a port: the same at every start, so that links stay valid."""
-    return signatures.sign(f"labkit explore {port}".encode())[:48] or secrets.token_hex(24)
+def _token(port: int, what: str) -> str:
+    """Return a token of this user at a port: the same at every start, so that links stay valid."""
+    return signatures.sign(f"labkit explore {port}{what}".encode())[:48] or secrets.token_hex(24)
 
 
 class _Tabs:
@@ -167,12 +169,19 @@ class _Tabs:
         """Make a page before a tab asks for it."""
         self._spare = self._new()
 
-    def of(self, name: str) -> str:
-        """Return the tab of a name that a browser kept; a new one if it is not known, or another page shows it."""
-        if name in self._pages and name != self._spare and not self.wire.holds(name):
+    def of(self, name: str, *, reads: bool = False) -> str:
+        """Return the tab of a name that a browser kept; a new one if it is not known, or another page shows it.
+
+        Parameters
+        ----------
+        reads : whether the page is for reading only.
+        """
+        kept = name in self._pages and name != self._spare and not self.wire.holds(name)
+        if kept and self._pages[name].session.reads == reads:
             self._pages[name] = self._pages.pop(name)  # the last that was used
             return name
         found, self._spare = self._spare or self._new(), ""
+        self._pages[found].session.reads = reads
         return found
 
     def _new(self) -> str:
@@ -191,7 +200,7 @@ class _Tabs:
     def _close(self, name: str) -> None:
         from ipywidgets.widgets import widget  # as in `Wire.connect`
 
-        self._pages.pop(name).end()
+        self._pages.pop(name).session.end()
         for one in self.wire.drop(name):
             if one in widget._instances:
                 widget._instances[one].close()
@@ -201,13 +210,20 @@ class _Asking:
     """A handler that asks for the token, in the address or as the cookie that the page was given with."""
 
     def prepare(self: Any) -> None:
-        """Refuse who does not know the token."""
+        """Refuse who knows no token; a token in the address counts before the cookie."""
         cookies: SimpleCookie = self.request.cookies
         name = self.settings["cookie"]
         held = cookies[name].value if name in cookies else ""
         given = self.request.query_arguments.get("token", [b""])[-1]
-        if not any(hmac.compare_digest(one, self.settings["token"].encode()) for one in (held.encode(), given)):
+        known = [
+            token
+            for one in (given, held.encode())
+            for token in self.settings["tokens"]
+            if hmac.compare_digest(one, token.encode())
+        ]
+        if not known:
             raise HTTPError(403)
+        self.token = known[0]
 
     def set_default_headers(self: Any) -> None:
         """Say that no other page shows, reads or guesses what is served."""
@@ -228,7 +244,7 @@ class _Page(_Asking, RequestHandler):
 
     def get(self) -> None:
         """Send the page."""
-        self.set_cookie(self.settings["cookie"], self.settings["token"], httponly=True, samesite="Strict")
+        self.set_cookie(self.settings["cookie"], self.token, httponly=True, samesite="Strict")
         self.set_header("Cache-Control", "no-store")
         self.finish(self.settings["page"])
 
@@ -281,7 +297,8 @@ class _Socket(_Asking, WebSocketHandler):
         """Hand what it says to the widgets, once they are there."""
         await self._ready
         if not self.tab:
-            self.tab = self._tabs.of(str(self.get_query_argument("tab", "")))
+            reads = self.token != self.settings["tokens"][0]
+            self.tab = self._tabs.of(str(self.get_query_argument("tab", "")), reads=reads)
             self._wire.join(self)
             self.tell(packed({"kind": "root", "id": f"{ROOT}-{self.tab}", "data": {"tab": self.tab}}))
         self._wire.hear(self, message)

@@ -16,7 +16,7 @@ from labkit.apps.explorer.running import Runs, Step
 from labkit.apps.explorer.state import State, differing
 from labkit.apps.explorer.store import Store
 from labkit.apps.explorer.view import View, differing_columns
-from labkit.errors import LabkitError
+from labkit.errors import LabkitError, SpecError
 from labkit.judge.comparison import Comparison
 from labkit.models import costs, limits
 from labkit.models.bounds import Stated
@@ -72,6 +72,7 @@ class Session:
     wanted : benchmark to show when its first points arrive.
     second : whether plot B is on show.
     compared : verdict on the campaigns on show against each other, in a sentence; empty without one.
+    reads : whether the page is for reading only: it measures nothing and writes no file.
     restoring : whether a state of before is being shown again.
     stated : what the reader states of the paths, for their bounds.
     """
@@ -84,6 +85,7 @@ class Session:
         self.pinned: tuple[Chosen, ...] = ()
         self.selected: tuple[Chosen, ...] = ()
         self.wanted, self.second, self.compared = "", False, ""
+        self.reads = False
         self._seen: tuple[int, bool] = (0, False)  # points of the run that were told of, and whether it went on
         self.stated = Stated()
         self._made: deque[tuple[Hashable, pd.DataFrame, Any]] = deque(maxlen=6)  # bounds and comparisons of a table
@@ -109,6 +111,28 @@ class Session:
             self.campaigns = [*self.campaigns, name]
         self.tell("campaigns")
 
+    def refuse(self) -> None:
+        """Refuse what measures, ends a run or writes a file, where the page was opened to read only.
+
+        Raises
+        ------
+        SpecError
+            If it was.
+        """
+        if self.reads:
+            raise SpecError("This link is for reading only. Ask for the other address that labkit explore printed.")
+
+    def stop(self) -> None:
+        """End the run.
+
+        Raises
+        ------
+        SpecError
+            If the page is for reading only.
+        """
+        self.refuse()
+        self.runs.stop()
+
     @property
     def running(self) -> bool:
         """Whether a run adds points."""
@@ -126,6 +150,7 @@ class Session:
         SpecError, LaunchError
             If it cannot start.
         """
+        self.refuse()
         self.runs.start(steps, pressed)
         words, _ = steps[0]
         self.wanted = words[1] if words[0] == "measure" else ""

@@ -69,7 +69,8 @@ class Wire:
                 buffers: Sequence[Part] | None = None,
                 **keys: Any,
             ) -> None:
-                wire._tabs.setdefault(self.comm_id, TAB.get())
+                if msg_type == "comm_open":
+                    wire._tabs[self.comm_id] = TAB.get()
                 wire.tell({"kind": msg_type, "id": self.comm_id, "data": data or {}}, buffers or ())
 
             def handle_msg(self, msg: dict[str, Any]) -> None:
@@ -114,6 +115,8 @@ class Wire:
     def hear(self, page: Page, data: str | bytes) -> None:
         """Hand a message of a page to its widget."""
         message, parts = unpacked(data)
+        if self._tabs.get(message["id"], page.tab) != page.tab:  # a widget of another tab is not theirs
+            return
         manager: Any = comm.get_comm_manager()
         content = {"comm_id": message["id"], "data": message.get("data", {})}
         whole = {"content": content, "metadata": {"version": message.get("version", "")}, "buffers": parts}

@@ -70,6 +70,7 @@ def _adder(session: Session) -> Any:
     def brought(button: Any) -> None:
         why.value = ""
         try:
+            session.refuse()
             session.add(store.brought(place.value.strip()))
             place.value = ""
         except LabkitError as error:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
+import pandas as pd
 
 from labkit.apps.explorer import export, state, whole
 from labkit.apps.explorer.code import code_for
 from labkit.apps.explorer.folds import Folds
 from labkit.apps.explorer.session import Session
+from labkit.apps.explorer.view import View
 from labkit.errors import LabkitError
 
 TITLE, PLACE, ORDER = "Take away and share", "under", 2
@@ -44,10 +46,15 @@ def build(session: Session) -> Any:
             note.value = "Nothing to export: the plot is empty."
             return
         summary = session.store.summary(session.campaigns, view.benchmark)
+        _told(note, form, lambda: written(view, summary, form))
+
+    def written(view: View, summary: pd.DataFrame, form: str) -> Path:
+        session.refuse()
         make = lambda: session.figure(view, summary)  # noqa: E731
-        _told(note, form, lambda: export.write(view, summary, form, export.place(folder.value), make))
+        return export.write(view, summary, form, export.place(folder.value), make)
 
     def page() -> Path:
+        session.refuse()
         data = whole.page(session).encode()
         return export.kept(export.place(folder.value), f"page-{export.stem(session.views['A'])}", "html", data)
 
@@ -95,6 +102,7 @@ def _views(session: Session) -> Any:
 
     def saved(button: Any) -> None:
         try:
+            session.refuse()
             path = state.save(name.value, session.state)
             offered()
             choose.value = path.stem

@@ -158,7 +158,7 @@ class _Measure:
         for field in (self.sizes, self.ranks, self.into, self.more):
             field.observe(lambda change: self._changed(), "value")
         self.run.on_click(lambda button: self._start(self.words(), self.into.value))
-        self.halt.on_click(lambda button: self._session.runs.stop())
+        self.halt.on_click(lambda button: self._stop())
         self.resume.on_click(lambda button: self._continue())
 
     def _look(self) -> None:
@@ -369,6 +369,12 @@ class _Measure:
         try:
             self._session.measure([step])
         except (LabkitError, OSError) as error:
+            self.why.value = html.escape(str(error))
+
+    def _stop(self) -> None:
+        try:
+            self._session.stop()
+        except LabkitError as error:
             self.why.value = html.escape(str(error))
 
     def _ran(self) -> None:
