@@ -59,6 +59,7 @@ class _Point:
         self.launch.style.description_width = "initial"
         self.pin = widgets.Button(description="Pin", icon="thumb-tack").add_class("lab-pin")
         self.pins = widgets.VBox().add_class("lab-pins")
+        self.name = widgets.HTML().add_class("lab-text")
         self.facts = widgets.HTML(_HINT)
         self.facts.add_class("lab-facts").add_class("lab-text")
         self.meaning = widgets.HTML().add_class("lab-text").add_class("lab-meaning")
@@ -110,7 +111,9 @@ class _Point:
             self._draw()
         self._offered(chosen)
         measure = (self.more, self.again)
-        self.widget.children = (self.facts, *measure, *((self._inside,) if numbers else ()), self.at)
+        self.name.value = f"<b>{html.escape(reading.title(row))}</b>"
+        # the figure comes first: it is seen beside the plot without scrolling
+        self.widget.children = (self.name, *measure, *((self._inside,) if numbers else ()), self.facts, self.at)
 
     def _offered(self, chosen: Chosen) -> None:
         """Offer to measure the point anew, and the launches that its interval lacks."""
