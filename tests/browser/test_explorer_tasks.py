@@ -99,6 +99,7 @@ def test_the_keyboard_skips_to_plot_and_run_and_a_verdict_selects_points(page: A
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     playwright.expect(page.locator(".lab-plot-A .js-plotly-plot")).to_be_focused()
+    playwright.expect(page.locator("button.lab-run")).to_be_enabled()  # it is known what can run here
     page.evaluate("document.querySelectorAll('.lab-skip')[1].focus()")
     page.keyboard.press("Enter")
     playwright.expect(page.locator("button.lab-run")).to_be_focused()
