@@ -61,7 +61,7 @@ def test_every_shipped_number_of_a_benchmark_names_its_statistic_if_the_paper_st
     without = [one for one in reference.entries() if one.number.metric and not one.number.statistic]
     assert {one.paper.key for one in without} == {"liu2003", "kenny2020"}
     stated = {one.number.note for one in without if one.paper.key == "kenny2020"}
-    assert all(note.startswith(("Where the times cluster", "The overwhelming majority")) for note in stated)
+    assert all(note.startswith(("Where the times cluster", "Of the overwhelming majority")) for note in stated)
 
 
 def test_halo3d_with_other_arguments_than_the_papers_is_not_shown() -> None:

@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 
 from labkit.point.notes import badge
 from labkit.point.spec import Spec
-from labkit.run import launch
+from labkit.run import launch, lines
 from labkit.store.campaign import Campaign
 from labkit.store.samples.facts import noted
 from tests import made
@@ -535,7 +535,7 @@ def test_the_axis_of_a_figure_is_named_by_the_benchmark(proved: Any) -> None:
 
 def test_where_the_ends_of_a_tool_run_stands_in_its_benchmark(proved: Any) -> None:
     assert proved["tool"] == [[40, "alone", "tcp", "local"], [40, "alone", "tcp", "nice:7"]]
-    assert proved["commands"] == [sys.executable, "nice"]
+    assert proved["commands"] == [*lines.portable([sys.executable]), "nice"]
     assert proved["ends"] == ["n1", "n2"]
     assert proved["refused"].startswith("--hosts a,b, but kv.alone starts its server on this machine")
 

@@ -280,5 +280,8 @@ points of a start share (hosts, affinities, command, testbed, batch job) stand i
 `starts/<digest>.json`, which the samples file names as `start_record`; `labkit.store.samples.load` and
 `Campaign.samples` join the two.
 
+In command lines, `PLAN` replaces the plan of the ranks. `LABKIT` replaces the folder of labkit's package, `VENV` the
+virtual environment, and `HOME` the user's home folder.
+
 {table(("key", "type", "unit", "must be there if", "meaning"), rows)}
 """
