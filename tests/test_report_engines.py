@@ -52,6 +52,15 @@ def test_quarto_runs_the_filters_of_the_plain_engine() -> None:
     assert [name for name in ours if name != "pictures"] == re.findall(r"\w+", plain[1])
 
 
+def test_a_backslash_in_a_text_is_no_command_of_tex_in_either_engine() -> None:
+    reader = yaml.safe_load((TEMPLATES / "book.yml").read_text())["from"]
+    assert set(reader.split("-")) <= set(plain.READER.split("-"))
+    for one in (reader, plain.READER):
+        assert (
+            pypandoc.convert_text(r"found 0.00 \t\t 0.5", "html", format=one).strip() == r"<p>found 0.00 \t\t 0.5</p>"
+        )
+
+
 def safe(tmp_path: Path, facts: str) -> str:
     """What the first filter leaves of a mark with these facts, in Quarto's place."""
     mark = f"`<!-- quarto-file-metadata: {base64.b64encode(facts.encode()).decode()} -->`{{=html}}"

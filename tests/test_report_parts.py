@@ -680,7 +680,8 @@ def test_the_first_use_of_a_term_in_a_chapter_leads_to_the_glossary(tmp_path: Pa
     (tmp_path / "terms.json").write_text(json.dumps({"home": "methods.qmd", "terms": TERMS}))
     chapter = (
         ":::::::::: {{.item kind=chapter file=x}}\n\n# A launch\n\n`launch` [a launch](x.html), two Launches, a launch;\n"
-        "clock resolution {0}\n\n| path |\n|---|\n| path |\n\n: path\n\n::::: caption\npath\n:::::\n\n::::::::::"
+        "clock resolution {0}\n\n| path |\n|---|\n| path |\n\n: path\n\n::::: caption\npath\n:::::\n\n"
+        "::::: hidden\n[path]{{.hidden}}\n:::::\n\n<div __quarto_custom_type='FloatRefTarget'>\n\npath\n\n</div>\n\n::::::::::"
     )
     text = "\n\n".join(chapter.format(word) for word in ("--path", "(path)."))
     command = [pypandoc.get_pandoc_path(), f"--to={target}", f"--lua-filter={styles.TEMPLATES / 'filters/terms.lua'}"]
@@ -688,7 +689,7 @@ def test_the_first_use_of_a_term_in_a_chapter_leads_to_the_glossary(tmp_path: Pa
     flat = " ".join(made.split())
     assert flat.count(first.format("launch", "Launches")) == 2, "once in each chapter"
     assert flat.count(first.format("clock-resolution", "clock resolution")) == 2
-    assert flat.count("term-path") == 1, "an option, a table and captions have no link"
+    assert flat.count("term-path") == 1, "an option, a table, captions and Quarto's navigation have no link"
     assert first.format("path", "path") in flat
 
 

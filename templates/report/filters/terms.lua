@@ -41,7 +41,8 @@ local function linked(blocks)       -- a chapter
     Header = leave, Table = leave, Figure = leave, CodeBlock = leave, Link = leave, Cite = leave, LineBlock = leave,
     Div = function(d)
       local aside = d.identifier:match("^fig%-") or d.identifier:match("^tbl%-") or d.classes:includes("caption") or d.classes:includes("fine")
-      if aside then return d, false end
+      local float = d.attributes.__quarto_custom_type == "FloatRefTarget"                -- Quarto's form of a figure or table
+      if aside or float or d.classes:includes("hidden") then return d, false end         -- hidden: Quarto's texts for navigation
     end,
     Inlines = function(list)
       local out, at = pandoc.Inlines {}, 1

@@ -32,7 +32,7 @@ end
 
 local function captioned(label, blocks)
   local words = blocks and blocks[1] and blocks[1].content or pandoc.Inlines {}
-  return { long = { pandoc.Plain(pandoc.Inlines { pandoc.Strong { pandoc.Str(refs[label] .. ":") }, pandoc.Space() } .. words) } }
+  return { long = { pandoc.Plain(pandoc.Inlines { pandoc.Str(refs[label] .. ":"), pandoc.Space() } .. words) } }
 end
 
 local function header(h)
