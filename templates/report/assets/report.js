@@ -240,7 +240,7 @@
   const links = () => {
     const headings = byQuarto() ? "" : "section[id] > :is(h1, h2, h3, h4), ";
     for (const head of document.querySelectorAll(headings + ":is([id^='fig-'], [id^='tbl-']) :is(figcaption, caption)")) {
-      const { id } = head.parentElement.closest("section[id], [id^='fig-'], [id^='tbl-']"), words = head.querySelector("strong")?.textContent ?? head.textContent;
+      const { id } = head.parentElement.closest("section[id], [id^='fig-'], [id^='tbl-']"), text = head.textContent.trim(), words = text.match(/^\S+\s[\w.]+(?=:)/)?.[0] ?? text;
       const link = make("a", { href: `#${id}`, className: "anchor", textContent: "#", title: said("Copy the link"), "aria-label": said("Copy the link to %", words.replace(/[:\s]+$/, "")) });
       link.onclick = () => { copied(link.href, "Link"); };
       if (head.querySelector(".anchor")) continue;
