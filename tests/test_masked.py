@@ -18,6 +18,7 @@ ALLOWED = {
     "store/archive.py": (2, "a foreign archive, which zipfile reads, and its metadata"),
     "store/packing.py": (1, "what zipfile raises for an entry of a foreign archive"),
     "apps/cli/__init__.py": (1, "libraries raise various errors if Ctrl-C interrupts them while they load"),
+    "apps/explorer/panels/answer.py": (1, "the error goes to the future that waits"),
     "apps/explorer/measurement.py": (1, "a note that another process writes"),
     "figures/style.py": (1, "values of a trace that may be no numbers"),
     "host/allocation.py": (1, "variables of a batch system"),

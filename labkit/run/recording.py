@@ -29,6 +29,7 @@ from labkit.run.importing.points import Given
 from labkit.run.importing.text import Text, identify
 from labkit.store import campaign as campaigns
 from labkit.store.campaign import Campaign
+from labkit.store.samples.facts import COMMANDS, ELAPSED, LOAD_END, LOAD_START, START
 
 FOLDER, OUTPUT, ERRORS, FACTS = "recorded", "output.txt", "errors.txt", "launch.json"
 TIME_LIMIT = 3600.0  # s of one launch
@@ -48,11 +49,13 @@ class Launch:
     ----------
     folder : with its files.
     status : exit status; None if it did not end in time.
+    load : at its begin and at its end.
     meta, host : metadata of its points.
     """
 
     folder: Path
     status: int | None
+    load: tuple[conditions.Load, conditions.Load]
     meta: Mapping[str, Any]
     host: Mapping[str, Any]
 
@@ -145,11 +148,11 @@ def _launched(command: Sequence[str], folder: Path, time_limit: float, shown: Ca
     load_end: conditions.Load = {**host.load_snapshot(), "others": watch.since(load["monotonic_s"])}
     machine = host.describe()
     meta = {
-        "start": began.isoformat(timespec="milliseconds"),
-        "elapsed": elapsed,
-        "commands": [lines.portable(command)],
-        "load_start": load,
-        "load_end": load_end,
+        START.name: began.isoformat(timespec="milliseconds"),
+        ELAPSED.name: elapsed,
+        COMMANDS.name: [lines.portable(command)],
+        LOAD_START.name: load,
+        LOAD_END.name: load_end,
     }
     facts = {
         **meta,
@@ -158,7 +161,7 @@ def _launched(command: Sequence[str], folder: Path, time_limit: float, shown: Ca
         "host": machine,
     }
     (folder / FACTS).write_text(json.dumps(facts, indent=1, default=str) + "\n")
-    return Launch(folder, status, meta, machine)
+    return Launch(folder, status, (load, load_end), meta, machine)
 
 
 def _failed(command: Sequence[str], launch: Launch, time_limit: float) -> LaunchError:
@@ -178,18 +181,17 @@ def _text(launch: Launch) -> Text:
         text = identify(launch.folder / OUTPUT)
     except DataError as error:
         raise DataError(f"{error} The output was kept in {launch.folder}.") from error
-    begin = str(launch.meta["start"])
+    begin = START.of(launch.meta)
     return replace(text, digest=hashlib.sha256(f"{text.digest} {begin} {launch.folder.name}".encode()).hexdigest())
 
 
 def _given(launch: Launch, ranks: int, testbed: str) -> Given:
     """Return what the output does not state: the host, the command, the load."""
-    load, end = launch.meta["load_start"], launch.meta["load_end"]
     return Given(
         ranks,
         testbed or str(launch.host.get("hostname") or "this host"),
         host=launch.host,
         meta=launch.meta,
-        badges=conditions.badges(launch.host, load, end),
-        doubts=conditions.warnings_for_run(launch.host, load, end),
+        badges=conditions.badges(launch.host, *launch.load),
+        doubts=conditions.warnings_for_run(launch.host, *launch.load),
     )

@@ -16,6 +16,7 @@ from labkit.apps.teaching.questions import Question, answer, compared, credit
 from labkit.apps.teaching.results import Results
 from labkit.errors import DataError
 from labkit.io.markdown import table
+from labkit.point.notes import joined
 from labkit.point.units import format_number, plural
 from labkit.studies import number
 
@@ -155,7 +156,7 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
             f"{sum(each.name in one.attempts.predictions for each in lab.predictions)} of {len(lab.predictions)}"
         )
         scattered = [f"the run scatters too much for {', '.join(one.marked)}"] if one.marked else []
-        source, look = one.attempts.source or "–", "; ".join([*one.flags, *scattered]) or "–"
+        source, look = one.attempts.source or "–", joined([*one.flags, *scattered]) or "–"
         points = f"{format_number(one.points)} of {total}"
         learners.append([one.who, points, predicted, str(tries), str(hints), source, look])
     for question in lab.questions:

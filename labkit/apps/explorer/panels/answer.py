@@ -20,6 +20,7 @@ from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.store import Store
 from labkit.errors import LabkitError
 from labkit.judge.answer import Answer, Step, Topic
+from labkit.point.notes import joined
 
 TITLE, PLACE, ORDER = "Answer", "top", 0
 _SEEN, _MOST = 3, 6  # verdicts that are seen at once, and those that are bad or doubtful; the others are in the fold
@@ -123,7 +124,7 @@ class _Answers:
         self.chips.children = chips[:seen]
         more = widgets.HBox(chips[seen:], layout={"flex_flow": "row wrap"}).add_class("lab-chips")
         self.why.children = [more, *rows] if chips[seen:] else rows
-        counts = "; ".join(one.answer.counts for one in found if one.answer and one.answer.topics)
+        counts = joined(one.answer.counts for one in found if one.answer and one.answer.topics)
         self.folds.name(0, f"why, and what to do next{f': {counts}' if counts and not several else ''}")
         self.folds.layout.display = "" if rows else "none"
         self._led()
