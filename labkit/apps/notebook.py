@@ -227,7 +227,7 @@ def save(
     Raises
     ------
     SpecError
-        For another form, or a size that no figure can have.
+        If the file name has another ending, or a size is outside its limits.
     ReportError
         If a picture cannot be drawn.
     """

@@ -1,6 +1,6 @@
 """Set markers of several series side by side where they would lie on one another, and show those at an edge as a whole.
 
-The places of the markers change when the data of the figure were read: a table beside it has the true ones.
+The data of the figure are read before its markers move, so the table beside it has their true places.
 """
 
 from __future__ import annotations

@@ -72,9 +72,9 @@ def save(
     Raises
     ------
     SpecError
-        For another form, or a size that no figure can have.
+        If the file name has another ending, or a size is outside its limits.
     ReportError
-        If a picture cannot be drawn, or a figure has no form in pgfplots.
+        If Chromium cannot draw the picture, or pgfplots cannot draw this kind of figure.
     """
     target = Path(path)
     if target.suffix not in _FORMS:

@@ -137,7 +137,7 @@ class OfferButton(widgets.HBox):  # type: ignore[misc]
     ----------
     session : of the page.
     words : on the button.
-    key : of the button, other than those of all others.
+    key : unique name of the button.
     prepare : called before the run starts, such as to show something.
     """
 

@@ -39,7 +39,7 @@ class Runs:
         self._listeners.append(listener)
 
     def off(self, listener: Callable[[], None]) -> None:
-        """Call it no longer."""
+        """Stop calling a function."""
         self._listeners = [one for one in self._listeners if one != listener]
 
     @property
@@ -53,7 +53,7 @@ class Runs:
         Raises
         ------
         SpecError
-            If a run is in progress, or a campaign cannot be measured into.
+            If a run is in progress, or labkit cannot measure into a campaign.
         LaunchError
             If another process measures into the campaign.
         """

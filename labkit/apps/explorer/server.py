@@ -210,7 +210,7 @@ class _Asking:
     """A handler that asks for the token, in the address or as the cookie that the page was given with."""
 
     def prepare(self: Any) -> None:
-        """Refuse who knows no token; a token in the address counts before the cookie."""
+        """Refuse requests without a valid token; one in the address counts before the cookie."""
         cookies: SimpleCookie = self.request.cookies
         name = self.settings["cookie"]
         held = cookies[name].value if name in cookies else ""

@@ -159,7 +159,7 @@ class Session:
         self.tell("campaigns")
 
     def end(self) -> None:
-        """Follow no run any longer: the page is gone."""
+        """Stop following the run: the page is gone."""
         self.runs.off(self._ran)
 
     def _ran(self) -> None:

@@ -168,7 +168,7 @@ class Session:
         return thing
 
     def compare(self) -> None:
-        """Display predictions beside results; what a question asks later is hidden until it is answered rightly."""
+        """Display predictions beside results; answers to later questions stay hidden until they were given."""
         if self._results is None:
             display(Markdown(_NOT_YET))
             return

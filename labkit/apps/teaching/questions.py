@@ -34,7 +34,7 @@ class Question:
     choices : texts to choose from; none for a number.
     hints : from a first thought to nearly the answer.
     points : for grading.
-    why : why the number is what it is, or why the choice is right, for whoever answered rightly.
+    why : why the number is what it is, or why the choice is right, shown after a right answer.
     base : what an answer of 0 stands for, in the unit of the answer: 100 where the answer is a gain or a loss in %.
     after : whether it predicts something that the measurement shows first; the first value then is the prediction.
     """
@@ -109,7 +109,7 @@ def scatter(expected: Expected, base: float = 0.0) -> float:
 
 
 def credit(question: Question, tries: int) -> float:
-    """Return the points of a question that was answered rightly at the n-th try.
+    """Return the points for a right answer at the n-th try.
 
     The first try earns all points. A number earns half of them at the second try and a quarter later. A choice earns
     less with each wrong one, and nothing once all wrong ones were tried.

@@ -90,7 +90,7 @@ def _plain(given: Any) -> str:
 def beside(lab: Lab, attempts: Attempts, results: Results) -> str:
     """Return a table of a learner's predictions beside what a run shows, in Markdown; only the latter without any.
 
-    What a question asks is hidden until it is answered rightly.
+    The answer to a question stays hidden until the learner has given it.
     """
     rows = []
     for question in lab.predictions:

@@ -124,7 +124,7 @@ class _Point:
         self.more.propose(offers.more(self._session, self._samples, name, stats.LAUNCHES) if few else Offer())
 
     def _followed(self) -> None:
-        """Let a point go whose campaign is no longer on show, and read again one that got launches."""
+        """Forget a point whose campaign is no longer on show, and read a point again that got launches."""
         session, chosen = self._session, self._session.chosen
         if chosen is None or (session.running and str(chosen.row["campaign"]) in session.campaigns):
             return
