@@ -107,13 +107,13 @@ def _level(rule: Rule) -> str:
 def described() -> str:
     """Return the rules about the method as the tables of `docs/statistics.md`, in Markdown."""
     method = sorted(rules.about(METHOD), key=lambda rule: (rule.source or len(JUDGEMENT) + 1, rule.code))
-    rows = [(f"`{r.code}`", _level(r), str(r.source or "labkit"), r.must, r.why, _remedy(r)) for r in method]
+    rows = [(f"`{r.code}`", _level(r), str(r.source or "labkit"), r.must, r.why) for r in method]
     codes = {n: ", ".join(f"`{r.code}`" for r in method if r.source == n) or "not checkable" for n in range(1, 13)}
     twelve = [(str(one.number), one.text, codes[one.number], one.author) for one in JUDGEMENT]
     return "\n\n".join(
         [
             table(["", "rule of Hoefler and Belli", "checked as", "what the author must do"], twelve, align="rlll"),
-            table(["check", "level", "rule", "what must hold", "because", "remedy"], rows, align="llrlll"),
+            table(["check", "level", "rule", "what must hold", "because"], rows, align="llrll"),
         ]
     )
 
@@ -129,10 +129,5 @@ def expected() -> str:
 
 def observed() -> str:
     """Return the rules on what numbers show beside their values as a table of `docs/statistics.md`, in Markdown."""
-    rows = [(f"`{one.code}`", one.level, one.must, one.why, _remedy(one)) for one in rules.about(*OBSERVED, SETTINGS)]
-    return table(["rule", "level", "what is expected", "because", "remedy"], rows)
-
-
-def _remedy(rule: Rule) -> str:
-    """Return the remedies of a rule in one text."""
-    return f"{rule.remedy} For imported points: {rule.imported}" if rule.imported else rule.remedy
+    rows = [(f"`{one.code}`", one.level, one.must, one.why) for one in rules.about(*OBSERVED, SETTINGS)]
+    return table(["rule", "level", "what is expected", "because"], rows)
