@@ -136,7 +136,9 @@ def _table(tests: list[str]) -> str:
             rows.append((test, f"`{name}`", words, differs(test)))
         else:
             rows.append((test, "left out", "", LEFT_OUT[test]))
-    return table(["test", "labkit", "options", "differs"], rows)
+    shown = [k for k in range(4) if k < 2 or any(row[k] for row in rows)]  # without columns that are empty
+    head = ["test", "labkit", "options", "differs"]
+    return table([head[k] for k in shown], [[row[k] for k in shown] for row in rows])
 
 
 def document() -> str:
@@ -155,16 +157,16 @@ def document() -> str:
     ]
     return f"""# Parity with the OSU and Intel MPI benchmarks
 
-`python tests/parity.py` prints this page from the `equivalents` of the benchmarks. One test checks that the page is up to
-date. Another one runs every benchmark named here on real ranks and verifies its bytes.
+`python tests/parity.py` prints this page from the `equivalents` of the benchmarks. Tests check that it is up to date, and run every
+benchmark named here on real ranks with verified bytes.
 
 {len(have)} of {len(total)} tests of OMB 7.4 (c/mpi, c/openshmem) and IMB 2021.11 have a counterpart; {len(total) - len(have)} are left out, with the reason.
-{len(same)} of the counterparts have the same definition under the options given. For the others the last column says how they
-differ. "Converted" means that `labkit import` and `--format` convert the numbers. Any other difference is a warning on
-imported and exported numbers.
+{len(same)} of the counterparts have the same definition with the given options. For the others the last column shows the difference.
+"Converted" means that `labkit import` and `--format` convert the numbers. Any other difference is a warning on imported and
+exported numbers.
 
-Not counted: {" and ".join(FORK)}, which labkit imports but which exist in a fork of OMB only; OMB's UPC and
-UPC++ tests, which labkit [imports only](#imported-only); its GPU, NCCL and Java tests; IMB's GPU and HALO programs.
+Not counted: {" and ".join(FORK)}, which labkit imports, but which exist only in a fork of OMB; OMB's UPC and
+UPC++ tests, which labkit [only imports](#imported-only); its GPU, NCCL and Java tests; IMB's GPU and HALO programs.
 
 Benchmarks that neither OMB nor IMB has: {", ".join(f"`{name}`" for name in labkit_only)}.
 
@@ -173,8 +175,8 @@ Benchmarks that neither OMB nor IMB has: {", ".join(f"`{name}`" for name in labk
 {chr(10).join(f"{part}{chr(10)}" for part in omb)}
 ## Imported only
 
-Debian and conda have no UPC and no UPC++. labkit does not run these tests of OMB 7.4 (c/upc, c/upcxx). `labkit import` reads what they
-print, and each has a benchmark of its own, so their numbers stand beside OpenSHMEM's in every table and figure.
+Debian and conda have no UPC and no UPC++, so labkit does not run these tests of OMB 7.4 (c/upc, c/upcxx). `labkit import` reads their
+output. Each has its own benchmark, so tables and figures show their numbers beside OpenSHMEM's.
 
 {chr(10).join(f"{part}{chr(10)}" for part in imported)}
 ## Intel MPI benchmarks 2021.11
@@ -183,19 +185,17 @@ print, and each has a benchmark of its own, so their numbers stand beside OpenSH
 ## Definitions that matter when you compare numbers
 
 - IMB-MPI1, IMB-NBC and IMB-MPI4 end every timed call of a collective with a barrier (`-sync on`, the default since IMB
-  2017), like OMB and like `cadence=isolated` here. labkit imports outputs of IMB 4.1 and older, and those whose command line
-  has `-sync off`, as `cadence=streaming`. IMB 4.1 and older also moved the root with every call (`rotate`). Only the barrier
-  itself runs back to back.
-- `timing=total` marks the tests of IMB that read the clock only before and after the loop. labkit reads it around every
-  iteration unless you set `-o timing=total`.
+  2017), like OMB and `cadence=isolated`. Only the barrier itself runs back to back. labkit imports outputs of IMB 4.1 and older, or
+  with `-sync off`, as `cadence=streaming`. IMB 4.1 and older also moved the root with every call (`rotate`).
+- `timing=total` marks the tests of IMB that read the clock only before and after the loop. Without it, labkit reads the clock
+  around every iteration.
 - OMB's average of a collective is the mean over ranks of each rank's mean (`osu_mean`). labkit's median is that of the
   slowest rank of each iteration, which is larger: 1.22 times OSU's 50th percentile for an 8 B allreduce on two ranks. IMB
   prints the slowest rank's mean as `t_max`.
-- OMB's one-sided tests print the time of the whole loop, clock reads included, over its iterations (`osu_mean` here). It is
-  not a median of calls.
+- OMB's one-sided tests report loop time, with its clock reads, divided by iterations (`osu_mean` here), not a median of calls.
 - IMB-RMA makes its windows with MPI_Win_create. The default of OMB and labkit is MPI_Win_allocate (`memory`).
-- IMB-NBC's overlap is the time saved, as a part of the longer of communication and computation, on the rank that took
-  longest. IMB-IO gives it as a part of the shorter.
+- IMB-NBC's overlap is the saved time divided by the longer of communication and computation, on the slowest rank. IMB-IO divides
+  by the shorter.
 
 ## Options
 

@@ -338,18 +338,22 @@ Printed from `labkit/point/columns.py` by `labkit.point.columns.dictionary()`; e
 A row of the **records** is one point and launch; a row of the **summary** is one point over all its launches.
 A missing number is NaN (an empty cell in CSV, `null` in JSON), a missing text is empty.
 
-A **note** is a record of `code` (names the kind for programs), `text` (for people) and `values` (what the text holds, by
-name). In pandas a list is a tuple of `labkit.point.notes.Note`; in Parquet it is a list of structs, whose `values` are a JSON
-object. In JSON the list holds the texts; in CSV and in tables they stand in one text, separated by `; `. In a summary
-`stopped_by` is a list of str.
+A **note** is a record of `code` (for programs), `text` (for people) and `values` (the values in the text, by name). A list of
+notes is
+
+- in pandas a tuple of `labkit.point.notes.Note`;
+- in Parquet a list of structs, with `values` as a JSON object;
+- in JSON a list of the texts;
+- in CSV and in tables one text, separated by `; `.
+
+In a summary `stopped_by` is a list of str.
 
 ## Columns of the records
 
 {table(["column", "dtype", "unit", "meaning"], plain[0])}
 
-Options of the benchmark itself stand in `option_<name>` (`labkit describe` lists them), variables that its ranks were
-given in `env_<NAME>`: those asked for, and settings of MPI libraries that labkit found in its own environment, such as
-`OMPI_MCA_btl` or `UCX_TLS`.
+Columns `option_<name>` hold options of the benchmark (`labkit describe` lists them). Columns `env_<NAME>` hold variables of its
+ranks: requested ones, and settings of MPI libraries in labkit's environment, such as `OMPI_MCA_btl` or `UCX_TLS`.
 
 ## Further columns of the summary
 
@@ -357,7 +361,7 @@ given in `env_<NAME>`: those asked for, and settings of MPI libraries that labki
 
 ## Metrics
 
-A column with a number is named `<metric>_<statistic>`, such as `latency_us_p50`. All are float64.
+Numeric columns are named `<metric>_<statistic>`, such as `latency_us_p50`. All are float64.
 
 {table(["metric", "unit", "label", "better", "meaning"], metrics)}
 
@@ -369,8 +373,7 @@ How labkit computes intervals and percentiles: [statistics](statistics.md).
 
 {table(["statistic", "label", "meaning"], statistics)}
 
-A row of the summary gives the median over launches of each statistic, all of the same launches. Each has an interval
-of its own: `<metric>_<statistic>_low` and `_high`, such as `latency_us_p99_low`; `headline` says what they are.
-`<metric>_low` and `_high` are those of the metric's headline statistic: the median; where there is none, the mean, the
-value or the mean over ranks.
+A row of the summary gives the median over launches of each statistic, all of the same launches. Each has its own interval:
+`<metric>_<statistic>_low` and `_high`, such as `latency_us_p99_low`; `headline` names its kind. `<metric>_low` and `_high`
+belong to the metric's headline statistic: the median, else the mean, the value or the mean over ranks.
 """

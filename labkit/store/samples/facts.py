@@ -150,10 +150,10 @@ COMMUNICATION = Fact[dict[str, Any]](
     "Of one run of a program: messages and B of each pair of ranks, calls and B of collectives, messages by size.",
 )
 # GPUs
-GPU = Fact("gpu", "", "", "Name of rank 0's GPU, or of what stands in for it.")
+GPU = Fact("gpu", "", "", "Name of rank 0's GPU, or of its stand-in.")
 GPU_DRIVER = Fact("gpu_driver", "", "", "Version of CUDA that its driver offers; stand-in where there is no GPU.")
 GPU_PATH = Fact("gpu_path", "", "", "Whether MPI took device memory directly, or labkit staged it through the host.")
-GPU_MPI = Fact("gpu_mpi", "", "", "Whether the MPI library says that it is CUDA-aware.")
+GPU_MPI = Fact("gpu_mpi", "", "", "Whether the MPI library reports that it is CUDA-aware.")
 # a victim and its aggressor
 ORDER = Fact[list[str]]("order", [], "", "Order of the phases alone and beside the aggressor.")
 EVIDENCE_ALONE = Fact[dict[str, int]]("evidence_alone", {}, "", "Counters of the phase without the aggressor.")
@@ -210,8 +210,8 @@ SIMULATION = Fact[dict[str, Any]](
 TEST = Fact("test", "", "", "Name of the test that printed it.", BROUGHT)
 FILE = Fact("file", "", "", "File that it was read from.", BROUGHT)
 PLACE = Fact("place", "", "", "Checksum of that file and line in it.", BROUGHT)
-PARAMETERS = Fact[dict[str, str]]("parameters", {}, "", "What the head of the table says.", BROUGHT)
-REFERENCE = Fact("reference", "", "", "Publication that the numbers stand in.", ("published",))
+PARAMETERS = Fact[dict[str, str]]("parameters", {}, "", "Parameters in the head of the table.", BROUGHT)
+REFERENCE = Fact("reference", "", "", "Publication with the numbers.", ("published",))
 # what was merged
 CAMPAIGN = Fact("campaign", "", "", "Name of the campaign that measured it.")
 CAMPAIGN_ID = Fact("campaign_id", "", "", "Identity of that campaign.")
@@ -275,13 +275,12 @@ def dictionary() -> str:
 ## Metadata of samples
 
 Printed from `labkit/store/samples/facts.py` by `labkit.store.samples.facts.dictionary()`; edit there. A samples file
-keeps these keys under `meta`. A key must be there if the origin of the point is one of those named. Keys that all
-points of a start share (hosts, affinities, command, testbed, batch job) stand in the record of the start,
-`starts/<digest>.json`, which the samples file names as `start_record`; `labkit.store.samples.load` and
-`Campaign.samples` join the two.
+keeps these keys under `meta`. A key is required for points of the listed origins. Keys that all points of a start share
+(hosts, affinities, command, testbed, batch job) are in the record of the start, `starts/<digest>.json`. The samples
+file names it as `start_record`; `labkit.store.samples.load` and `Campaign.samples` join the two.
 
-In command lines, `PLAN` replaces the plan of the ranks. `LABKIT` replaces the folder of labkit's package, `VENV` the
-virtual environment, and `HOME` the user's home folder.
+In command lines, `PLAN` replaces the plan of the ranks, `LABKIT` the folder of labkit's package, `VENV` the virtual
+environment, and `HOME` the user's home folder.
 
-{table(("key", "type", "unit", "must be there if", "meaning"), rows)}
+{table(("key", "type", "unit", "required for", "meaning"), rows)}
 """
