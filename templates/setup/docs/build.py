@@ -32,8 +32,10 @@ PARTS = {
         "nas",
         "on-a-cluster",
         "virtual-cluster",
+        "simulation",
     ),
     "Read and publish": (
+        "explain",
         "explorer",
         "import",
         "statistics",
@@ -45,6 +47,7 @@ PARTS = {
         "parity",
         "report",
         "teaching",
+        "glossary",
     ),
     "How labkit works": ("performance", "reliability", "security", "architecture", "CONTRIBUTING", "CHANGELOG"),
 }
