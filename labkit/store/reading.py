@@ -17,6 +17,7 @@ _FACTS: Mapping[str, type] = {
     "name": str,
     "created": str,
     "accepted": str,
+    "redacted": str,
     "id": str,
     "suite": str,
     "title": str,

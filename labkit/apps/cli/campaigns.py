@@ -98,6 +98,25 @@ def export_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
     verb.add_argument("--output", metavar="FILE", help="archive to write (default: name of the campaign with .zip)")
     verb.add_argument(
+        "--redact",
+        action="store_true",
+        help="replace names of hosts and users, paths and addresses by pseudonyms, also in the reports",
+    )
+    verb.add_argument(
+        "--hide",
+        metavar="WORD",
+        action="append",
+        default=[],
+        help="with --redact: also replace WORD, such as the name of the cluster; repeat it for more words",
+    )
+    verb.add_argument(
+        "--metrics",
+        metavar="FILE",
+        default="",
+        help="write results and verdicts for monitoring instead of an archive: .om (OpenMetrics), .prom "
+        "(node_exporter's textfile) or .lp (InfluxDB)",
+    )
+    verb.add_argument(
         "--ro-crate",
         action="store_true",
         help="describe the archive as an RO-Crate, with the reports that were made; needs --license and --author",
@@ -109,15 +128,47 @@ def export_options(verb: argparse.ArgumentParser) -> None:
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write a campaign as one archive."""
-    from labkit.store import archive, campaign
+    """Write a campaign as one archive, or its results for monitoring."""
+    from labkit.store import campaign
 
     if not options.ro_crate and (options.license or options.author):
         raise SpecError("--license and --author without --ro-crate, but only a crate names them. Add --ro-crate.")
+    if options.hide and not options.redact:
+        raise SpecError("--hide without --redact, but only a redacted archive hides words. Add --redact.")
+    if options.metrics and (options.redact or options.ro_crate or options.output):
+        raise SpecError(
+            "--metrics with --redact, --ro-crate or --output, but it writes no archive. Export twice, once for each."
+        )
     place = campaign.find(options.campaign)
-    target = _crate(place, options) if options.ro_crate else archive.export(place, options.output)
+    if options.metrics:
+        return _metrics(place, options.metrics)
+    if options.redact:
+        from labkit.apps import redacting
+
+        options.output = options.output or f"{place.resolve().name}-redacted.zip"
+        with redacting.copied(campaign.Campaign.existing(place), options.hide, say) as made:
+            target = _archive(made.path, options)
+    else:
+        target = _archive(place, options)
     if atomic.is_file(target):
         print(f"archive: {target}, {target.stat().st_size:,} B; check it with: labkit verify {target}")
+    return OK
+
+
+def _archive(place: Path, options: argparse.Namespace) -> Path:
+    from labkit.store import archive
+
+    return _crate(place, options) if options.ro_crate else archive.export(place, options.output)
+
+
+def _metrics(place: Path, file: str) -> int:
+    """Write a campaign as metrics."""
+    from labkit.apps.show import metrics
+    from labkit.report import sources
+
+    metrics.format_of(file)
+    metrics.write(file, sources.read(place))
+    print(f"metrics: {file}")
     return OK
 
 
@@ -165,18 +216,21 @@ def _max_size(verb: argparse.ArgumentParser) -> None:
 
 def verify(options: argparse.Namespace) -> int:
     """Name every file of a campaign or an archive that is changed, truncated or missing."""
-    from labkit.store import archive
+    from labkit.store import archive, redaction
+    from labkit.store.campaign import Campaign
     from labkit.store.packing import Limits
 
     place = archive.place(options.campaign)
-    count, problems = archive.verify(place, Limits.usual(options.max_size))
-    for text in problems:
-        print(text)
-    print(
-        f"{place}: {plural(count, 'file')}, "
-        f"{f'{len(problems)} of them damaged or missing' if problems else 'all intact'}"
-    )
-    return ERROR if problems else OK
+    with archive.examined(place, Limits.usual(options.max_size)) as found:
+        for text in found.problems:
+            print(text)
+        folder = None if found.problems else found.folder
+        when = redaction.redacted(Campaign.existing(folder)) if folder else ""
+    count = len(found.problems)
+    print(f"{place}: {plural(found.count, 'file')}, {f'{count} of them damaged or missing' if count else 'all intact'}")
+    if when:
+        print(f"redacted on {when[:10]}: pseudonyms stand for hosts, users, paths and addresses; numbers are unchanged")
+    return ERROR if count else OK
 
 
 def merge_options(verb: argparse.ArgumentParser) -> None:

@@ -41,6 +41,7 @@ PARTS = {
         "statistics",
         "models",
         "gate",
+        "integrations",
         "tuning",
         "reference-data",
         "data-dictionary",
