@@ -19,7 +19,7 @@ from labkit.apps import cli
 from tests.test_gate import campaign, kept
 
 PAGE = (Path(__file__).parents[1] / "docs" / "gate.md").read_text()
-GITHUB, GITLAB = (yaml.safe_load(text) for text in re.findall(r"```yaml\n(.+?)```", PAGE, re.S))
+NIGHTLY, GITHUB, GITLAB = (yaml.safe_load(text) for text in re.findall(r"```yaml\n(.+?)```", PAGE, re.S))
 CLAUSE = """
 [[clause]]
 name = "fast"
@@ -58,6 +58,37 @@ def run(place: Path, command: str) -> int:
     return subprocess.run(
         ["bash", "-eo", "pipefail", "-c", command], cwd=place, env=environment, timeout=240
     ).returncode
+
+
+def nights() -> list[str]:
+    """The commands of the timers: of cron, of scrontab, of CI."""
+    timers = [text for text in re.findall(r"```text\n(.+?)```", PAGE, re.S) if "labkit nightly" in text]
+    lines = [line for text in timers for line in text.splitlines() if line.startswith("0 3 * * * ")]
+    (step,) = NIGHTLY["jobs"]["nightly"]["steps"]
+    return [*(line.removeprefix("0 3 * * * ") for line in lines), step["run"]]
+
+
+def test_the_timers_are_ten_lines_and_their_commands_are_accepted() -> None:
+    assert len(nights()) == 3
+    for command in nights():
+        (words,) = re.findall(r"labkit nightly [^>|;]+", command)
+        assert cli.parser().parse_args(shlex.split(words)[1:]).suite == "quick"
+
+
+@pytest.mark.parametrize(("status", "passes"), [(0, True), (1, False), (2, False), (3, True)])
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_timer_tells_of_an_alarm_and_not_of_a_night_without_history(
+    tmp_path: Path, number: int, status: int, passes: bool
+) -> None:
+    """With a program in the place of labkit that prints and exits; cron sends a mail if anything is printed."""
+    (program := tmp_path / "bin" / "labkit").parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho verdicts\nexit {status}\n")
+    program.chmod(0o755)
+    command = nights()[number].replace("cd /srv/labkit", f"cd {tmp_path}").replace(". .venv/bin/activate", "true")
+    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True)
+    alarm = bool(done.stdout) if number == 0 else bool(done.returncode)
+    assert alarm is not passes
 
 
 @pytest.mark.parametrize("kind", ["github", "gitlab"])

@@ -10,17 +10,13 @@ import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 from labkit import __version__
 from labkit.apps.cli import pages, stopping, streams
-from labkit.apps.cli.console import ERROR, OK, Bar, formats, say, tell_brought, warn
-from labkit.errors import LabkitError, SpecError, alike, unknown_name
+from labkit.apps.cli.console import ERROR, OK, formats, say, tell_brought, warn
+from labkit.errors import LabkitError, alike, unknown_name
 from labkit.io import extras, project, safe_read, sanitize
-from labkit.point import ranges
-
-if TYPE_CHECKING:
-    from labkit.suites import Suite
 
 _NUMBERS = {"int": "a whole number", "float": "a number"}
 _CHOICE = re.compile(r"argument (\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
@@ -205,10 +201,6 @@ def _doctor(options: argparse.Namespace) -> int:
     return OK if sound else ERROR
 
 
-def _suite_options(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("suite", help="name of a suite, or a TOML file")
-
-
 def _init_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("folder", help="new folder, or project to add missing files to")
 
@@ -216,95 +208,6 @@ def _init_options(verb: argparse.ArgumentParser) -> None:
 def _init(options: argparse.Namespace) -> int:
     print(project.init(options.folder).text())
     return OK
-
-
-def _plan(options: argparse.Namespace) -> int:
-    from labkit.apps import show
-    from labkit.suites import plan
-
-    suite = _suite(options)
-    planned = plan.plan(suite, options.into)
-    print(show.suite(planned, suite))
-    return ERROR if any(one.problem for one in planned) else OK
-
-
-def _run_options(verb: argparse.ArgumentParser) -> None:
-    from labkit.apps.cli import fields
-    from labkit.point.spec import Effort
-
-    _suite_options(verb)
-    fields.add(verb, Effort, fields.SCHEDULE)
-    verb.add_argument("--into", metavar="CAMPAIGN", help="campaign folder (default: data/campaigns/<suite>)")
-    verb.add_argument(
-        "-p",
-        "--parameter",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="set a parameter in each notebook that has it",
-    )
-    verb.add_argument(
-        "--testbed",
-        metavar="T",
-        default="",
-        help="run the whole suite on an emulated network: NAME[:ARG][,key=value…] (default: this machine)",
-    )
-    verb.add_argument(
-        "--site",
-        metavar="S",
-        default="",
-        help="site file with the settings of the cluster; read inside a batch job (default: $LABKIT_SITE)",
-    )
-    verb.add_argument(
-        "--repeats",
-        type=fields.whole,
-        metavar="N",
-        default=1,
-        help="multiply the number of launches by N (default: 1)",
-    )
-
-
-def _run(options: argparse.Namespace) -> int:
-    from labkit import suites, testbeds
-    from labkit.apps.jobs import inside
-    from labkit.store.campaign import Campaign, root
-
-    suite = _suite(options)
-    suites.raise_open_file_limit()
-    campaign = Campaign(options.into or root() / suite.name)
-    with (
-        inside.noted(campaign, suite, say) as note_end,
-        testbeds.kept_up(options.testbed or "local", say),
-        Bar() as bar,
-    ):
-        outcome = suites.run(suite, into=campaign.path, progress=bar, session=inside.session())
-        note_end(OK if outcome.sound else ERROR)
-    print(outcome.text())
-    return OK if outcome.sound else ERROR
-
-
-def _suite(options: argparse.Namespace) -> Suite:
-    """Return the suite with the settings of the command line, of the testbed, and of the batch job with its site."""
-    from labkit import suites, testbeds
-    from labkit.apps.cli import fields
-    from labkit.apps.jobs import inside
-    from labkit.apps.jobs import site as sites
-    from labkit.host import allocation
-
-    ranges.check("repeats", options.repeats, word="--repeats ")
-    parameters, defaults = [], {}
-    if options.testbed:
-        parameters = [f"testbed={testbeds.resolved(options.testbed)}"]
-        defaults = {"transports": "tcp"} if testbeds.outline(options.testbed).hosts else {}  # they share no memory
-    job, site_file = allocation.current(), sites.find(options.site)
-    if job is not None and not options.testbed:
-        defaults = inside.default_parameters(sites.load(site_file) if site_file else sites.Site(), job)
-    given = fields.given(options, fields.SCHEDULE)
-    try:
-        suite = suites.load(options.suite, [*options.parameter, *parameters], defaults, **given)
-    except SpecError as error:
-        raise SpecError(fields.as_typed(str(error), {name: f"--{name} " for name in given})) from error
-    return inside.repeated(suite, options.repeats)
 
 
 # Name, functions that run it and add its options, description, example. `labkit --help` loads none of the functions.
@@ -341,15 +244,15 @@ VERBS: tuple[tuple[str, str, str, str, str], ...] = (
     ),
     (
         "plan",
-        "_plan",
-        "_run_options",
+        "suite.plan",
+        "suite.options",
         "Print what a suite would measure, where, and for how long. Start nothing.",
         "labkit plan quick",
     ),
     (
         "run",
-        "_run",
-        "_run_options",
+        "suite.run",
+        "suite.options",
         "Run the notebooks of a suite. Skip points that are already measured.",
         "labkit run quick --into data/campaigns/today -p launches=6\nlabkit run quick --testbed virtual-cluster:8",
     ),
@@ -457,6 +360,14 @@ VERBS: tuple[tuple[str, str, str, str, str], ...] = (
         "labkit gate today --contract acceptance.toml",
     ),
     (
+        "nightly",
+        "nightly.run",
+        "nightly.options",
+        "Measure a suite, judge it by the nights before, and add it to them: one command for cron, Slurm and CI.",
+        "labkit nightly --suite quick --against history/\n"
+        "labkit nightly --suite quick --against history/ --metrics /var/lib/node_exporter/labkit.prom --format github",
+    ),
+    (
         "compact",
         "campaigns.compact",
         "campaigns.compact_options",
@@ -467,8 +378,9 @@ VERBS: tuple[tuple[str, str, str, str, str], ...] = (
         "export",
         "campaigns.export",
         "campaigns.export_options",
-        "Write a campaign to an archive with checksums.",
-        "labkit export quick --output quick.zip",
+        "Write a campaign to an archive with checksums, or its results as metrics.",
+        "labkit export quick --output quick.zip\nlabkit export quick --redact --hide my-cluster\n"
+        "labkit export quick --metrics quick.om",
     ),
     (
         "verify",

@@ -17,10 +17,11 @@ from labkit.io.collector import uncollected
 from labkit.point import ranges
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from collections.abc import Sequence
 
     from labkit.judge.answer import Answer
     from labkit.judge.finding import Finding
+    from labkit.judge.gate import Result
     from labkit.judge.view import View
     from labkit.store.campaign import Campaign
 
@@ -130,6 +131,17 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
         help="with --contract: append this test to FILE and print all tests in it; re-tests are thus on record",
     )
     verb.add_argument(
+        "--accept",
+        action="store_true",
+        help="with --against: print the verdicts, make the campaign part of the reference of later gates, and exit "
+        "with 0",
+    )
+    judging(verb)
+
+
+def judging(verb: argparse.ArgumentParser) -> None:
+    """Add the options that say how a campaign is judged by earlier ones."""
+    verb.add_argument(
         "--false-alarms",
         type=number,
         default=0.01,
@@ -150,12 +162,6 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
         "PATTERN, such as 'mpi.*' (default: from all points of the transport)",
     )
     verb.add_argument(
-        "--accept",
-        action="store_true",
-        help="with --against: print the verdicts, make the campaign part of the reference of later gates, and exit "
-        "with 0",
-    )
-    verb.add_argument(
         "--allow-blind",
         action="store_true",
         help="with --against: exit with 0 even if some comparisons would pass a point that is 50%% worse",
@@ -168,10 +174,6 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
 
 def gate(options: argparse.Namespace) -> int:
     """Compare a campaign with earlier ones; return 2 if a point is worse, 3 if a comparison is blind."""
-    from labkit.apps.show import answered, gated
-    from labkit.judge import answer, matching_points
-    from labkit.judge import gate as gates
-    from labkit.read import columnar
     from labkit.store.campaign import Campaign, collected, find
 
     if options.contract and (options.worse or options.allow_blind or options.reference or options.accept):
@@ -187,41 +189,59 @@ def gate(options: argparse.Namespace) -> int:
         raise SpecError("--log without --contract, but only tests of a contract are logged. Add --contract FILE.")
     if options.contract:
         return _by_contract(campaign, options)
-    ranges.check("false_alarms", options.false_alarms, word="--false-alarms ")
-    worse = _percent(options.worse) if options.worse else 0.0
+    check_judging(options)
     earlier = [one for one in collected(options.against) if one.identity != campaign.identity]
     if not earlier:
         raise DataError(
             f"--against {' '.join(options.against)} names no campaign but {campaign.path} itself. Name others."
         )
+    status = told(campaign, judged(campaign, earlier, options), options)
+    if options.accept:
+        campaign.update({"accepted": datetime.now(UTC).isoformat(timespec="seconds")})
+        say(f"{campaign.name} is part of the reference of later gates.")
+        return OK
+    return status
 
-    def table(one: Campaign) -> pd.DataFrame:
-        return columnar.read_campaigns(
-            one, benchmark=options.benchmark, columns=matching_points.needed, coded=True
-        ).records
 
-    earlier.sort(key=lambda one: (str(one.facts.get("created", "")), one.name))
-    history = ((one.name, table(one)) for one in earlier)
-    result = gates.gate(
-        campaign.name,
-        table(campaign),
-        history,
+def check_judging(options: argparse.Namespace) -> None:
+    """Check the options of `judging`.
+
+    Raises
+    ------
+    SpecError
+        If a value is out of its range.
+    """
+    ranges.check("false_alarms", options.false_alarms, word="--false-alarms ")
+    if options.worse:
+        _percent(options.worse)
+
+
+def judged(campaign: Campaign, earlier: Sequence[Campaign], options: argparse.Namespace) -> Result:
+    """Judge a campaign by earlier ones with the options of `judging`."""
+    from labkit.apps import judging as judges
+
+    return judges.by_past(
+        campaign,
+        earlier,
+        benchmark=options.benchmark,
         chance=options.false_alarms,
-        worse=worse,
+        worse=_percent(options.worse) if options.worse else 0.0,
         reference=options.reference or "*",
-        accepted={one.name for one in earlier if one.facts.get("accepted")},
+        blind_allowed=options.allow_blind,
     )
-    result = replace(result, blind_allowed=options.allow_blind)
+
+
+def told(campaign: Campaign, result: Result, options: argparse.Namespace) -> int:
+    """Print verdicts; return 2 if a point is worse, 3 if there was too little data."""
+    from labkit.apps.show import answered, gated
+    from labkit.judge import answer
+
     with uncollected():  # there may be very many verdicts
         print(gated.FORMATS[options.format](result), flush=True)  # before what goes to standard error
     if options.format in answered.BRIEF:
         print("\n" + answered.BRIEF[options.format](answer.verdicts(_view(campaign, options.benchmark))), flush=True)
     for words in gated.warnings(result):
         warn(words)
-    if options.accept:
-        campaign.update({"accepted": datetime.now(UTC).isoformat(timespec="seconds")})
-        say(f"{campaign.name} is part of the reference of later gates.")
-        return OK
     return FAILED if result.failed else INTERVAL if result.inconclusive else OK
 
 
