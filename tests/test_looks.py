@@ -148,6 +148,47 @@ def test_no_two_lines_of_a_figure_have_one_name() -> None:
     assert [name for name, *_ in style.split(older, ["option_x"])] == ["measured"]
 
 
+def beside(*campaigns: str, paths: tuple[str, ...] = ("shm", "tcp")) -> pd.DataFrame:
+    """The same lines of several campaigns."""
+    some = [rows(transport=path, campaign=name) for name in campaigns for path in paths]
+    return pd.concat(some, ignore_index=True)
+
+
+def test_campaigns_share_the_colour_of_a_path_and_differ_in_marker_and_dashes() -> None:
+    for campaigns in (("node7-before", "node7-after"), ("node7-after", "node7-before")):  # the first figure decides
+        view = View(metric="latency_us")
+        traces = {trace.name: trace for trace in view.figure(beside(*campaigns)).data}
+        assert {*traces} == {"before, shm", "before, tcp", "after, shm", "after, tcp"}
+        for path, colour in (("shm", COLOURS[0]), ("tcp", COLOURS[1])):
+            one, other = traces[f"before, {path}"], traces[f"after, {path}"]
+            assert one.line.color == other.line.color == colour
+            assert one.marker.symbol != other.marker.symbol
+            assert (one.line.dash, other.line.dash) == ("solid", "dash")
+            assert one.legendgroup != other.legendgroup
+    alone = View(metric="latency_us").figure(beside("node7-after")).data
+    assert [trace.line.color for trace in alone] == [*COLOURS[:2]]
+
+
+def test_campaigns_with_one_line_each_differ_in_colour() -> None:
+    figure = versus_size(beside("before", "after", paths=("shm",)), "latency_us", tail=None)
+    assert len({trace.line.color for trace in figure.data}) == 2
+    assert {trace.line.dash for trace in figure.data} == {"solid"}
+
+
+def test_the_looks_of_campaigns_are_kept_and_repainted() -> None:
+    looks.keep({}, ["other", "before"])
+    spec = json.loads(versus_size(beside("after", "before"), "latency_us", tail=None).to_json())
+    shapes = {trace["name"]: trace["marker"]["symbol"] for trace in spec["data"]}
+    kept = {name: SHAPES[(slot + n) % len(SHAPES)] for slot, path in enumerate(("shm", "tcp"))
+            for n, name in ((1, f"before, {path}"), (2, f"after, {path}"))}  # fmt: skip
+    assert shapes == kept
+    assert looks.repaint(spec, {"shm": 9})
+    painted = {trace["name"]: (trace["line"]["color"], trace["marker"]["symbol"]) for trace in spec["data"]}
+    assert painted["before, shm"] == (COLOURS[9], SHAPES[(9 + 1) % len(SHAPES)])
+    assert painted["after, shm"] == (COLOURS[9], SHAPES[(9 + 2) % len(SHAPES)])
+    assert painted["after, tcp"][1] == shapes["after, tcp"]
+
+
 def test_repainting_changes_every_colour_and_marker_of_a_series() -> None:
     figure = versus_size(pd.concat([rows(transport="ucx"), rows(transport="ofi")]), "latency_us", tail=None)
     spec = json.loads(figure.to_json())

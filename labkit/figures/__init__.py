@@ -9,6 +9,7 @@ from labkit.figures.cells import heat_map, heat_maps
 from labkit.figures.factors import factors, phases
 from labkit.figures.guesses import Asked, guesses
 from labkit.figures.iterations import distribution, over_iterations
+from labkit.figures.labels import label_lines
 from labkit.figures.looks import keep
 from labkit.figures.measured_and_published import measured_and_published
 from labkit.figures.nodes import scatter
@@ -53,6 +54,7 @@ __all__ = [
     "heat_maps",
     "in_unit",
     "keep",
+    "label_lines",
     "launches",
     "measured_and_published",
     "over_iterations",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.figures import looks
-from labkit.figures.looks import Look
+from labkit.figures.looks import Look, Part
 from labkit.figures.style import ORIGINS
 from labkit.point.columns import METRICS, STATISTICS, end_column, statistic_column
 from labkit.point.units import plural
@@ -65,27 +65,25 @@ def ends_of(rows: pd.DataFrame, metric: str, statistic: str) -> tuple[NDArray[np
     return ends[0], ends[1]
 
 
-def make_lines(parts: Sequence[tuple[str, str, pd.DataFrame]], metric: str, statistic: str) -> list[Line]:
+def make_lines(parts: Sequence[Part], metric: str, statistic: str) -> list[Line]:
     """Return the lines of a figure; a series has several where its points have different headline statistics.
 
     Parameters
     ----------
-    parts : name, origin and rows of each series, from `labkit.figures.style.split`.
+    parts : from `labkit.figures.style.split`.
     metric : as in `labkit.point.columns.METRICS`.
     statistic : as in `labkit.point.columns.STATISTICS`, or ``headline``.
     """
-    usual = headline_statistic(pd.concat([rows for *_, rows in parts]), metric) if statistic == HEADLINE else statistic
+    usual = headline_statistic(pd.concat([part.rows for part in parts]), metric) if statistic == HEADLINE else statistic
     drawn: list[Line] = []
     for part, look in zip(parts, looks.make_looks(parts), strict=True):
         drawn += of_series(part, look, metric, statistic, usual)
     return drawn
 
 
-def of_series(
-    part: tuple[str, str, pd.DataFrame], look: Look, metric: str, statistic: str, usual: str
-) -> Iterator[Line]:
+def of_series(part: Part, look: Look, metric: str, statistic: str, usual: str) -> Iterator[Line]:
     """Lines of one series; `usual` is the headline statistic that needs no name."""
-    name, origin, rows = part
+    name, origin, rows = part.name, part.origin, part.rows
     if statistic != HEADLINE:
         empty = np.isnan(column(rows, metric, statistic)).all()
         yield Line(f"{name}: no {STATISTICS[statistic].label}" if empty else name, origin, rows, statistic, look)

@@ -4,6 +4,9 @@ Paths through memory and TCP have a look of their own everywhere. The name of an
 for its look begins: a digest of its words, moved on by its numbers. Only a series that has this colour in the same
 figure moves it further. For the session it then stays, whatever else is drawn; its points remember it, so that a line
 keeps its look when its name changes because others came.
+
+Where several campaigns are drawn, their lines of the same settings have one colour. Each campaign has its own marker
+and dashes.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -39,7 +42,27 @@ _BEGINS = 7  # colours where the search for a look begins; the dark ones follow 
 _DOUBLED = (1, 2, 4, 3, 5, 6, 0)  # steps of 1, 2, 4, 8 …
 SLOTS = len(COLOURS) * len(SHAPES)
 FIXED: Mapping[str, int] = {"shm": 0, "tcp": 1}
+DASHES = ("solid", "dash", "dot", "dashdot")  # of the measured lines of campaigns
 _POINT = ("campaign", "fingerprint", "quantity", "metric")  # what a point of a line is
+
+
+class Part(NamedTuple):
+    """Rows of one series.
+
+    Parameters
+    ----------
+    name : of its line in the legend.
+    origin : of its numbers.
+    rows : of a summary.
+    series : its settings in words, without campaign and origin: lines of the same series have one colour.
+    campaign : its campaign, if several campaigns have lines of the same series; else empty.
+    """
+
+    name: str
+    origin: str
+    rows: pd.DataFrame
+    series: str = ""
+    campaign: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,12 +71,14 @@ class Look:
 
     Parameters
     ----------
-    series : what it is called, without its origin.
+    series : what it is called, without its campaign and origin.
     slot : number of the combination.
+    variant : number of its campaign, which moves the marker on; 0 where one campaign is drawn.
     """
 
     series: str
     slot: int
+    variant: int = 0
 
     @property
     def colour(self) -> str:
@@ -63,12 +88,17 @@ class Look:
     @property
     def shape(self) -> str:
         """Of markers, filled."""
-        return SHAPES[self.slot % len(SHAPES)]
+        return SHAPES[(self.slot + self.variant) % len(SHAPES)]
+
+    @property
+    def dash(self) -> str:
+        """Of a measured line."""
+        return DASHES[self.variant % len(DASHES)]
 
     @property
     def meta(self) -> dict[str, Any]:
         """What a trace says of its series, for whoever brings several figures into line."""
-        return {"series": self.series, "look": self.slot}
+        return {"series": self.series, "look": self.slot} | ({"variant": self.variant} if self.variant else {})
 
 
 @dataclass
@@ -79,10 +109,16 @@ class Palette:
     ----------
     names : series → slot of its look.
     points : point of a line → slot of the line that it was drawn in first.
+    campaigns : campaign → number, in the order in which they were first drawn beside others.
     """
 
     names: dict[str, int] = field(default_factory=dict)
     points: dict[Hashable, int] = field(default_factory=dict)
+    campaigns: dict[str, int] = field(default_factory=dict)
+
+    def variant(self, campaign: str) -> int:
+        """Return the number of a campaign; 0 for none."""
+        return self.campaigns.setdefault(campaign, len(self.campaigns)) if campaign else 0
 
     def looks(self, points_of: Mapping[str, Collection[Hashable]], names: Iterable[str]) -> list[Look]:
         """Give each series of a figure the look of its points, of its name or of a path in its name, else a new one."""
@@ -139,10 +175,18 @@ def forget() -> None:
     _of_process.cache_clear()
 
 
-def keep(looks: Mapping[str, int]) -> None:
-    """Give series the looks that they had in another session; series that have one already keep that."""
+def keep(looks: Mapping[str, int], campaigns: Sequence[str] = ()) -> None:
+    """Give series the looks that they had in another session; series that have one already keep that.
+
+    Parameters
+    ----------
+    looks : series → look.
+    campaigns : in the order in which that session drew them.
+    """
     for series, slot in looks.items():
         _palette().names.setdefault(series, slot % SLOTS)
+    for campaign in campaigns:
+        _palette().variant(campaign)
 
 
 def named(names: Sequence[str]) -> list[Look]:
@@ -150,31 +194,37 @@ def named(names: Sequence[str]) -> list[Look]:
     return _palette().looks(dict.fromkeys(names, ()), names)
 
 
-def make_looks(parts: Sequence[tuple[str, str, pd.DataFrame]]) -> list[Look]:
+def make_looks(parts: Sequence[Part]) -> list[Look]:
     """Looks of the series of one figure.
 
     Parameters
     ----------
-    parts : name, origin and rows of each, from `labkit.figures.style.split`. The same series of two origins shares
-        its look: fill and dashes tell those apart.
+    parts : from `labkit.figures.style.split`. The same series of two origins shares its look: fill and dashes tell
+        those apart.
     """
-    names = [_series(name, origin, rows) for name, origin, rows in parts]
+    names = [_series(part) for part in parts]
     points: dict[str, list[Hashable]] = {name: [] for name in names}
-    for name, (_, _, rows) in zip(names, parts, strict=True):
-        known = [column for column in _POINT if column in rows]
+    for name, part in zip(names, parts, strict=True):
+        known = [column for column in _POINT if column in part.rows]
         if "fingerprint" in known:
-            points[name] += zip(*(rows[column].tolist() for column in known), strict=True)
-    return _palette().looks(points, names)
+            points[name] += zip(*(part.rows[column].tolist() for column in known), strict=True)
+    palette = _palette()
+    variants = [palette.variant(part.campaign) for part in parts]
+    return [replace(look, variant=n) for look, n in zip(palette.looks(points, names), variants, strict=True)]
 
 
-def _series(name: str, origin: str, rows: pd.DataFrame) -> str:
-    """Name of a series without its origin; the path of its messages where it has no other name."""
-    plain = "" if name == origin else name.removesuffix(f" ({origin})")
-    if not plain and "transport" in rows:
-        paths = list(rows["transport"].unique())
+def campaigns() -> list[str]:
+    """Campaigns that were drawn beside others in this session, in the order of their numbers."""
+    return list(_palette().campaigns)
+
+
+def _series(part: Part) -> str:
+    """Name of a series; the path of its messages where it has no other name."""
+    if not part.series and "transport" in part.rows:
+        paths = list(part.rows["transport"].unique())
         if len(paths) == 1 and paths[0] in FIXED:
             return str(paths[0])
-    return plain
+    return part.series
 
 
 def _turn(series: tuple[str, object]) -> tuple[int, str]:
@@ -232,7 +282,7 @@ def repaint(spec: dict[str, Any], looks: Mapping[str, int]) -> bool:
     for trace in spec.get("data", []):
         old = drawn(trace)
         if old and looks.get(old.series, old.slot) != old.slot:
-            new = Look(old.series, looks[old.series])
+            new = replace(old, slot=looks[old.series])
             changed[old.series] = (old, new)
             trace.update(_painted(trace, old, new) | {"meta": {**trace["meta"], **new.meta}})
     for shape in spec.get("layout", {}).get("shapes", []):
@@ -245,7 +295,7 @@ def drawn(trace: Mapping[str, Any]) -> Look | None:
     """Return the look that the metadata of a trace, as plotly writes it, names; None where it names none."""
     meta = trace.get("meta")
     if isinstance(meta, dict) and isinstance(meta.get("series"), str) and isinstance(meta.get("look"), int):
-        return Look(meta["series"], meta["look"])
+        return Look(meta["series"], meta["look"], meta.get("variant", 0))
     return None
 
 

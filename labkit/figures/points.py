@@ -156,11 +156,11 @@ def versus_size(
     tails = False
     series = style.varying(frame, skip=["message_size_B"]) if series is None else series
     drawn = lines.make_lines(style.split(frame, series), metric, statistic) if drawn is None else drawn
-    groups = list(dict.fromkeys(line.look.slot for line in drawn))
+    groups = list(dict.fromkeys((line.look.slot, line.look.variant) for line in drawn))
     for line in drawn:
         for trace in _lines(line, definition, tail, smallest, hover):
             tails |= not trace["showlegend"]
-            group = f"{groups.index(line.look.slot)}"
+            group = f"{groups.index((line.look.slot, line.look.variant))}"
             traces.append({**trace, "name": line.name, "legendgroup": group, "meta": line.look.meta})
     figure = go.Figure(traces, _validate=hover)
     _bound_lines(figure, bounds or {}, definition)
@@ -225,7 +225,7 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover:
         )
     x = [axes.place(size, smallest) for size in rows["message_size_B"].tolist()]
     order = _gap(x, rows["message_size_B"].iloc[0] == 0)
-    look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
+    dash, marker = style.dash(line.origin, line.look), style.marker(line.origin, line.look)
     drawn = []
     for name, thick in ((statistic, True), (tail, False)):
         y = column(rows, metric.name, name) if name else np.empty(0)
@@ -245,7 +245,7 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover:
                 "error_y": error,
                 "mode": lines.mode(line.origin, len(rows)),
                 "marker": marker if thick else _doubted(marker, rows, name, order),
-                "line": {"color": marker["color"], "dash": look.dash, "width": 2 if thick else 1},
+                "line": {"color": marker["color"], "dash": dash, "width": 2 if thick else 1},
                 "opacity": 1.0 if thick else 0.55,
                 "showlegend": thick,
                 **about,

@@ -45,14 +45,13 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
         If there is nothing to draw, or a launch would stand twice in a series.
     """
     definition, shown = metric_of(records, metric), headline_statistic(records, metric)
-    parts = [
-        (name, origin, rows.sort_values("launch"))
-        for name, origin, rows in style.split(records, style.varying(records) if series is None else series)
-    ]
-    centres = [_centre(rows, metric, shown) for _, _, rows in parts]
+    split = style.split(records, style.varying(records) if series is None else series)
+    parts = [part._replace(rows=part.rows.sort_values("launch")) for part in split]
+    centres = [_centre(part.rows, metric, shown) for part in parts]
     relative = min(centres) > 0 and max(centres) / min(centres) > _NEAR
     figure, spreads = go.Figure(), []
-    for (name, origin, rows), centre, look in zip(parts, centres, looks.make_looks(parts), strict=True):
+    for part, centre, look in zip(parts, centres, looks.make_looks(parts), strict=True):
+        name, origin, rows = part.name, part.origin, part.rows
         marks = _marks(rows, definition, shown, centre if relative else None, origin, look)
         figure.add_trace(marks.update(name=name, meta=look.meta, offsetgroup=name))
         if not relative:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError, unknown_name
 from labkit.figures import axes, data, small_print
-from labkit.figures.looks import COLOURS, Look
+from labkit.figures.looks import COLOURS, Look, Part
 from labkit.figures.plotly import go, raw
 from labkit.figures.small_print import LINE
 from labkit.point.notes import Note, joined, note
@@ -37,6 +38,7 @@ NOTE = "[interactive figure: see the html report]"
 _LETTER, _LEGEND, _SHORT = 6.4, 28, 16  # px of a letter and of a legend; characters
 _UPWARD = 6.9  # px of a letter of the title of the upward axis, which is larger
 _KEY, _ROW, _GAP = 45, 20, 10  # px of a line in a legend, of a further row of it, and between rows of groups
+_PALER = (1.0, 0.55, 0.3)  # bars of campaigns
 _LEAST, _MORE, _FEW = 120, 35, 4  # px of what is drawn, and more for more than a few places
 HOVER = 76  # of hover text: all of it must be in the page
 LINES = 4  # of one of its values: plotly shows nothing of a text that is higher than the figure
@@ -185,9 +187,20 @@ def _title(layout: Mapping[str, Any], axis: str) -> str:
 
 
 def _legend(traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> int:
-    """Return the height of the legend, px: plotly fills its rows one after the other."""
+    """Return the height of the legend, px."""
+    named = any(trace.get("showlegend") is not False for trace in traces)
+    return _LEGEND + further_rows(traces, layout.get("width") or WIDTH) if named else 0
+
+
+def further_rows(traces: Sequence[Mapping[str, Any]], width: float) -> int:
+    """Return by how much a legend is higher than one row, px: plotly fills its rows one after the other.
+
+    Parameters
+    ----------
+    width : of the figure, px.
+    """
     margin = TEMPLATE["layout"]["margin"]
-    across, rows, room = (layout.get("width") or WIDTH) - margin["l"] - margin["r"], 0, 0.0
+    across, rows, room = width - margin["l"] - margin["r"], 0, 0.0
     named = [trace for trace in traces if trace.get("showlegend") is not False]
     for trace in named:
         wide = _LETTER * len(trace.get("name") or "") + _KEY
@@ -195,7 +208,7 @@ def _legend(traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> i
             rows, room = rows + 1, float(across)
         room -= wide
     pitch = _ROW + _GAP * any(trace.get("legendgroup") for trace in named)
-    return _LEGEND + pitch * (rows - 1) if rows else 0
+    return pitch * max(0, rows - 1)
 
 
 def _fold(figure: go.Figure) -> None:
@@ -227,11 +240,11 @@ def settle(traces: Sequence[Mapping[str, Any]], layout: dict[str, Any]) -> None:
             continue
         fixed = axis.get("range") is not None
         alike = _matching(layout, name)
-        ends = [_ends(traces, one) for one in alike]
+        reach = [ends(traces, one) for one in alike]
         low, high = (
             (10.0 ** float(end) for end in axis["range"])
             if fixed
-            else (min((low for low, _ in ends if low), default=0.0), max(high for _, high in ends))
+            else (min((low for low, _ in reach if low), default=0.0), max(high for _, high in reach))
         )
         domain = axis.get("domain") or (0, 1)
         px = room[name[0]] * (domain[1] - domain[0])
@@ -251,7 +264,7 @@ def _matching(layout: Mapping[str, Any], name: str) -> list[str]:
     return [one for one in layout if re.fullmatch(rf"{letter}axis\d*", one) and leader(one) == leader(name)]
 
 
-def _ends(traces: Sequence[Mapping[str, Any]], name: str) -> tuple[float, float]:
+def ends(traces: Sequence[Mapping[str, Any]], name: str) -> tuple[float, float]:
     """Return the least and the greatest value above 0 along an axis, with the ends of error bars; 0 and 0 for none."""
     letter, number = name[0], name[5:]
     places = []
@@ -304,15 +317,22 @@ def marker(origin: str, look: Look) -> dict[str, Any]:
     return {"color": look.colour, "symbol": shape, "size": 7, "line": {"color": look.colour, "width": 1.5}}
 
 
+def dash(origin: str, look: Look) -> str:
+    """Dashes of a line: of measured ones by campaign, else by origin."""
+    return look.dash if origin == "measured" else ORIGINS[origin].dash
+
+
 def bar(origin: str, look: Look) -> dict[str, Any]:
-    """Filling of the bars of a series: colour by series, hatched unless measured."""
+    """Filling of the bars of a series: colour by series, paler by campaign, hatched unless measured."""
     filled: dict[str, Any] = {"color": look.colour, "line": {"color": look.colour, "width": 1}}
+    if look.variant:
+        filled["opacity"] = _PALER[look.variant % len(_PALER)]
     if pattern := ORIGINS[origin].pattern:
         filled["pattern"] = {"shape": pattern, "fgcolor": look.colour, "bgcolor": "white", "size": 6}
     return filled
 
 
-def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd.DataFrame]]:
+def split(frame: pd.DataFrame, series: Sequence[str]) -> list[Part]:
     """Rows of each series, with its name and origin; an origin or campaign is never mixed with another.
 
     Raises
@@ -327,28 +347,58 @@ def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd
         raise DataError("There are no rows to draw. Measure first, or relax the filter.")
     if "campaign" in frame and "campaign" not in series and frame["campaign"].nunique() > 1:
         series = [*series, "campaign"]
+    short = shortened(frame["campaign"].map(level).unique()) if "campaign" in series else {}
     parts = []
     for _, rows in frame.groupby([texts(frame, name) for name in (*series, "origin")], sort=False):
-        words, origin = [level_word(rows.iloc[0], name) for name in series], str(rows["origin"].iloc[0])
-        name = ", ".join(dict.fromkeys(word for word in words if word))  # an engine and its tool have one name
+        row, origin = rows.iloc[0], str(rows["origin"].iloc[0])
+        words = {name: level_word(row, name) for name in series}
+        settings = ", ".join(dict.fromkeys(word for name, word in words.items() if word and name != "campaign"))
+        campaign = level(row["campaign"]) if short else ""
+        if short:
+            words["campaign"] = plain(short[campaign])
+        name = ", ".join(dict.fromkeys(word for word in words.values() if word))  # an engine and its tool have one name
         suffix = "" if origin == "measured" else f" ({origin})"
-        parts.append((name + suffix if name else origin, origin, rows))
+        parts.append(Part(name + suffix if name else origin, origin, rows, settings, campaign))
+    if len(short) < 2 or not any(part.series for part in parts):  # then the campaigns differ in colour
+        words_of = {campaign: plain(word) for campaign, word in short.items()}
+        parts = [one._replace(series=one.series or words_of.get(one.campaign, ""), campaign="") for one in parts]
     return _distinct_names(parts)
 
 
-def _distinct_names(parts: list[tuple[str, str, pd.DataFrame]]) -> list[tuple[str, str, pd.DataFrame]]:
+def shortened(names: Iterable[str]) -> dict[str, str]:
+    """Return names without the beginning that all have in common, cut where a word of a name ends.
+
+    Examples
+    --------
+    >>> shortened(["node7-before", "node7-after"])
+    {'node7-before': 'before', 'node7-after': 'after'}
+    >>> shortened(["2026-11-20", "2026-11-21"])
+    {'2026-11-20': '2026-11-20', '2026-11-21': '2026-11-21'}
+    """
+    words = {name: re.split(r"(?<=[-_./ ])", name) for name in names}
+    every = list(words)
+    alike = [len(set(some)) == 1 for some in zip(*words.values(), strict=False)] if len(every) > 1 else []
+    rests = {name: "".join(some[len([*takewhile(bool, alike)]) :]) for name, some in words.items()}
+    telling = all(re.match(r"[^\W\d_]", rest) for rest in rests.values())
+    return rests if telling else {name: name for name in every}
+
+
+def _distinct_names(parts: list[Part]) -> list[Part]:
     """Give series of the same name distinct names, made of the settings in which they differ."""
-    count = Counter(name for name, *_ in parts)
+    count = Counter(part.name for part in parts)
     done = []
-    for name, origin, rows in parts:
+    for part in parts:
+        name, origin, rows = part.name, part.origin, part.rows
+        series = part.series
         if count[name] > 1:
-            alike = [one for other, _, one in parts if other == name]
+            alike = [other.rows for other in parts if other.name == name]
             settings = [c for c in differing(pd.concat(alike), skip=["origin"]) if texts(rows, c).nunique() == 1]
             words = ", ".join(plain(f"{named(c)} {text(rows.iloc[0], c)}") for c in settings)
             suffix = "" if origin == "measured" else f" ({origin})"
             base = "" if name == origin else name.removesuffix(suffix)
             name = ", ".join(word for word in (base, words) if word) + suffix
-        done.append((name, origin, rows))
+            series = ", ".join(word for word in (series, words) if word)
+        done.append(part._replace(name=name, series=series))
     return done
 
 

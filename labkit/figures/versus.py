@@ -92,13 +92,11 @@ def versus(
     )
 
 
-def _parts(
-    parts: Sequence[tuple[str, str, pd.DataFrame]], columns: Mapping[str, tuple[str, str]]
-) -> Iterator[tuple[str, Line]]:
+def _parts(parts: Sequence[looks.Part], columns: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, Line]]:
     """Return metric and line of every series, each with the statistic of its quantity."""
-    every = pd.concat([rows for *_, rows in parts])
+    every = pd.concat([part.rows for part in parts])
     for part, look in zip(parts, looks.make_looks(parts), strict=True):
-        metric, statistic = columns[str(part[2]["quantity"].iloc[0])]
+        metric, statistic = columns[str(part.rows["quantity"].iloc[0])]
         for line in lines.of_series(part, look, metric, statistic, headline_statistic(every, metric)):
             yield metric, line
 
@@ -160,7 +158,7 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any], hover: bo
             f"{', '.join(style.varying(repeated, skip=[x])) or 'their fingerprint'}. Add these columns to series, "
             "or filter the table."
         )
-    look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
+    marker = style.marker(line.origin, line.look)
     values = lines.column(rows, metric.name, statistic)
     error = bars_of(line, metric.name, marker["color"])
     places: list[float | None] = [axes.on(value, axis) for value in rows[x]]
@@ -179,7 +177,7 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any], hover: bo
         error_y=error,
         mode=lines.mode(line.origin, len(rows)),
         marker=marker,
-        line={"color": marker["color"], "dash": look.dash, "width": 2},
+        line={"color": marker["color"], "dash": style.dash(line.origin, line.look), "width": 2},
         **about,
     )
 

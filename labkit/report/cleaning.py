@@ -208,9 +208,10 @@ def _value(value: Any, level: int = 0) -> Any:
 
 def _series(meta: Any) -> bool:
     """Return whether the metadata of a trace only name its series and its look, see `labkit.figures.looks`."""
-    if not isinstance(meta, Mapping) or {*meta} != {"series", "look"}:
+    if not isinstance(meta, Mapping) or {*meta} - {"variant"} != {"series", "look"}:
         return False
-    return isinstance(meta["series"], str) and type(meta["look"]) is int and 0 <= meta["look"] < looks.SLOTS
+    numbers = [meta["look"], meta.get("variant", 0)]
+    return isinstance(meta["series"], str) and all(type(n) is int and 0 <= n < looks.SLOTS for n in numbers)
 
 
 def label(text: str) -> str:

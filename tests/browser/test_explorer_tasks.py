@@ -91,6 +91,8 @@ def test_whether_it_is_good_is_seen_without_an_action(page: Any) -> None:
         page.set_viewport_size({"width": width, "height": 800})
         until(lambda width=width: page.evaluate(BOXES)["page"]["right"] <= width)  # type: ignore[misc]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+    playwright.expect(page.locator(".lab-plot-A .legend")).to_have_count(0)  # lines have their names beside them
+    playwright.expect(page.locator(".lab-plot-A .annotation-text").filter(has_text="tcp")).to_be_visible()
     assert page.evaluate(SMALL) == []
     assert violations(page) == []
 
@@ -121,7 +123,11 @@ def test_two_campaigns_are_compared_in_two_actions_and_missing_launches_are_adde
     picture(page, "compared")
     page.locator(".lab-campaigns label").filter(has_text=re.compile("^before$")).locator("input").uncheck()
     playwright.expect(page.locator(".lab-facts")).to_contain_text("after (measured)")
-    playwright.expect(page.locator(".lab-more-launches")).to_contain_text("3 points × launches")
+    more = page.locator(".lab-more-launches")
+    playwright.expect(more).to_contain_text("3 points × launches")
+    more.locator("button.lab-offer").click()
+    playwright.expect(more.locator("button").filter(has_text="Stop")).to_be_visible()
+    playwright.expect(page.locator(".lab-facts")).to_contain_text("6 launches")
 
 
 def test_a_point_is_measured_again_in_one_action(page: Any, home: tuple[str, Path]) -> None:
@@ -134,6 +140,26 @@ def test_a_point_is_measured_again_in_one_action(page: Any, home: tuple[str, Pat
     (new,) = home[1].glob("*-again")
     until(lambda: any(new.name in name for name in page.evaluate(NAMES)))
     picture(page, "again")
+
+
+def test_a_box_in_the_plot_gives_its_points_and_the_command_that_measures_them(page: Any) -> None:
+    page.locator(".lab-plot-A .js-plotly-plot").hover()
+    page.locator(".lab-plot-A .modebar-btn[data-title='Box Select']").click()
+    box = page.locator(".lab-plot-A .nsewdrag").bounding_box()
+    page.mouse.move(box["x"] + 1, box["y"] + 1)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] - 1, steps=5)
+    page.mouse.up()
+    playwright.expect(page.locator(".lab-count")).to_have_text("4 of 4 points inside the box")
+    playwright.expect(page.locator(".lab-boxed")).to_have_text(
+        "labkit measure mpi.latency -m 8,512 --transport shm\nlabkit measure mpi.latency -m 8,512 --transport tcp"
+    )
+    names = page.locator(".lab-values-box tbody button").evaluate_all("all => all.map((one) => one.ariaLabel)")
+    assert names == ["shm, 8 B", "tcp, 8 B", "shm, 512 B", "tcp, 512 B"]
+    picture(page, "box")
+    page.locator("button.lab-all").click()
+    playwright.expect(page.locator(".lab-count")).to_have_text("6 points")
+    playwright.expect(page.locator(".lab-boxed")).to_be_hidden()
 
 
 def test_a_figure_is_taken_away_in_one_action(page: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from labkit.apps.explorer.view import HEIGHT, SIZE, View
@@ -34,8 +35,11 @@ def code_for(view: View, summary: pd.DataFrame) -> str:
         )
     if view.by in summary:
         steps.append(f"summary = summary.sort_values({view.by!r}, kind='stable')\n")
-    if kept := _looks(view, summary):
-        steps.append(f"figures.keep({kept!r})  # colours and markers\n")
+    kept, drawn = _looks(view, summary), looks.campaigns()
+    before = max((drawn.index(name) + 1 for name in view.campaigns if name in drawn), default=0)  # they count too
+    if kept or (len(view.campaigns) > 1 and before):
+        order = f", {drawn[:before]!r}" if len(view.campaigns) > 1 and before else ""
+        steps.append(f"figures.keep({kept!r}{order})  # colours, markers and dashes\n")
     steps.append(_draw(view, summary, imports))
     if view.published and view.beside(summary):
         imports.add("comparing")
@@ -62,6 +66,15 @@ summary = records.summary(pd.concat([table for table in tables if len(table)], i
 {"".join(steps)}figure.update_layout({axes}width=None, height={HEIGHT})
 figure.show()
 """
+
+
+def notebook(view: View, summary: pd.DataFrame) -> str:
+    """A notebook with one cell that draws the same figure, in the form of nbformat."""
+    cell = {"cell_type": "code", "execution_count": None, "id": "figure", "metadata": {}, "outputs": []}
+    cell["source"] = code_for(view, summary)
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    book = {"cells": [cell], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
 
 
 def _imports(names: set[str]) -> str:

@@ -10,14 +10,15 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from labkit.apps.explorer.view import SIZE, View
-from labkit.figures import small_print
+from labkit.apps.explorer.view import HEIGHT, SIZE, View
+from labkit.figures import label_lines, small_print, style
 from labkit.figures.plotly import raw
 from labkit.point.columns import METRICS
 from labkit.point.columns import title as column_title
 from labkit.point.notes import joined
 from labkit.point.units import format_number, format_size
 
+_AROUND = 90  # px of a figure above and below its axes
 MARKS = "marks"  # what the trace of the marks is called
 _RING = {"symbol": "circle-open", "size": 17, "color": "#d55e00", "line": {"width": 2.5}}
 _KEPT = re.compile(r"<b>|interval: |size: |setting: |what: |how: |conditions: ")  # lines of a hover text
@@ -48,6 +49,21 @@ def brief(figure: go.Figure, *, asks: bool = True) -> go.Figure:
 def apart(figure: go.Figure) -> str:
     """Take the small print from a figure's axis and return it as plain text: the page breaks it to its own width."""
     return joined(small_print.take(figure))
+
+
+def fitted(figure: go.Figure, width: int, *, narrow: bool) -> go.Figure:
+    """Let a figure have the same room for its lines whatever their number and names; the figure is changed.
+
+    Each further row of the legend makes it higher. In a narrow page names stand beside the lines.
+
+    Parameters
+    ----------
+    width : of the figure in the page, px.
+    """
+    traces, layout = raw(figure)
+    if narrow:
+        return label_lines(figure, HEIGHT - _AROUND)
+    return figure.update_layout(height=HEIGHT + (style.further_rows(traces, width) if layout.get("showlegend") else 0))
 
 
 def said(view: View, name: str, row: Mapping[str, Any]) -> str:

@@ -41,6 +41,7 @@ FORMS: Mapping[str, str] = {
     "csv": "the rows behind the points",
     "parquet": "the same rows with types, for pandas",
     "py": "Python that draws the same figure",
+    "ipynb": "notebook with one cell that draws the same figure",
 }
 _SCALE = {True: "log", False: "linear"}
 _FOOT, _HOSTS = 22, 2  # px of the line below a figure, and hosts that it names
@@ -54,6 +55,7 @@ _KINDS = {
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
     "py": "text/x-python",
+    "ipynb": "application/x-ipynb+json",
 }
 
 
@@ -153,6 +155,8 @@ def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go
         return tables.parquet(view.rows(summary))
     if form == "py":
         return code.code_for(view, summary).encode()
+    if form == "ipynb":
+        return code.notebook(view, summary).encode()
     figure = footed(draw(), view, summary)
     if form == "html":
         return str(plotly.io.to_html(figure, config=dict(CONFIG), include_plotlyjs=True, full_html=True)).encode()

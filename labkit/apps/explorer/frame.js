@@ -38,7 +38,9 @@ function render({ model, el }) {
   };
   // Each step is an entry of the browser's history; what a link or an entry asked for makes no new one.
   let asked = true, last = model.get("link"); // the view that was asked for, which may still be on its way
+  let questions = model.get("answered");
   const address = () => {
+    if (model.get("answered") < questions) return; // this is an earlier view than the one that was asked for
     last = model.get("link");
     const hash = last ? `#view=${last}` : "";
     const place = location.pathname + location.search + hash;
@@ -47,7 +49,7 @@ function render({ model, el }) {
   const follow = () => {
     const wanted = /^#view=(.+)$/.exec(location.hash)?.[1];
     asked = true; // until the reader does something
-    if (wanted && wanted !== last) model.send({ ask: "show", text: (last = wanted) });
+    if (wanted && wanted !== last) model.send({ ask: "show", text: (last = wanted), number: (questions += 1) });
     return wanted;
   };
   if (!follow()) address();
@@ -68,7 +70,7 @@ function render({ model, el }) {
   };
   const place = () => page().setAttribute("data-lm-suppress-shortcuts", "true");
   requestAnimationFrame(place);
-  model.on("change:link", address);
+  for (const name of ["link", "answered"]) model.on(`change:${name}`, address);
   model.on("change:why", say);
   const heard = { keydown: keys, pointerover: explain, focusin: explain };
   const acts = () => (asked = false);

@@ -23,6 +23,7 @@ class Frame(anywidget.AnyWidget):
 
     _esm = Path(__file__).with_name("frame.js")
     link = traitlets.Unicode().tag(sync=True)  # state of the page, for its address
+    answered = traitlets.Int().tag(sync=True)  # number of the last view that the page asked for and got
     why = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, session: Session) -> None:
@@ -46,6 +47,8 @@ class Frame(anywidget.AnyWidget):
                 self._session.show(state.read(str(content.get("text"))))
         except LabkitError as error:
             self.why = html.unescape(str(error))
+        if question == "show" and isinstance(number := content.get("number"), int):
+            self.answered = number
 
 
 def page(

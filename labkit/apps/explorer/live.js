@@ -195,6 +195,12 @@ function speaking(model, el) {
   });
   el.on("plotly_unhover", hide);
   el.on("plotly_relayout", hide);
+  const brush = (event) => {
+    const inside = event?.points.filter(({ fullData }) => speaks(fullData)) ?? [];
+    model.send({ ask: "brush", points: inside.map((one) => [one.curveNumber, one.pointNumber]) });
+  };
+  el.on("plotly_selected", brush);
+  el.on("plotly_deselect", () => brush());
 }
 
 export default () => {
@@ -213,7 +219,13 @@ export default () => {
       const begin = () => (el.on ? speaking(model, el) : requestAnimationFrame(begin)); // plotly begins a little later
       begin();
       // plotly looks at the width of its place when it is made and when the window changes, not when the place does
+      let told = "";
+      const tell = () => { // so that the kernel gives the legend its rows, or writes names beside lines
+        const width = 10 * Math.round(el.clientWidth / 10), narrow = (el.closest(".lab-explorer") ?? el).clientWidth <= 720;
+        if (width && told !== (told = `${width} ${narrow}`)) model.send({ ask: "size", width, narrow });
+      };
       const place = new ResizeObserver(() => {
+        tell();
         const drawn = el._fullLayout?.width;
         if (drawn && el.clientWidth && drawn !== el.clientWidth) globalThis.dispatchEvent(new Event("resize"));
       });

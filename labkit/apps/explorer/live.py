@@ -49,6 +49,8 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
         self._drawn: dict[str, Any] = {}  # ranges of the axes as the figure has them
         self._pressed: Callable[[int, int], None] | None = None
         self._said: Callable[[int, int], str] | None = None
+        self._sized: Callable[[int, bool], None] | None = None
+        self._brushed: Callable[[list[tuple[int, int]]], None] | None = None
         self.on_msg(self._answer)
 
     @staticmethod
@@ -97,6 +99,14 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
         """Let a function say what the page shows beside a point, from trace and point."""
         self._said = speaker
 
+    def on_size(self, listener: Callable[[int, bool], None]) -> None:
+        """Call a function with the figure's width in px, and whether the page is narrow, whenever they change."""
+        self._sized = listener
+
+    def on_brush(self, listener: Callable[[list[tuple[int, int]]], None]) -> None:
+        """Call a function with the trace and point of each point inside a box that is drawn; none takes it away."""
+        self._brushed = listener
+
     def _answer(self, widget: Any, content: Any, buffers: Any) -> None:
         """Answer a request of the page."""
         question = content.get("ask") if isinstance(content, dict) else None
@@ -107,6 +117,10 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
             self.send_state()
         elif question == "press" and self._pressed is not None:
             self._pressed(int(content["curve"]), int(content["point"]))
+        elif question == "size" and self._sized is not None:
+            self._sized(int(content["width"]), bool(content["narrow"]))
+        elif question == "brush" and self._brushed is not None:
+            self._brushed([(int(curve), int(point)) for curve, point in content["points"]])
         elif question == "say":
             place = int(content["curve"]), int(content["point"])
             text = self._said(*place) if self._said is not None and place[0] < len(self.data) else ""
@@ -131,7 +145,7 @@ def blank(height: int) -> LiveFigure:
     made = LiveFigure(
         layout={"template": go.layout.Template(style.TEMPLATE), "height": height, "autosize": True, "legend": legend}
     )
-    made._config = {**style.CONFIG, "showSendToCloud": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
+    made._config = {**style.CONFIG, "showSendToCloud": False, "modeBarButtonsToAdd": ["select2d"]}
     made.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
     return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,6 +108,27 @@ class Selection:
             if value is not None and value != usual[name]:
                 words += [_FLAGS.get(name, f"--{name}"), str(value)]
         return words
+
+
+def commands(found: Iterable[Samples]) -> list[list[str]]:
+    """The command lines behind ``labkit`` that measure some points: one for all sizes of the same settings.
+
+    Parameters
+    ----------
+    found : launches of the points; imported, published and simulated ones have no command.
+    """
+    sizes: dict[tuple[str, ...], dict[int, None]] = {}
+    each: dict[tuple[str, ...], Selection] = {}
+    for samples in found:
+        if samples.origin in ("measured", "reported"):
+            one = Selection.of(samples)
+            key = tuple(dataclasses.replace(one, sizes="").words())
+            each.setdefault(key, one)
+            sizes.setdefault(key, {})[samples.spec.size] = None
+    return [
+        dataclasses.replace(one, sizes=",".join(map(str, sorted(sizes[key])))).words() if one.sizes else one.words()
+        for key, one in each.items()
+    ]
 
 
 def _usual(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -24,8 +24,9 @@ from labkit.models.limits import Limit
 from labkit.point.columns import METRICS
 from labkit.point.spec import validated
 
-# campaigns chosen, points arrived, plot changed, point clicked, anything of these; a run moved on, a comparison made
-Event = Literal["campaigns", "data", "view", "point", "state", "run", "compared"]
+# campaigns chosen, points arrived, plot changed, point clicked, anything of these; a run moved on, a comparison made,
+# a box drawn
+Event = Literal["campaigns", "data", "view", "point", "state", "run", "compared", "brush"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,7 @@ class Session:
     chosen : the point that was clicked.
     pinned : points that stay beside it.
     selected : points behind a finding, which the plot marks.
+    brushed : campaign and fingerprint of the points inside a box of plot A; empty for no box.
     wanted : benchmark to show when its first points arrive.
     second : whether plot B is on show.
     compared : verdict on the campaigns on show against each other, in a sentence; empty without one.
@@ -84,6 +86,7 @@ class Session:
         self.chosen: Chosen | None = None
         self.pinned: tuple[Chosen, ...] = ()
         self.selected: tuple[Chosen, ...] = ()
+        self.brushed: frozenset[tuple[str, str]] = frozenset()
         self.wanted, self.second, self.compared = "", False, ""
         self.reads = False
         self._seen: tuple[int, bool] = (0, False)  # points of the run that were told of, and whether it went on
@@ -207,6 +210,11 @@ class Session:
         self.chosen = next(iter(self.selected), None)
         self.tell("point")
         self.remember()
+
+    def brush(self, points: Iterable[tuple[str, str]]) -> None:
+        """Show some points of plot A alone in the table; none shows all."""
+        self.brushed = frozenset(points)
+        self.tell("brush")
 
     def pin(self, point: Chosen) -> None:
         """Keep a point beside those that are clicked later, or let it go."""

@@ -16,8 +16,16 @@ function render({ model, el }) {
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", "values of the plot");
   el.classList.add("lab-values");
-  el.append(made("div", { className: "lab-values-top" }, search, count, more), box);
+  const all = made("button", { type: "button", className: "jupyter-button lab-all", textContent: "all points" });
+  const lines = made("pre", { className: "lab-command lab-boxed", tabIndex: 0 });
+  lines.setAttribute("aria-label", "commands that measure these points");
+  el.append(made("div", { className: "lab-values-top" }, search, count, all, more), box, lines);
 
+  const named = (text, name) => {
+    const button = made("button", { type: "button", textContent: text || "–" });
+    button.setAttribute("aria-label", name);
+    return button;
+  };
   const same = (a, b) => a[0] === b[0] && a[1] === b[1];
   const heads = () => {
     const [by, falling] = model.get("order");
@@ -35,25 +43,31 @@ function render({ model, el }) {
   };
   const rows = () => {
     const numbers = model.get("head").map(({ number }) => number), marked = model.get("marked");
-    body.replaceChildren(...model.get("rows").map(({ key, cells }) => {
+    body.replaceChildren(...model.get("rows").map(({ key, name, cells }) => {
       const row = made("tr", {}, ...cells.map((text, n) =>
-        made("td", { className: numbers[n] ? "lab-number" : "", title: text }, n ? text : made("button", { type: "button", textContent: text || "–" }))));
+        made("td", { className: numbers[n] ? "lab-number" : "", title: text }, n ? text : named(text, name))));
       row.classList.toggle("lab-marked", marked.some((one) => same(one, key)));
       row.onclick = () => model.send({ ask: "choose", key });
       return row;
     }));
     const [found, total] = model.get("count"), shown = model.get("rows").length;
-    count.textContent = `${found < total ? `${found} of ${total}` : total} points` + (shown < found ? `, the first ${shown}` : "");
+    const boxed = model.get("boxed");
+    count.textContent = `${found < total ? `${found} of ${total}` : total} points${boxed ? " inside the box" : ""}`
+      + (shown < found ? `, the first ${shown}` : "");
     more.hidden = shown >= found;
+    all.hidden = !boxed;
+    lines.textContent = model.get("commands");
+    lines.hidden = !lines.textContent;
   };
   let wait;
   search.oninput = () => {
     clearTimeout(wait);
     wait = setTimeout(() => model.send({ ask: "search", text: search.value }), 120);
   };
+  all.onclick = () => model.send({ ask: "all" });
   more.onclick = () => model.send({ ask: "more" });
   for (const name of ["head", "order"]) model.on(`change:${name}`, heads);
-  for (const name of ["head", "rows", "marked", "count"]) model.on(`change:${name}`, rows);
+  for (const name of ["head", "rows", "marked", "count", "boxed", "commands"]) model.on(`change:${name}`, rows);
   heads();
   rows();
 }

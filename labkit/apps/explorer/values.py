@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ class Page:
     Parameters
     ----------
     head : name, title, and whether it holds numbers, of each column.
-    rows : key of the point (campaign and fingerprint), and its cells.
+    rows : key of the point (campaign and fingerprint), its name, and its cells.
     found : rows that the search leaves.
     total : all of them.
     """
@@ -42,7 +42,14 @@ class Page:
 
 
 def page(
-    view: View, summary: pd.DataFrame, *, search: str = "", sort: str = "", falling: bool = False, most: int = 60
+    view: View,
+    summary: pd.DataFrame,
+    *,
+    search: str = "",
+    sort: str = "",
+    falling: bool = False,
+    most: int = 60,
+    only: Collection[tuple[str, str]] = (),
 ) -> Page:
     """First rows of the values behind a view.
 
@@ -52,8 +59,11 @@ def page(
     sort : column to sort by; empty for the order of the plot.
     falling : from the greatest to the least.
     most : rows to return.
+    only : keys of the points to show; empty for all.
     """
     rows = view.rows(summary)
+    if only:
+        rows = rows[[key in only for key in zip(rows["campaign"], rows["fingerprint"], strict=True)]]
     if rows.empty:
         return Page([], [], 0, len(summary))
     texts = {name: rows[name].map(level) for name in view.series(rows)}
@@ -111,7 +121,12 @@ def _cells(
     counts = [format_count(row["n"]), str(row.get("basis", row.get("launches", "")))]
     cells = [*(series.iloc[place] for series in texts.values()), value.text, value.range]
     cells += [view.value(row, name).text for name in tails]
-    return {"key": [str(row["campaign"]), str(row["fingerprint"])], "cells": [*cells, *counts, _notes(row)]}
+    name = ", ".join(text for text in cells[: len(texts)] if text)
+    return {
+        "key": [str(row["campaign"]), str(row["fingerprint"])],
+        "name": name,
+        "cells": [*cells, *counts, _notes(row)],
+    }
 
 
 def _notes(row: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from labkit import figures
 from labkit.apps.explorer import relation
 from labkit.errors import DataError
-from labkit.figures import axes, style
+from labkit.figures import axes, looks, style
 from labkit.figures.lines import HEADLINE, Line
 from labkit.judge.comparison import Comparison
 from labkit.models import bounds
@@ -32,8 +32,7 @@ HEIGHT = 430  # px of a figure
 _PERCENTILES = ("p50", "p95", "p99", "p999")  # always offered, with a note if no point has them
 _SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # table, axis, columns of the lines
 _LINES: deque[tuple[pd.DataFrame, object, list[Line]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
-Part = tuple[str, str, pd.DataFrame]  # a line: its name, its origin, its rows
-_PARTS: deque[tuple[pd.DataFrame, object, list[Part]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
+_PARTS: deque[tuple[pd.DataFrame, object, list[looks.Part]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
 _DRAWN = ("benchmark", "campaign", "origin", "fingerprint", "transport", "n", "headline", "unreliable", "left_out")
 _DIFFERING: deque[tuple[pd.DataFrame, list[str]]] = deque(maxlen=8)  # table, columns in which its rows differ
 _ROWS: deque[tuple[pd.DataFrame, object, pd.DataFrame]] = deque(maxlen=8)  # table, levels on show, their rows
@@ -195,7 +194,7 @@ class View:
             _LINES.append((rows, key, known))
         return known
 
-    def _parts(self, summary: pd.DataFrame, rows: pd.DataFrame) -> list[Part]:
+    def _parts(self, summary: pd.DataFrame, rows: pd.DataFrame) -> list[looks.Part]:
         """The lines' rows along the axis, with names and origins; the same ones for every statistic of a metric."""
         key = (self.x, self.metric, self.by)
         known = next((parts for table, name, parts in _PARTS if table is rows and name == key), None)

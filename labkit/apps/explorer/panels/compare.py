@@ -24,6 +24,7 @@ TITLE, PLACE, ORDER = "Plot", "main", 0
 PUBLISHED = "published numbers of this benchmark and metric, against message size"
 BOUNDS = "what the path of these points allows at most, against message size"
 NO_BOUND = "no bound is known for these points: the panel Bounds says why"
+_WIDTH = 660  # px of a figure until the page says how wide it is
 _SCALES = {"automatic": None, "logarithmic": True, "linear": False}
 _RELATIONS = [("values", ""), ("ratio to", "ratio"), ("difference from", "difference")]
 _FOLDED = ("x_log", "y_log", "by")
@@ -100,6 +101,7 @@ class _Plot:
 
     def __init__(self, session: Session, letter: str) -> None:
         self._session, self._letter, self._busy, self.shown = session, letter, False, True
+        self._size = (_WIDTH, False)
         session.views[letter] = View()
         # what the reader chose, also while the benchmark lacks it
         self._chosen: dict[str, Any] = {"statistic": HEADLINE}
@@ -127,6 +129,9 @@ class _Plot:
         self.widget.add_class(f"lab-plot-{letter}")
         self.figure.on_press(self._pressed)
         self.figure.on_say(self._said)
+        self.figure.on_size(self._sized)
+        if letter == "A":  # the table shows plot A
+            self.figure.on_brush(self._brushed)
         session.on("data", self.refresh)
         session.on("point", self._mark)
 
@@ -190,6 +195,7 @@ class _Plot:
             drawn = drawing.marked(session.figure(now, summary, hover=False), self._places(summary, now))
             unbounded = now.bounds and now.bounded and not session.limits(now, summary)
             notes = [view.replaced(before, now), drawing.apart(drawn), *[NO_BOUND] * unbounded]
+            drawing.fitted(drawn, self._size[0], narrow=self._size[1])
             self.note.value = html.escape(joined(filter(None, notes)))
             live.redraw(self.figure, drawing.brief(drawn), keep_zoom=same and session.running)
             for trace in self.figure.data:
@@ -262,6 +268,18 @@ class _Plot:
         summary = self._summary()
         x = 0.0 if now.x == SIZE and place < summary[SIZE].min() else place
         return now.row(summary, trace.name, x)
+
+    def _sized(self, width: int, narrow: bool) -> None:
+        """Follow the size of the page."""
+        before, self._size = self._size, (width, narrow)
+        if before != self._size:
+            self.refresh()
+
+    def _brushed(self, points: list[tuple[int, int]]) -> None:
+        """Show the points inside a box alone in the table."""
+        there = [(self.figure.data[curve], point) for curve, point in points if curve < len(self.figure.data)]
+        found = [self._row(trace, trace.x[point]) for trace, point in there]
+        self._session.brush((str(row["campaign"]), str(row["fingerprint"])) for row in found if row is not None)
 
     def _said(self, curve: int, point: int) -> str:
         """What the point says beside itself; nothing where the figure's own text says it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,11 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from labkit.apps.explorer import values
+from labkit.apps.explorer import selection, store, values
 from labkit.apps.explorer.session import Session
+from labkit.apps.explorer.view import View
 from labkit.errors import LabkitError
+from labkit.store.samples import Samples
 
 TITLE, PLACE, ORDER = "Values", "main", 1
 STEP = 60  # rows that are shown at first, and more at a time
@@ -20,6 +24,15 @@ STEP = 60  # rows that are shown at first, and more at a time
 def build(session: Session) -> Any:
     """The panel."""
     return widgets.VBox([Table(session)])
+
+
+def _firsts(name: str, view: View, points: Collection[tuple[str, str]]) -> Iterator[Samples]:
+    """Yield the first launch of each of the points that are in a campaign."""
+    folder, first = store.opened(name), dict[str, int]()
+    for _, fingerprint, launch in folder.done(view.benchmark):
+        if (name, fingerprint) in points:
+            first[fingerprint] = min(launch, first.get(fingerprint, launch))
+    yield from folder.samples(view.benchmark, {*first.items()})
 
 
 class Table(anywidget.AnyWidget):
@@ -31,6 +44,8 @@ class Table(anywidget.AnyWidget):
     count: Any = traitlets.List([0, 0]).tag(sync=True)
     order: Any = traitlets.List(["", False]).tag(sync=True)
     marked: Any = traitlets.List().tag(sync=True)
+    boxed: Any = traitlets.Bool(False).tag(sync=True)  # whether only the points inside a box of the plot are shown
+    commands: Any = traitlets.Unicode().tag(sync=True)  # that measure them
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -38,6 +53,7 @@ class Table(anywidget.AnyWidget):
         self.on_msg(self._asked)
         session.on("view", self.show)
         session.on("point", self._mark)
+        session.on("brush", self._brushed)
 
     def show(self) -> None:
         """Show the rows of plot A."""
@@ -47,13 +63,23 @@ class Table(anywidget.AnyWidget):
             return
         summary = self._session.store.summary(self._session.campaigns, view.benchmark)
         by, falling = self.order
-        page = values.page(view, summary, search=self._search, sort=by, falling=falling, most=self._most)
+        boxed = self._session.brushed & {*zip(summary["campaign"], summary["fingerprint"], strict=True)}
+        page = values.page(view, summary, search=self._search, sort=by, falling=falling, most=self._most, only=boxed)
         with self.hold_sync():
+            self.boxed, self.commands = bool(boxed), self.commands if boxed else ""
             self.head, self.rows, self.count = page.head, page.rows, [page.found, page.total]
 
     def _mark(self) -> None:
         """Mark the rows of the points that are looked into."""
         self.marked = [list(one.key) for one in self._session.marked]
+
+    def _brushed(self) -> None:
+        """Show the points inside the box, and the commands that measure them."""
+        self._most = STEP
+        boxed, view = self._session.brushed, self._session.views["A"]
+        found = [one for name in dict.fromkeys(sorted(name for name, _ in boxed)) for one in _firsts(name, view, boxed)]
+        self.commands = "\n".join(f"labkit {shlex.join(words)}" for words in selection.commands(found))
+        self.show()
 
     def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
         """Do what the page asks for."""
@@ -66,6 +92,9 @@ class Table(anywidget.AnyWidget):
             self._search, self._most = str(content.get("text")), STEP
         elif question == "more":
             self._most += 4 * STEP
+        elif question == "all":
+            self._session.brush(())
+            return
         elif question == "choose":
             self._choose(content.get("key"))
             return
