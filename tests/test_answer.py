@@ -27,6 +27,7 @@ from labkit.apps.explorer.panels import answer as explored
 from labkit.apps.show import answered
 from labkit.apps.show.findings import as_dict, how_likely
 from labkit.errors import DataError
+from labkit.host import machine
 from labkit.judge import answer, causes, rules
 from labkit.judge.answer import Answer, Topic
 from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Decided, Finding, Subject, Value, ordered, sound
@@ -180,8 +181,8 @@ def test_commands_name_the_campaign_as_the_user_did_and_are_not_wrapped(
             commands = [shlex.split(one) for one in re.findall(r"labkit (?:explain|lint) .*", text)]
             assert {"explain", "lint"} == {words[1] for words in commands}
             assert {given} == {words[2] for words in commands}
-    for machine, here in (("elsewhere", False), (socket.gethostname(), True)):
-        campaign.update({"host": {"hostname": machine}})
+    for name, here in (("elsewhere", False), (socket.gethostname(), True)):
+        campaign.update({"host": {"hostname": name}})
         assert main(["explain", given, "--format", "json"]) == 0
         steps = [one["command"] for one in json.loads(capsys.readouterr().out)["steps"]]
         decide = shlex.join(["labkit", "explain", given, "--decide"])
@@ -332,13 +333,40 @@ def test_the_pages_show_what_explain_prints_and_what_its_rules_demand(capsys: py
 
 
 def test_a_campaign_of_another_machine_is_not_measured(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="was measured on an unknown machine, but this is "):
+    with pytest.raises(DataError, match="another machine: it was an unknown machine, but this is "):
         deciding.decide(Campaign(tmp_path), lambda: asked(FAST), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, ""),
+        ({"hostname": "node7"}, "it was node7, but this is"),
+        ({"cpu_model": "Z80"}, "it had the processor Z80, but this machine has"),
+        ({"cpu_threads": 1 << 20}, "it had 1048576 processors, but this machine has"),
+        (
+            {"frequency_max_MHz": None, "frequency_nominal_MHz": 2596.1},
+            "its processors had 2,596 MHz, but those of this",
+        ),
+        ({"frequency_max_MHz": None, "frequency_nominal_MHz": 1999.0}, ""),  # of one machine, at another moment
+        ({"frequency_max_MHz": 3000.0, "frequency_nominal_MHz": 2596.1}, ""),  # that something scales
+    ],
+)
+def test_another_machine_may_have_the_same_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], said: str
+) -> None:
+    own = machine.lasting() | {"frequency_max_MHz": None, "frequency_nominal_MHz": 1996.2}
+    monkeypatch.setattr(machine, "_lasting", lambda: own)
+    campaign = made.campaign(tmp_path / "mine", [])
+    campaign.update({"host": own | change})
+    assert deciding.here(campaign) is (not said)
+    assert said in deciding._other(campaign)
+    assert bool(said) is bool(deciding._other(campaign))
 
 
 def test_an_example_is_refused_once_and_not_for_each_point(monkeypatch: pytest.MonkeyPatch) -> None:
     example = Campaign.existing(EXAMPLES / "two-cores")
-    monkeypatch.setattr(socket, "gethostname", lambda: example.facts["host"]["hostname"])
+    monkeypatch.setattr(deciding, "_other", lambda campaign: "")
     said: list[str] = []
     with pytest.raises(DataError, match=r": cp -r \S+two-cores two-cores-copy$"):
         deciding.decide(example, lambda: asked(FAST), 1.0, said.append)

@@ -681,6 +681,8 @@ def over_far(*points: list[Samples]) -> list[str]:
 @pytest.mark.parametrize(
     ("value", "moved", "more", "says"),
     [
+        (25.1, 60_000, {}, "good"),  # the first segments pass at once: 5 % more
+        (25.1, 24_000_000, {}, "bad defect"),
         (8.2, 310_000, {}, "unknown started"),  # 4 round trips until the path is full, and 13 ms for the bytes
         (23.0, 310_000, {}, "good"),
         (4.0, 310_000, {}, "bad"),  # half of that is a fault
@@ -695,6 +697,37 @@ def test_a_stream_that_ends_in_its_slow_start_says_nothing_of_the_link(
     meta = {"received_B": moved, "segment_B": 1448}
     one = far("sockets.tcp_stream", 65536, value, RATE, options={"tool": "iperf3", **more}, meta=meta, **STREAM)
     assert over_far(one) == [says]
+
+
+def test_each_launch_of_a_stream_has_its_own_bytes() -> None:
+    """As measured: the receiver of the first launch saw a fifth more before the sender ended."""
+    stream = far("sockets.tcp_stream", 65536, 8.2, RATE, options={"tool": "iperf3"}, **STREAM)
+    moved = [380_824, *[315_000] * (len(stream) - 1)]
+    launches = [
+        replace(one, meta=one.meta | {"received_B": n, "segment_B": 1448}) for one, n in zip(stream, moved, strict=True)
+    ]
+    assert over_far(launches) == ["unknown started"]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "delay", "value", "says"),
+    [
+        ("sockets.tcp_rr", "1ms", 2744.0, "unknown asleep"),  # as measured: 365 µs for each of two wake-ups
+        ("sockets.tcp_rr", "1ms", 2100.0, "good"),
+        ("sockets.tcp_rr", "1ms", 3400.0, "bad"),
+        ("mpi.latency", "1ms", 1600.0, "bad"),  # a library polls
+    ],
+)
+def test_programs_that_sleep_long_may_take_long_to_wake_up(benchmark: str, delay: str, value: float, says: str) -> None:
+    options: dict[str, Any] = STREAM if benchmark.startswith("sockets") else {}
+    metric = "round_trip_us" if options else TIME
+    one = far(benchmark, 8, value, metric, meta={}, **options)
+    launches = of_samples(one)
+    view = View(
+        "c", launches.records, records.summary(launches.records), launches, stated=Stated(link="200mbit", delay=delay)
+    )
+    (found,) = answer(view, ["latency-of-path"]).findings
+    assert f"{found.level} {found.form}".strip() == says
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from labkit import stats
 from labkit.errors import DataError, LabkitError
+from labkit.host import machine
 from labkit.judge.answer import Answer
 from labkit.judge.finding import Wanted
 from labkit.point.spec import Effort, Spec
@@ -62,22 +62,21 @@ def decide(
 
 def here(campaign: Campaign) -> bool:
     """Return whether a campaign was measured on this machine."""
-    return _of(campaign) == socket.gethostname()
+    return not _other(campaign)
 
 
-def _of(campaign: Campaign) -> str:
-    """Return the machine of a campaign; empty where it is not known."""
+def _other(campaign: Campaign) -> str:
+    """Return in what the machine of a campaign differs from this one, in words; empty for this machine."""
     known = campaign.facts.get("host")
-    return str(known.get("hostname") or "") if isinstance(known, dict) else ""
+    return machine.other(known if isinstance(known, dict) else {})
 
 
 def _refuse(campaign: Campaign) -> None:
     """Refuse a campaign of another machine, and one that cannot be measured into."""
-    if not here(campaign):
+    if different := _other(campaign):
         raise DataError(
-            f"{campaign.name} was measured on {_of(campaign) or 'an unknown machine'}, but this is "
-            f"{socket.gethostname()}: what this machine costs says nothing about that one. Run labkit explain --decide "
-            "there."
+            f"{campaign.name} was measured on another machine: {different}. What this machine costs says nothing about "
+            "that one. Run labkit explain --decide there."
         )
     with campaign.lease():  # what refuses one point would refuse each of them
         pass

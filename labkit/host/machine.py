@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from labkit.host.network import interfaces, rdma_devices
 from labkit.io import control_groups
 from labkit.point.conditions import Load
 
+_SAME_FREQUENCY = 0.03  # part by which the frequency of a processor varies where nothing scales it
 _CPU, _NODES = Path("/sys/devices/system/cpu"), Path("/sys/devices/system/node")
 _MANY = 8  # frequencies asked for; each question interrupts a processor
 
@@ -82,6 +84,28 @@ def gpus() -> list[str]:
     lines = [line for text in texts for line in text.splitlines() if line.startswith("Model")]
     models = [line.partition(":")[2].strip() for line in lines]
     return models or ["NVIDIA GPU"] * len(list(Path("/dev").glob("nvidia[0-9]*")))
+
+
+def other(facts: Mapping[str, Any]) -> str:
+    """Return in what a machine differs from this one, in words; empty if it is this one, as far as the facts tell.
+
+    Many virtual machines have the same name, so the processor counts as well.
+
+    Parameters
+    ----------
+    facts : as `describe` returned them, on any machine.
+    """
+    own = _lasting()
+    if facts.get("hostname") != own["hostname"]:
+        return f"it was {facts.get('hostname') or 'an unknown machine'}, but this is {own['hostname']}"
+    for name, words in (("cpu_model", "the processor {}"), ("cpu_threads", "{} processors")):
+        if facts.get(name) is not None and facts[name] != own[name]:
+            return f"it had {words.format(facts[name])}, but this machine has {words.format(own[name])}"
+    then, now = facts.get("frequency_nominal_MHz"), own["frequency_nominal_MHz"]
+    fixed = then and now and not facts.get("frequency_max_MHz") and not own["frequency_max_MHz"]
+    if fixed and abs(then / now - 1) > _SAME_FREQUENCY:
+        return f"its processors had {then:,.0f} MHz, but those of this machine have {now:,.0f} MHz"
+    return ""
 
 
 def load_snapshot() -> Load:

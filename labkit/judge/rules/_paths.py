@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -170,6 +171,24 @@ def sleeps(one: Chosen, view: View, found: Finding, excess: float) -> bool:
     return of_host(one.samples, view.costs).slowest_wake_up is None and excess < _WAKE_UP_S
 
 
+def asleep(one: Chosen, view: View, found: Finding, excess: float) -> float:
+    """Return how long programs sleep before a message, s, if waking up may be all that it takes too much; else 0.
+
+    `micro.wake_up` wakes a thread that has slept for some microseconds. A core that sleeps longer sleeps deeper.
+
+    Parameters
+    ----------
+    found, excess : as in `sleeps`.
+    """
+    wire = bounds.path(one.samples, view.stated or Stated())
+    if found.level not in ("bad", "doubtful") or wire is None or not _DEEP_S <= wire.delay < math.inf:
+        return 0.0
+    sleeping = benchmarks.get(one.samples.spec.benchmark).ends.sockets and excess < _DEEP_WAKE_UP_S
+    return 2 * wire.delay if sleeping else 0.0
+
+
+_DEEP_S = 200e-6  # from which a sleep is deep
+_DEEP_WAKE_UP_S = 500e-6  # at most; a virtual core took 365 µs after 2 ms where this was measured
 _WAKE_UP_S = 60e-6  # of a core that sleeps deeply, at most; a virtual one took 20 µs where this was measured
 
 

@@ -73,8 +73,12 @@ def _judged(one: Chosen, view: View) -> Finding:
         return _paths.no_reference(RULE, one, view)
     found = _found(one, bound, view)
     excess = measured.value / factor - bound.reference
-    if _paths.sleeps(one, view, found, excess / bounds.crossings_of(one.samples.spec.benchmark)):
+    excess /= bounds.crossings_of(one.samples.spec.benchmark)
+    if _paths.sleeps(one, view, found, excess):
         return _paths.no_reference(RULE, one, view, "micro.wake_up")
+    if asleep := _paths.asleep(one, view, found, excess):
+        sleeps = {"asleep": Value(value=asleep * 1e6, unit="µs")}
+        return replace(found, form="asleep", level="unknown", measure=(), values={**found.values, **sleeps})
     return replace(found, form="functional", level="unknown", measure=()) if one.functional else found
 
 
@@ -133,6 +137,8 @@ RULE = Rule(
         "": "{quantity}{measured:interval} is {times:3} its floor of {limit} ({what}){unsure}",
         "beside": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}){unsure}",
         "less": "{quantity}{measured:interval} is less than its reference of {limit} ({what})",
+        "asleep": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}), but its programs "
+        "sleep for {asleep} before each message, and how long they then take to wake up is not known",
         "other path": "{measured:interval} is {times:3} the {limit} of shared memory on this host ({what})",
         "other path, beside": "{measured:interval} is {times:3} the {limit} of shared memory on this host ({what}), "
         "and {own_times:3} the {own} of its own path ({own_what})",
