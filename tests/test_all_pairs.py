@@ -281,6 +281,7 @@ def test_a_pair_without_a_common_cause_is_not_said_to_be_slow_alone() -> None:
     assert sentence(one).startswith("no host and no switch in common with other slow pairs: node1 and node7; by ")
 
 
+@pytest.mark.slow
 def test_one_launch_shows_what_it_can_and_says_what_it_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No error: suspicious pairs are named, none is confirmed, and figures that compare two launches are left out."""
     study = all_pairs_study.Study(

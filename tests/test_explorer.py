@@ -346,7 +346,7 @@ def test_panels_are_files_and_the_page_holds_them_all() -> None:
         "what_if",
     ]
     explorer._open.clear()
-    first = explorer.open("two-cores")
+    first = explorer.open("examples/two-cores-limits")
     assert explorer.open() is first
     with pytest.raises(DataError, match="There is no campaign 'nowhere'"):
         campaign.name_of("nowhere")

@@ -57,7 +57,7 @@ def test_what_has_no_name_or_no_point_gets_none_and_categories_keep_their_legend
     figure.add_scatter(x=[1], y=[1], name="marks", showlegend=False)
     figure.add_scatter(x=[1], y=[None], name="empty")
     (note,) = figures.label_lines(figure, 300).layout.annotations
-    assert (note.x, note.xanchor) == (1.0, "right")
+    assert (note.x, note.xanchor) == (1.0, "center")  # in the middle between 1 and 100
     bars = go.Figure([go.Bar(x=["a"], y=[1], name="a")]).update_layout(xaxis_type="category", showlegend=True)
     assert figures.label_lines(bars, 300).layout.showlegend
 

@@ -159,7 +159,11 @@ QUOTES = {"failed": "reason", "disturbed": "note", "doubted": "note"}
 
 
 @pytest.mark.parametrize(
-    "name", ["virtual-cluster", *(pytest.param(one, marks=pytest.mark.slow) for one in ("two-cores", "two-cores-labs"))]
+    "name",
+    [
+        "two-cores-limits",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("virtual-cluster", "two-cores", "two-cores-labs")),
+    ],
 )
 def test_numbers_of_recorded_campaigns_are_typed_and_known(name: str) -> None:
     launches = columnar.read_campaigns(Campaign(EXAMPLES / name))

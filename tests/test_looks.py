@@ -177,7 +177,7 @@ def test_campaigns_with_one_line_each_differ_in_colour() -> None:
 
 def test_the_looks_of_campaigns_are_kept_and_repainted() -> None:
     looks.keep({}, ["other", "before"])
-    spec = json.loads(versus_size(beside("after", "before"), "latency_us", tail=None).to_json())
+    spec = json.loads(View(metric="latency_us").figure(beside("after", "before")).to_json())
     shapes = {trace["name"]: trace["marker"]["symbol"] for trace in spec["data"]}
     kept = {name: SHAPES[(slot + n) % len(SHAPES)] for slot, path in enumerate(("shm", "tcp"))
             for n, name in ((1, f"before, {path}"), (2, f"after, {path}"))}  # fmt: skip

@@ -521,6 +521,7 @@ def test_every_odd_result_of_the_examples_was_checked_by_hand(example: tuple[str
     assert sorted(found) == sorted(CHECKED[name])
 
 
+@pytest.mark.slow
 def test_the_command_of_each_odd_result_is_one_that_labkit_accepts(example: tuple[str, sources.Source]) -> None:
     parser = cli.parser()
     for one in example[1].odd:

@@ -81,7 +81,7 @@ def same(campaign: Campaign) -> None:
         assert [type(one) for one, _ in pairs] == [type(one) for one in expected[name].tolist()], name
 
 
-@pytest.mark.parametrize("worth", [1, 10_000], ids=["kept", "computed"])
+@pytest.mark.parametrize("worth", [1, pytest.param(10_000, marks=pytest.mark.slow)], ids=["kept", "computed"])
 @pytest.mark.parametrize("files", ["single", "compacted", "both", "twice"])
 def test_records_are_those_of_the_launches_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: str, worth: int
@@ -99,7 +99,10 @@ def test_records_are_those_of_the_launches_one_by_one(
     assert any((campaign.path / "records").glob("*.parquet")) == (worth == 1)
 
 
-@pytest.mark.parametrize("name", ["two-cores", "two-cores-limits", "virtual-cluster"])
+@pytest.mark.parametrize(
+    "name",
+    ["two-cores-limits", *(pytest.param(one, marks=pytest.mark.slow) for one in ("two-cores", "virtual-cluster"))],
+)
 def test_records_of_an_example_are_those_of_its_launches(name: str) -> None:
     same(Campaign(EXAMPLES / name))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from labkit.apps.cli import main
 from labkit.apps.explorer import server
 from labkit.store import campaign
 from tests import made
@@ -123,11 +124,27 @@ def test_two_campaigns_are_compared_in_two_actions_and_missing_launches_are_adde
     picture(page, "compared")
     page.locator(".lab-campaigns label").filter(has_text=re.compile("^before$")).locator("input").uncheck()
     playwright.expect(page.locator(".lab-facts")).to_contain_text("after (measured)")
+    refused = "measured with MPICH 4.0, and here is Open MPI .*: new launches would belong to another point"
+    playwright.expect(page.locator(".lab-more-launches")).to_contain_text(re.compile(refused))
+
+
+def test_launches_that_a_point_lacks_are_added_where_they_are_asked_for(page: Any, home: tuple[str, Path]) -> None:
+    assert main(["measure", "mpi.latency", "-m", "8", "--launches", "3", "--into", str(home[1] / "own")]) == 0
+    page.locator("button").filter(has_text="Refresh").click()
+    for name, wanted in (("own", True), ("before", False)):
+        page.locator(".lab-campaigns label").filter(has_text=re.compile(f"^{name}$")).locator("input").set_checked(
+            wanted
+        )
     more = page.locator(".lab-more-launches")
     playwright.expect(more).to_contain_text("3 points × launches")
     more.locator("button.lab-offer").click()
     playwright.expect(more.locator("button").filter(has_text="Stop")).to_be_visible()
-    playwright.expect(page.locator(".lab-facts")).to_contain_text("6 launches")
+    playwright.expect(page.locator(".lab-facts")).to_contain_text("in 6 launches")
+    decide = page.locator(".lab-decide button.lab-offer").first
+    page.locator("button.lab-fold").filter(has_text="why, and what to do next").click()
+    decide.click()
+    playwright.expect(page.locator(".lab-decide").first).to_contain_text(re.compile("running|done"))
+    playwright.expect(page.locator(".lab-lead")).not_to_contain_text("no reference")
 
 
 def test_a_point_is_measured_again_in_one_action(page: Any, home: tuple[str, Path]) -> None:
@@ -150,7 +167,7 @@ def test_a_box_in_the_plot_gives_its_points_and_the_command_that_measures_them(p
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] - 1, steps=5)
     page.mouse.up()
-    playwright.expect(page.locator(".lab-count")).to_have_text("4 of 4 points inside the box")
+    playwright.expect(page.locator(".lab-count")).to_have_text("4 points inside the box")
     playwright.expect(page.locator(".lab-boxed")).to_have_text(
         "labkit measure mpi.latency -m 8,512 --transport shm\nlabkit measure mpi.latency -m 8,512 --transport tcp"
     )

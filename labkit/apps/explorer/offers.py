@@ -19,8 +19,10 @@ from labkit.apps.explorer.session import Session
 from labkit.errors import LabkitError
 from labkit.judge.finding import Wanted
 from labkit.point.units import format_duration, plural
+from labkit.run import measuring
 from labkit.store import campaign
 from labkit.store.samples import Samples
+from labkit.store.samples.facts import FINGERPRINT, LIBRARY
 
 _EACH = 0.6  # s of a launch of a point that decides something, about
 
@@ -49,9 +51,10 @@ def again(session: Session, samples: Sequence[Samples], name: str) -> Offer:
 
 def more(session: Session, samples: Sequence[Samples], name: str, count: int) -> Offer:
     """Offer to measure a point until it has so many launches; those that it has are kept."""
-    if why := locked(name):
+    chosen = _of(samples, count)
+    if why := locked(name) or another(chosen, samples):
         return Offer(why=why)
-    return _offer(session, _of(samples, count), name, count - len(samples))
+    return _offer(session, chosen, name, count - len(samples))
 
 
 def launches(session: Session, benchmark: str, sizes: Collection[int], count: int) -> Offer:
@@ -66,7 +69,10 @@ def launches(session: Session, benchmark: str, sizes: Collection[int], count: in
             return Offer(why=why)
         by_setting: dict[tuple[str, ...], list[Selection]] = {}
         for row in few.to_dict("records"):
-            chosen = _of(store.launches(name, benchmark, str(row["fingerprint"])), count)
+            samples = store.launches(name, benchmark, str(row["fingerprint"]))
+            chosen = _of(samples, count)
+            if why := another(chosen, samples):
+                return Offer(why=why)
             by_setting.setdefault(tuple(dataclasses.replace(chosen, sizes="").words()), []).append(chosen)
             missing += count - int(row["launches"])
         for some in by_setting.values():
@@ -103,6 +109,19 @@ def locked(name: str) -> str:
     if not deciding.here(source):
         return f"{name} was measured on another machine. Measure there, or measure a new campaign here."
     return ""
+
+
+def another(chosen: Selection, samples: Sequence[Samples]) -> str:
+    """Why new launches would belong to another point than the one that was measured; empty if they would not."""
+    try:
+        (point,) = measuring.expand(chosen.specs(), chosen.effort, [0])
+    except LabkitError as error:
+        return str(error)
+    then = LIBRARY.of(samples[0].meta)
+    if point.fingerprint == FINGERPRINT.of(samples[0].meta):
+        return ""
+    what = f"{then}, and here is {point.library}" if then != point.library else "other settings than labkit has now"
+    return f"It was measured with {what}: new launches would belong to another point. Measure it again instead."
 
 
 def _of(samples: Sequence[Samples], count: int) -> Selection:
