@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+import nbformat
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -274,7 +275,7 @@ def test_a_histogram_has_no_range_that_the_clock_leaves_empty(values: list[float
         assert np.ptp(np.histogram(taken, edges)[0][:-1]) == 0
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet", "py", "html"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "py", "ipynb", "html"])
 def test_an_export_lies_in_a_file(form: str, tmp_path: Path) -> None:
     summary = Store().summary(SHOWN.campaigns, SHOWN.benchmark)
     path = export.write(SHOWN, summary, form, tmp_path / "exports")
@@ -283,6 +284,10 @@ def test_an_export_lies_in_a_file(form: str, tmp_path: Path) -> None:
     assert path.name in export.link(path)
     if form == "html":
         assert '"remove":["sendChartToCloud"]' in path.read_text()
+    if form == "ipynb":
+        book = nbformat.read(path, as_version=4)
+        nbformat.validate(book)
+        assert [cell.source for cell in book.cells] == [code.code_for(SHOWN, summary)]
 
 
 def test_long_series_keep_their_extremes_and_are_exact_on_zoom() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labkit.apps.explorer.view import HEIGHT, SIZE, View
 from labkit.figures import looks, style
@@ -70,8 +70,8 @@ figure.show()
 
 def notebook(view: View, summary: pd.DataFrame) -> str:
     """A notebook with one cell that draws the same figure, in the form of nbformat."""
-    cell = {"cell_type": "code", "execution_count": None, "id": "figure", "metadata": {}, "outputs": []}
-    cell["source"] = code_for(view, summary)
+    cell: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": "figure", "metadata": {}}
+    cell |= {"outputs": [], "source": code_for(view, summary)}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     book = {"cells": [cell], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
