@@ -68,6 +68,7 @@ def test_a_night_becomes_part_of_the_history(night: Nights, history: Path, capsy
     assert night("--metrics", str(history.parent / "labkit.prom")) == 3
     told = capsys.readouterr()
     assert "no point has enough history for a verdict" in told.err
+    assert told.out.startswith(f"{today}: nothing to compare with. 0 comparisons with 0 earlier campaigns")
     assert f"measuring {history}/unfinished/{today}" in told.err
     assert "no report, because the extra labkit[report] is not installed" in told.err
     assert names(history) == [today]

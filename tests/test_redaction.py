@@ -221,6 +221,10 @@ def test_a_notebook_keeps_its_figures_and_loses_its_pictures(campaign: Campaign,
         ("at 12:34:56, 0000:3b:00.0, std::string", "at 12:34:56, 0000:3b:00.0, std::string"),
         ("aa:bb:cc:dd:ee:ff", "02:00:00:00:00:01"),
         ("80:00:02:08:fe:80:00:00:00:00:00:00:b8:59:9f:03:00:aa:bb:cc", "02:00:00:00:00:01"),
+        (
+            "GID: 254:128:00:00:00:00:00:00:184:89:159:255:254:170:187:204 is fe80::b859:9fff:feaa:bbcc",
+            "GID: 32:01:13:184:00:00:00:00:00:00:00:00:00:00:00:01 is 2001:db8::1",
+        ),
         ("guid 0x0002c903000e0b72", "guid 0x0200000000000001"),
         ("in /scratch/a/b.c.", "in /redacted/path-1."),
         ("/data/a/x.zeus01 /data/a/x.txt", "/redacted/path-1 /redacted/path-2.txt"),
@@ -242,6 +246,26 @@ def test_addresses_and_paths_are_told_from_other_texts(text: str, expected: str)
 def test_a_version_is_no_address() -> None:
     value = {"library": "UCX 1.2.3.4", "versions": {"mlnx": "5.8.1.2"}, "address": "1.2.3.4"}
     assert Pseudonyms().value(value) == {**value, "address": "198.18.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ('"system_info": "Linux apollo7 6.1.0-30 #1 SMP", "hostname": "apollo7"', "apollo7"),
+        ('"hostname": "delphi.example.org", "x": 1', "delphi"),
+        ('"job_nodelist": "delphi"', "delphi"),
+        ("Hostname=delphi", "delphi"),
+        ('"hostname": null', ""),
+        ("Linux kernel, hostname: unknown", ""),
+    ],
+)
+def test_a_host_that_a_tool_printed_is_learned(text: str, host: str) -> None:
+    names = Pseudonyms()
+    names.learn_printed(text)
+    if host:
+        assert host not in names.text(f"{text} on {host}")
+    else:
+        assert names.text(text) == text
 
 
 def test_hosts_of_an_emulated_network_are_no_names() -> None:

@@ -229,7 +229,7 @@ def gated(result: Result) -> str:
     """Return how many verdicts of a gate have each outcome, and the chance of a false alarm."""
     counts = ", ".join(f"{count} {outcome}" for outcome, count in result.counts.items() if count)
     return (
-        f"{result.name}: {counts}. {plural(result.comparisons, 'comparison')} with "
+        f"{result.name}: {counts or 'nothing to compare with'}. {plural(result.comparisons, 'comparison')} with "
         f"{plural(len(result.history), 'earlier campaign')}; chance of any false alarm {format_share(result.chance)} "
         "(Bonferroni)."
     )

@@ -30,15 +30,36 @@ _RAW = ("bdata",)  # numbers of figures, in base64
 _VERSIONS = ("version", "versions", "library", "mpi_library", "kernel", "firmware", "driver")  # 5.8.1.2 is no address
 _ORDINARY = {
     *("localhost", "localhost.localdomain", "root", "nobody", "user", "users", "local", "shared", "public", "common"),
-    *("data", "project", "projects", "same-leaf", "across-leaves", "auto", "none", "labkit", ""),
+    *(
+        "data",
+        "project",
+        "projects",
+        "same-leaf",
+        "across-leaves",
+        "auto",
+        "none",
+        "null",
+        "unknown",
+        "kernel",
+        "version",
+        "release",
+        "labkit",
+        "",
+    ),
 }  # words that name nobody
 _SYSTEM = r"(?!/(?:usr(?!/local)|s?bin|lib\d*|proc|sys|dev|etc|redacted)(?:/|\b))"  # the same folders on all machines
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _HOME = re.compile(r"(?:(?<![\w.-])|(?<=-[A-Za-z]))(?:/[\w.+-]+)*/(?:home|Users)/([\w.-]+)")
+_PRINTED = re.compile(
+    r"""(?:\bLinux |["']?\b(?:host_?name|(?:job_)?node_?list|nodename)["']?\s*[:=]\s*["']?)"""
+    r"([A-Za-z][\w.-]*(?:\[[\d,-]+\])?)",
+    re.IGNORECASE,
+)
 _LONGEST = 4096  # characters of a text whose replacement is kept
 _END = r"(?!\w|:[0-9A-Fa-f])"
 _FORMS = {
     "list": r"(?<![\w.-])[A-Za-z][\w.-]*\[\d[\d,-]*\](?:[\w.-]|\[\d[\d,-]*\])*",
+    "gid": rf"(?<!\w)\d{{2,3}}(?::\d{{2,3}}){{15}}{_END}",  # as perftest prints it, in decimal numbers
     "mac": rf"(?<!\w)[0-9A-Fa-f]{{2}}(?P<dash>[:-])(?:[0-9A-Fa-f]{{2}}(?P=dash)){{4,18}}[0-9A-Fa-f]{{2}}{_END}",
     "guid": rf"(?<!\w)(?:0x[0-9A-Fa-f]{{16}}|[0-9A-Fa-f]{{4}}(?::[0-9A-Fa-f]{{4}}){{3}}){_END}",
     "ipv6": rf"(?<![\w.])(?:[0-9A-Fa-f]{{0,4}}:){{2,7}}(?:\d{{1,3}}(?:\.\d{{1,3}}){{3}}|[0-9A-Fa-f]{{1,4}})?{_END}",
@@ -105,6 +126,13 @@ class Pseudonyms:
         if "/home/" in text or "/Users/" in text:
             for name in _HOME.findall(text):
                 self._name(name, "user")
+
+    def learn_printed(self, text: str) -> None:
+        """Learn the names of hosts in what a tool printed: in its JSON, and as uname prints them."""
+        for name in _PRINTED.findall(text):
+            for host in _listed(name):
+                self._host(host)
+        self.learn_homes(text)
 
     def _host(self, name: str) -> None:
         """Learn a host; its short name and its name with the domain are the same host."""
@@ -194,6 +222,13 @@ class Pseudonyms:
             return ",".join(self._names.get(host, host) for host in hosts) if known else found
         if kind == "path":
             return self._of_form(found, lambda: self._place(found))
+        if kind == "gid":
+            numbers = [int(number) for number in found.split(":")]
+            address = _address(str(ipaddress.IPv6Address(bytes(numbers)))) if max(numbers) < 256 else ""
+            if not address:
+                return found
+            other = ipaddress.IPv6Address(self._of_form(address, lambda: self._next("ipv6")))
+            return ":".join(f"{number:02d}" for number in other.packed)
         if kind in ("ipv4", "ipv6"):
             plain = found if _address(found) or found.endswith("::") else found.removesuffix(":")
             address = _address(plain)

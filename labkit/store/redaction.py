@@ -125,7 +125,7 @@ def _learn(source: Campaign, pseudonyms: Pseudonyms, texts: Iterable[str]) -> No
     for point in source.samples():
         pseudonyms.learn(point.host)
         pseudonyms.learn({**point.spec.as_dict(), **point.meta}, hosts=not TESTBED.of(point.meta))
-        pseudonyms.learn_homes(point.source)
+        pseudonyms.learn_printed(point.source)
     for text in texts:
         pseudonyms.learn_homes(text)
 

@@ -118,10 +118,12 @@ def text(result: Result) -> str:
     left = {id(one) for one in passed}
     rows = [_cells(*one) for one in compared if id(one) not in left]
     more = [f"… and {plural(len(passed), 'more comparison')} that pass; --format json has all"] * bool(passed)
-    parts = ["\n".join([text_table(_HEAD, rows, right=(3, 4, 5, 6, 7, 8)), *more]), line(sentences.gated(result))]
+    table = [text_table(_HEAD, rows, right=(3, 4, 5, 6, 7, 8))] if rows else []
+    parts = ["\n".join([*table, *more]), line(sentences.gated(result))]
     if short := next((one for one in result.verdicts if one.form == "not enough history"), None):
         parts.append(line(f"not enough history: {sentences.sentence(short)}"))
-    return "\n\n".join([parts[0], "\n".join([*parts[1:], *_common(result), *_bounds(result), *_unlike(result)])])
+    below = "\n".join([*parts[1:], *_common(result), *_bounds(result), *_unlike(result)])
+    return "\n\n".join(filter(None, [parts[0], below]))
 
 
 def _common(result: Result) -> list[str]:
