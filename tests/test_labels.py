@@ -62,6 +62,13 @@ def test_what_has_no_name_or_no_point_gets_none_and_categories_keep_their_legend
     assert figures.label_lines(bars, 300).layout.showlegend
 
 
+def test_long_names_are_cut_and_stay_text() -> None:
+    figure = lines([1.0, 2.0, 3.0])
+    figure.data[0].name = "shm, c &lt;b&gt;, OMPI_MCA_btl_vader_eager_limit=16384"
+    (note,) = figures.label_lines(figure, 300, 16).layout.annotations
+    assert note.text.endswith("</span> shm, c &lt;b&gt;, OMP…")
+
+
 @pytest.mark.parametrize(("x", "side"), [(1, "left"), (10, "center"), (100, "right")])
 def test_a_single_point_is_named_beside_it(x: int, side: str) -> None:
     figure = lines([1.0, 2.0, 3.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +18,7 @@ _LEFT, _RIGHT = (
 )  # parts of the axis: names begin at ends left of the first, and end at those right of the other
 
 
-def label_lines(figure: go.Figure, height: float) -> go.Figure:
+def label_lines(figure: go.Figure, height: float, most: int = 40) -> go.Figure:
     """Write the name of each line beside its last point, in place of the legend; the figure is changed.
 
     Names keep apart. A figure with categories keeps its legend.
@@ -26,6 +27,7 @@ def label_lines(figure: go.Figure, height: float) -> go.Figure:
     ----------
     figure : of lines against numbers, such as one from `labkit.figures.versus_size`.
     height : of what lies between its axes, px.
+    most : characters of a name; a longer one is cut.
     """
     traces, layout = raw(figure)
     if any((layout.get(axis) or {}).get("type") not in ("log", "linear", None) for axis in ("xaxis", "yaxis")):
@@ -43,13 +45,19 @@ def label_lines(figure: go.Figure, height: float) -> go.Figure:
             x=right.scaled(x),
             y=up.scaled(y),
             yshift=(1 - up.part(y)) * height - place,
-            text=f'<span style="color:{colour}">●</span> {trace["name"]}',
+            text=f'<span style="color:{colour}">●</span> {_cut(trace["name"], most)}',
             showarrow=False,
             font={"size": 11},
             xanchor="left" if across < _LEFT else "right" if across > _RIGHT else "center",
             yanchor="middle",
         )
     return figure.update_layout(showlegend=False)
+
+
+def _cut(name: str, most: int) -> str:
+    """A name of at most so many characters, which is escaped."""
+    text = html.unescape(name)
+    return style.plain(text if len(text) <= most else f"{text[: most - 1].rstrip()}…")
 
 
 class _Scale:

@@ -94,6 +94,8 @@ def test_whether_it_is_good_is_seen_without_an_action(page: Any) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     playwright.expect(page.locator(".lab-plot-A .legend")).to_have_count(0)  # lines have their names beside them
     playwright.expect(page.locator(".lab-plot-A .annotation-text").filter(has_text="tcp")).to_be_visible()
+    inside = "document.querySelector('.lab-plot-A .js-plotly-plot')._fullLayout._size.h"
+    until(lambda: page.evaluate(inside) > 250)  # the legend gave its room back
     assert page.evaluate(SMALL) == []
     assert violations(page) == []
 

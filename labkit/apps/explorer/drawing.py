@@ -18,7 +18,9 @@ from labkit.point.columns import title as column_title
 from labkit.point.notes import joined
 from labkit.point.units import format_number, format_size
 
-_AROUND = 90  # px of a figure above and below its axes
+_AROUND, _BESIDE = 90, 150  # px of a figure above and below its axes, and beside a name
+_LEGEND = 50  # px of a figure that a page without legends need not give
+_LETTER = 6  # px of a letter of a name
 MARKS = "marks"  # what the trace of the marks is called
 _RING = {"symbol": "circle-open", "size": 17, "color": "#d55e00", "line": {"width": 2.5}}
 _KEPT = re.compile(r"<b>|interval: |size: |setting: |what: |how: |conditions: ")  # lines of a hover text
@@ -61,8 +63,9 @@ def fitted(figure: go.Figure, width: int, *, narrow: bool) -> go.Figure:
     width : of the figure in the page, px.
     """
     traces, layout = raw(figure)
-    if narrow:
-        return label_lines(figure, HEIGHT - _AROUND)
+    if narrow:  # plotly gives the room of a legend back only with another height
+        label_lines(figure, HEIGHT - _LEGEND - _AROUND, max(8, (width - _BESIDE) // _LETTER))
+        return figure.update_layout(height=HEIGHT - _LEGEND)
     return figure.update_layout(height=HEIGHT + (style.further_rows(traces, width) if layout.get("showlegend") else 0))
 
 

@@ -222,6 +222,7 @@ export default () => {
       let told = "";
       const tell = () => { // so that the kernel gives the legend its rows, or writes names beside lines
         const width = 10 * Math.round(el.clientWidth / 10), narrow = (el.closest(".lab-explorer") ?? el).clientWidth <= 720;
+        if (narrow) delete el._fullLayout?._reservedMargin?.legend; // plotly keeps the room of a legend that goes
         if (width && told !== (told = `${width} ${narrow}`)) model.send({ ask: "size", width, narrow });
       };
       const place = new ResizeObserver(() => {
