@@ -21,6 +21,8 @@ from labkit.point.spec import Effort, Spec
 from labkit.run.measuring import Progress
 from labkit.studies import Parameters
 
+from . import made
+
 EXAMPLE = str(SHIPPED / "data" / "campaigns" / "examples" / "two-cores")
 GOLDEN = Path(__file__).parent / "golden"
 WORDS = [verb[0] for verb in cli.VERBS]
@@ -185,6 +187,28 @@ def test_show_prints_the_recorded_campaign_in_every_form(capsys: pytest.CaptureF
     assert (tmp_path / "r.parquet").stat().st_size > 0
     assert cli.main([*latency, "--format", "csv", "--output", str(tmp_path / "r.csv")]) == 0
     assert (tmp_path / "r.csv").read_text().startswith("benchmark,")
+
+
+def test_points_that_failed_are_named_until_a_later_run_measures_them(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one = made.samples("micro.clock", [[20, 21, 22]], meta={"fingerprint": "a" * 16})
+    campaign = made.campaign(tmp_path / "c", [one])
+    for name, fingerprint in (("micro.clock", "a" * 16), ("mpi.latency 8 B", "b" * 16), ("mpi.latency 8 B", "b" * 16)):
+        facts = {"benchmark": name.partition(" ")[0], "fingerprint": fingerprint, "launch": 0}
+        campaign.tell("failed", what=f"{name} launch 0", reason="no cable", **facts)
+    line = "not measured: mpi.latency 8 B launch 0: no cable"
+    assert cli.main(["show", str(campaign.path)]) == 0
+    shown = capsys.readouterr().out
+    assert line in shown.splitlines()
+    assert "micro.clock launch 0" not in shown
+    assert f"{campaign.path / 'log.txt'}" in shown
+    assert cli.main(["show", str(campaign.path), "--benchmark", "micro.*"]) == 0
+    assert "not measured" not in capsys.readouterr().out
+    cli.main(["lint", str(campaign.path)])
+    linted = capsys.readouterr().out
+    assert "mpi.latency 8 B launch 0: skipped or failed: no cable" in linted
+    assert "micro.clock launch 0" not in linted
 
 
 def test_plan_counts_points_and_starts_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import pytest
 
 import labkit
+from labkit.errors import known_failures
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
@@ -43,6 +44,20 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
         assert file.exists(), f"{page.name}: {target}"
         if anchor:
             assert anchor in anchors(file), f"{page.name}: {target}"
+
+
+def test_each_message_of_the_page_on_failures_is_one_that_labkit_prints_or_knows() -> None:
+    page = (ROOT / "docs/troubleshooting.md").read_text()
+    table = page.partition("## Frequent reasons")[2].partition("##")[0]
+    messages = [
+        one for row in re.findall(r"^\| (`.*?`) \| ", table, re.MULTILINE) for one in re.findall(r"`(.*?)`", row)
+    ]
+    assert len(messages) >= 12
+    source = "".join(path.read_text() for path in (ROOT / "labkit").rglob("*.py"))
+    source = re.sub(r'"\n\s*f?"', "", source)  # a message over two lines
+    for message in messages:
+        parts = [part.strip() for part in message.split("…") if len(part.strip()) > 5]
+        assert known_failures.known(message) or all(part in source for part in parts), message
 
 
 class Links(HTMLParser):

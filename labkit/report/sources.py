@@ -205,13 +205,14 @@ def read(path: Path, *, again: bool = False, benchmark: str = "*") -> Source:
     folders = tuple(dict.fromkeys((path / FOLDER, campaign.derived / FOLDER)))
     if again:
         folders = (campaign.derived / AGAIN, *folders)
-    failed = tuple(_failed(path, campaign.facts, folders))
+    failed = tuple(_failed(campaign, folders))
     return Source(path, campaign.facts, launches, launches.summary, failed, folders)
 
 
-def _failed(path: Path, facts: dict[str, Any], folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
+def _failed(campaign: Campaign, folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
     """Yield what was requested and is missing, with the reason, each once."""
     reasons: dict[tuple[str, str], None] = {}
+    facts = campaign.facts
     skipped = facts.get("skipped")
     for entry in skipped if isinstance(skipped, list) else []:
         if isinstance(entry, dict):
@@ -222,7 +223,7 @@ def _failed(path: Path, facts: dict[str, Any], folders: Sequence[Path]) -> Itera
     for entry in _entries(facts):
         if not any((folder / f"{entry['name']}.ipynb").exists() for folder in folders):
             reasons[f"notebook {entry['name']}", str(entry.get("error") or "it did not run")] = None
-    for event in events.read(path, "failed", "skipped"):
+    for event in events.unmeasured(campaign.path, campaign.done()):
         reasons[event["what"], event["reason"] or event.kind] = None
     yield from reasons
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -210,3 +210,21 @@ def read(folder: Path, *kinds: str) -> list[Event]:
     """
     found = Reader(folder, *kinds).new()
     return [event for event in found if event.kind in kinds] if kinds else found
+
+
+def unmeasured(folder: Path, done: Collection[tuple[str, str, int]]) -> Iterator[Event]:
+    """Yield what failed or was skipped, and what no later run measured.
+
+    Parameters
+    ----------
+    done : benchmark, fingerprint and launch of every point of the campaign.
+
+    Raises
+    ------
+    DataError
+        As `Reader.new` does.
+    """
+    measured = {tuple(map(str, point)) for point in done}
+    for event in read(folder, "failed", "skipped"):
+        if tuple(str(event.facts.get(name)) for name in ("benchmark", "fingerprint", "launch")) not in measured:
+            yield event

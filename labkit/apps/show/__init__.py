@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import json
 import math
 import os
@@ -19,6 +20,7 @@ from labkit.point.spec import Effort
 from labkit.point.units import format_duration, plural
 
 MANY = 2000  # points × launches that are printed without asking which
+_REASONS, _LONGEST = 3, 400  # reasons of points that failed, and characters of one, at most
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,7 +180,7 @@ def campaign(
 ) -> None:
     """Print the results of a campaign, of one benchmark or of all; read samples only where records do not suffice.
 
-    Two lines below a table mention odd results.
+    Lines below a table mention odd results, and points that could not be measured.
 
     Parameters
     ----------
@@ -189,8 +191,29 @@ def campaign(
     from labkit.read import columnar
 
     frame = columnar.read_campaigns(campaign, benchmark=benchmark).records
-    odd = hint(frame, str(campaign.path)) if form == "table" and len(frame) <= MANY else ""
-    _write(frame, _Unread(campaign, benchmark), form, output, full, beside, odd)
+    below = ""
+    if form == "table":
+        odd = hint(frame, str(campaign.path)) if len(frame) <= MANY else ""
+        below = "\n".join(filter(None, [_unmeasured(campaign, benchmark), odd]))
+    _write(frame, _Unread(campaign, benchmark), form, output, full, beside, below)
+
+
+def _unmeasured(campaign: Campaign, benchmark: str) -> str:
+    """Return lines about the points that failed and have no result; empty if there are none."""
+    from labkit.store import events
+
+    reasons: dict[str, dict[str, None]] = {}  # reason → points, each once
+    for event in events.unmeasured(campaign.path, campaign.done(benchmark)):
+        if fnmatch.fnmatch(str(event.facts.get("benchmark", "")), benchmark):
+            reasons.setdefault(event["reason"], {})[event["what"]] = None
+    if not reasons:
+        return ""
+    lines = []
+    for reason, (first, *others) in reasons.items():
+        text = f"not measured: {first}{f' and {len(others)} more' if others else ''}: {reason}"
+        lines.append(" ".join(text.split())[:_LONGEST])
+    more = [f"and {plural(len(lines) - _REASONS, 'further reason')}"] if len(lines) > _REASONS else []
+    return "\n".join([*lines[:_REASONS], *more, f"commands and output of what failed: {campaign.path / events.LOG}"])
 
 
 class _Unread(Iterable["Samples"]):

@@ -23,6 +23,7 @@ TOP = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG
 PARTS = {
     "Measure": (
         "guide",
+        "troubleshooting",
         "benchmarks",
         "sockets",
         "verbs",
