@@ -69,14 +69,14 @@ def test_a_night_becomes_part_of_the_history(night: Nights, history: Path, capsy
     told = capsys.readouterr()
     assert "no point has enough history for a verdict" in told.err
     assert told.out.startswith(f"{today}: nothing to compare with. 0 comparisons with 0 earlier campaigns")
-    assert f"measuring {history}/unfinished/{today}" in told.err
+    assert f"measuring {history}/.unfinished/{today}" in told.err
     assert "no report, because the extra labkit[report] is not installed" in told.err
     assert names(history) == [today]
     assert 'labkit_gate_comparisons{verdict="fail"} 0.0' in (history.parent / "labkit.prom").read_text()
     assert night() == 3
     assert names(history) == [today, f"{today}-2"]
     assert "micro.clock" in capsys.readouterr().out
-    assert list((history / "unfinished").iterdir()) == []
+    assert {path.name for path in history.iterdir()} == {today, f"{today}-2"}
     assert not (history / "lease.json").exists()
 
 
@@ -127,7 +127,7 @@ def test_an_old_unfinished_night_is_left_as_it_is(
 ) -> None:
     assert night() == 3
     (first,) = nightly.finished(history)
-    old = history / "unfinished" / "2026-01-01"
+    old = history / ".unfinished" / "2026-01-01"
     shutil.copytree(first.path, old)
     facts = json.loads((old / "campaign.json").read_text())
     facts["created"] = (datetime.now(UTC) - timedelta(hours=13)).isoformat(timespec="seconds")
@@ -173,7 +173,7 @@ def test_a_night_that_was_killed_is_resumed_and_the_next_one_works(tmp_path: Pat
     clean = {**os.environ, "BROWSER_PATH": "/nowhere"}
     process = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=clean)
     until = time.monotonic() + 240
-    while not list(history.glob("unfinished/*/samples/*/*.parquet")) and time.monotonic() < until:
+    while not list(history.glob(".unfinished/*/samples/*/*.parquet")) and time.monotonic() < until:
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()

@@ -1,6 +1,6 @@
 """The nights of a history: where tonight is measured, and when it becomes part of the history.
 
-A night is measured in ``HISTORY/unfinished/DATE``, where no gate looks, and moved to ``HISTORY/DATE`` when it was
+A night is measured in ``HISTORY/.unfinished/DATE``, where no gate looks, and moved to ``HISTORY/DATE`` when it was
 judged. So a night that was killed never counts as a night of the past, and stays readable.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from labkit.store import lease
 from labkit.store.campaign import Campaign, root
 from labkit.suites import Entry, Suite
 
-UNFINISHED = "unfinished"
+UNFINISHED = ".unfinished"  # hidden, so that history/* names finished nights alone
 RESUMED = timedelta(hours=12)  # a night that began this long ago is resumed after it was killed
 PAGE = "91-history"  # notebook that shows the night among those before it
 
@@ -118,6 +118,8 @@ def keep(history: Path, night: Campaign) -> Campaign:
     try:
         night.path.rename(target)
         atomic.settle(history)
+        with suppress(OSError):  # others are in it
+            night.path.parent.rmdir()
     except OSError as error:
         raise DataError(
             f"{night.path} cannot be moved to {target}: {error.strerror}. Move it there, so that later nights are "
