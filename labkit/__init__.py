@@ -20,7 +20,7 @@ _HOMES = {
     "LabkitError": "labkit.errors",
     "LabkitWarning": "labkit.errors",
     "Spec": "labkit.point.spec",
-    "load": "labkit.read.columnar",
+    "load": "labkit.apps.loading",
     "measure": "labkit.run.measuring",
     "sweep": "labkit.point.spec",
 }

@@ -2,12 +2,12 @@
 
 from labkit.apps import notebook as notebook
 from labkit.apps import teaching as teaching
+from labkit.apps.loading import load as load
 from labkit.errors import LabkitError as LabkitError
 from labkit.errors import LabkitWarning as LabkitWarning
 from labkit.point.spec import Effort as Effort
 from labkit.point.spec import Spec as Spec
 from labkit.point.spec import sweep as sweep
-from labkit.read.columnar import load as load
 from labkit.run.measuring import measure as measure
 from labkit.store.campaign import Campaign as Campaign
 

@@ -25,6 +25,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+import labkit
 from labkit import benchmarks
 from labkit.apps import cli, explorer
 from labkit.apps.cli import fields
@@ -815,9 +816,10 @@ def test_points_that_differ_in_a_variable_only_are_lines_of_their_own() -> None:
     ("named", "said"),
     [
         ("evil.zip", "campaign.json: name is &#x27;../../x&#x27;: it has a /. It must be"),
-        ("", "The path is empty"),
+        ("", "The field is empty"),
         ("~nobody-here/x", "There is no campaign &#x27;~nobody-here/x&#x27;"),
         ("x" * 5000, "Choose a shorter name"),
+        ("not a\nbenchmark's output", "wanted the output of a benchmark"),
         ("<img src=x>", "There is no campaign &#x27;&lt;img src=x&gt;&#x27;"),
     ],
 )
@@ -838,6 +840,24 @@ def test_what_cannot_be_added_is_refused_with_one_sentence(
     assert ".." not in why.value.replace("../../x", "").replace("...", "")
     assert session.campaigns == []
     assert sorted(tmp_path.parent.rglob("*")) == before
+
+
+def test_pasted_output_becomes_a_campaign_and_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(campaign.HOME, str(tmp_path))
+    text = "# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n1                 1.10\n8                 1.25"
+    session = Session([])
+    row, why = campaigns._adder(session).children
+    row.children[0].value = text
+    row.children[1].click()
+    assert why.value == ""
+    (name,) = session.campaigns
+    assert name.startswith("import-")
+    assert row.children[0].value == ""
+    table = labkit.load(text)
+    assert table["latency_us_mean"].tolist() == labkit.load(name)["latency_us_mean"].tolist() == [1.10, 1.25]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    with pytest.raises(DataError, match="wanted the output of a benchmark"):
+        labkit.load("no\noutput")
 
 
 def test_what_a_page_tells_of_a_figure_takes_nothing_away() -> None:

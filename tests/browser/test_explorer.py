@@ -377,7 +377,7 @@ def test_markup_of_others_is_text(page: Any, here: tuple[str, Path]) -> None:
     playwright.expect(page.locator(".lab-python")).to_contain_text(EVIL)
     page.locator("button.lab-export-csv").click()
     playwright.expect(page.locator(".lab-exported")).to_contain_text("_img_src=x_onerror")  # a plain name
-    page.locator(".lab-add-place input").fill(EVIL[:-1])
+    page.locator(".lab-add-place textarea").fill(EVIL[:-1])
     page.locator("button.lab-add").click()
     playwright.expect(page.locator(".lab-campaigns")).to_contain_text(f"There is no campaign '{EVIL[:-1]}'")
     picture(page, "hostile")

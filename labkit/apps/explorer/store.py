@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from labkit.apps import deciding
+from labkit.apps import deciding, loading
 from labkit.errors import DataError, LabkitError, SpecError
-from labkit.io import safe_read
+from labkit.io import safe_read, scratch
 from labkit.judge import answer
 from labkit.judge.answer import Answer
 from labkit.read import columnar, records
@@ -42,8 +42,8 @@ def brought(place: str) -> str:
 
     Parameters
     ----------
-    place : its folder or name; or a file that `labkit export` wrote or that OSU's or Intel's benchmarks printed, whose
-        points are then kept in a campaign named after it.
+    place : its folder or name; or a file that `labkit export` wrote or that a benchmark printed, whose points are then
+        kept in a campaign named after it; or what a benchmark printed itself.
 
     Raises
     ------
@@ -51,7 +51,10 @@ def brought(place: str) -> str:
         If it is none of these.
     """
     if not place.strip():
-        raise DataError("The path is empty. Write a path: a folder, an archive, or output of OMB or IMB.")
+        raise DataError("The field is empty. Write a path, or paste what a benchmark printed.")
+    if loading.is_text(place):
+        with scratch.folder(loading.BEGINS) as folder:
+            return loading.pasted(place, folder).path.name
     path = Path(place.strip())
     with suppress(RuntimeError):  # a user who is not there
         path = path.expanduser()

@@ -111,14 +111,16 @@ function label(model) {
 }
 
 function text(model) {
-  const field = made("input", { type: "text" }), view = row(model, "text", field);
+  const lines = model.kind === "TextareaModel"; // of several lines, in which Enter begins another one
+  const field = lines ? made("textarea", { rows: model.get("rows") ?? 2 }) : made("input", { type: "text" });
+  const view = row(model, lines ? "textarea" : "text", field);
   view.follow(model, ["placeholder"], () => (field.placeholder = model.get("placeholder") ?? ""));
   view.follow(model, ["value"], () => field.value !== model.get("value") && (field.value = model.get("value")));
   const taken = () => field.value !== model.get("value") && keep(model, { value: field.value });
   field.addEventListener("input", () => model.get("continuous_update") && taken());
   field.addEventListener("change", taken);
   field.addEventListener("keydown", ({ key }) => {
-    if (key !== "Enter") return;
+    if (key !== "Enter" || lines) return;
     taken();
     model.send({ event: "submit" });
   });
@@ -269,7 +271,7 @@ function own(model) {
 }
 
 const KINDS = {
-  VBoxModel: box, HBoxModel: box, BoxModel: box, HTMLModel: html, LabelModel: label, TextModel: text, IntTextModel: number,
+  VBoxModel: box, HBoxModel: box, BoxModel: box, HTMLModel: html, LabelModel: label, TextModel: text, TextareaModel: text, IntTextModel: number,
   FloatTextModel: number, BoundedIntTextModel: number, BoundedFloatTextModel: number, DropdownModel: dropdown, CheckboxModel: checkbox,
   ButtonModel: button, ToggleButtonModel: toggle, ToggleButtonsModel: toggles, FloatProgressModel: progress,
   IntSliderModel: slider, AnyModel: own,

@@ -61,9 +61,10 @@ def build(session: Session) -> Any:
 
 def _adder(session: Session) -> Any:
     """Make the fields that add a campaign from elsewhere, or results of other programs."""
-    place = widgets.Text(placeholder="folder or file", layout={"flex": "1 1 0", "width": "auto"})
+    place = widgets.Textarea(placeholder="folder, file or output", rows=1, layout={"flex": "1 1 0", "width": "auto"})
+    place.tooltip = "the path of a campaign, an archive or a file, or what a benchmark printed"
     bring = widgets.Button(
-        description="Add", tooltip="show a campaign, an archive, or output of OMB or IMB", icon="plus"
+        description="Add", tooltip="show a campaign, an archive, or what a benchmark printed", icon="plus"
     )
     why = widgets.HTML().add_class("lab-why")
 
