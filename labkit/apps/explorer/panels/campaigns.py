@@ -23,20 +23,26 @@ def build(session: Session) -> Any:
     find.add_class("lab-find-campaign")
     anew = widgets.Button(description="Refresh", tooltip="look for campaigns on disk", icon="refresh")
     note = widgets.HTML().add_class("lab-text")
+    boxes: dict[str, Any] = {}  # a box stays the same one, so that a click on its way is not lost
+    busy = [False]
+
+    def box_of(name: str) -> Any:
+        if name not in boxes:
+            box = boxes[name] = widgets.Checkbox(description=name, tooltip=name, indent=False, layout={"width": "auto"})
+            box.observe(picked, "value")
+        return boxes[name]
 
     def offered() -> None:
         names, shown = list(dict.fromkeys([*session.campaigns, *store.names()])), session.campaigns
         words = find.value.lower().split()
         found = [name for name in names if name in shown or all(word in name.lower() for word in words)]
-        boxes = [
-            widgets.Checkbox(
-                value=name in shown, description=name, tooltip=name, indent=False, layout={"width": "auto"}
-            )
-            for name in found
-        ]
-        for box in boxes:
-            box.observe(picked, "value")
-        chosen.children = boxes
+        children = [box_of(name) for name in found]
+        busy[0] = True
+        for name, box in boxes.items():
+            box.value = name in shown
+        busy[0] = False
+        if list(chosen.children) != children:
+            chosen.children = children
         find.layout.display = "" if len(names) > _MANY else "none"
         note.value = "" if names else "There is no campaign yet. Measure one, or add one."
         if words and len(found) < len(names):
@@ -47,6 +53,8 @@ def build(session: Session) -> Any:
         session.tell("data")
 
     def picked(change: Any) -> None:
+        if busy[0]:
+            return
         listed = {box.description: box.value for box in chosen.children}
         kept = [name for name in session.campaigns if listed.get(name, True)]
         session.campaigns = [*kept, *(name for name, on in listed.items() if on and name not in kept)]
