@@ -191,6 +191,16 @@ def test_nothing_is_kept_when_one_file_is_broken(tmp_path: Path) -> None:
         (b"\x7fELF\x00\x01", "wanted the output of a benchmark that labkit reads"),
         (b"bandwidth: 12 GB/s\n", "line 1: found 'bandwidth: 12 GB/s', wanted the output of a benchmark"),
         (
+            b"$ mpirun -n 2 osu_bw\n1 2.5\n",
+            "line 1: found '$ mpirun -n 2 osu_bw', wanted all that OMB printed: this line",
+        ),
+        (b"hello\nfio-3.33 starting\nread: 3\n", "line 2: found 'fio-3.33 starting', wanted all that fio printed"),
+        (
+            b"[ 5] 1.0 Gbits/sec iperf3 server\n",
+            "this line names iperf3, but no line begins its output. Save the output",
+        ),
+        (b"#  all_reduce_perf -b 8\n 8 2 float\n", "wanted all that nccl-tests printed"),
+        (
             LATENCY.read_bytes() + MPI1.read_bytes(),
             "found 'IMB and OMB', wanted the output of one program, not of several",
         ),
@@ -767,7 +777,7 @@ def test_what_holds_for_many_files_is_said_once(tmp_path: Path) -> None:
         f"The first is {tmp_path / 'run-0.txt'}, line 1."
     )
     (left_out,) = outcome.left_out
-    assert left_out[1].startswith('begins with \'{ "start": {"version": "iperf 3.12"}')
+    assert left_out[1] == "line 2 names iperf3, but no line begins its output"
 
 
 @pytest.mark.parametrize("title", ["OSU MPI {} Test v7.4", "OSU MPI Latency Test v{}\ufffd"])

@@ -35,6 +35,17 @@ _BEGINS = {
 }
 # a search for these comes first, because it is much faster
 _MARKS = {kind: form.MARKS for kind, form in FORMATS.items()} | {kind: log.marks for kind, log in logs().items()}
+# what a line with the name of a program, or with a title that it prints, contains; else it is the name of the format
+_NAMED = {
+    "OMB": r"osu_[a-z]\w+|\bOSU (?:MPI|OpenSHMEM|UPC|NCCL)",
+    "IMB": r"\bIMB-[A-Z]\w+|\bIntel\(R\) MPI Benchmarks",
+    "HPL": r"\bx?hpl\b|\bHPL\b",
+    "nccl-tests": r"\b(?:nccl|rccl)-tests\b|\b(?:all_reduce|all_gather|reduce_scatter|alltoall|sendrecv)_perf\b",
+    "perftest": r"\b(?:ib_(?:write|read|send|atomic)|raw_ethernet)_(?:bw|lat)\b",
+    "iperf": r"\biperf2?\b(?! 3)",
+    "iperf3": r"\biperf ?3\b",
+}
+_LINES = 10_000  # that are searched for such a name
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BOM = "\ufeff"
 _IN_LINE = re.compile(r"[\w.,%+-]")  # a file that ends with one of these may be cut; JSON ends with a bracket
@@ -180,10 +191,12 @@ def identify(path: str | Path, name: str = "") -> Text:
         If it is in no format that labkit knows, or in several.
     """
     digest, kinds, first_line, begin, rest, last, size = hashlib.sha256(), set[str](), "", "", "", "", 0
+    head = ""
     encoding = _encoding(path)
     for count, piece in _pieces(path, encoding):
         size, last = size + count, piece[-1:] or last
         digest.update(piece.encode(errors="surrogatepass"))
+        head = head or piece
         if not first_line:
             lines = piece[:LONGEST].removeprefix(_BOM).splitlines()
             first_line = next((line for line in lines if line.strip()), "")
@@ -202,17 +215,24 @@ def identify(path: str | Path, name: str = "") -> Text:
     for log in [logs()[kind] for kind in sorted(kinds & set(logs()))]:
         kinds -= set(log.holds)
     if len(kinds) != 1:
-        raise _unknown(str(path), sorted(kinds), first_line, begin)
+        raise _unknown(str(path), sorted(kinds), first_line, begin, head)
     name, cut = name or Path(path).name, bool(_IN_LINE.match(last))
     return Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding, name, cut)
 
 
-def _unknown(path: str, kinds: list[str], first_line: str, begin: str) -> UnknownError:
+def _unknown(path: str, kinds: list[str], first_line: str, begin: str, head: str = "") -> UnknownError:
     """Return the error for a file of no kind, or of several."""
     if kinds:
         wanted, remedy = "the output of one program, not of several", "Split it into one file per program."
         found = " and ".join(kinds)
         return UnknownError(malformed(path, 0, found, wanted, remedy), f"output of {found} in one file: split it")
+    if near := _named(head):
+        number, line, kind = near
+        wanted = f"all that {kind} printed: this line names {kind}, but no line begins its output"
+        remedy = "Save the output from its first line on, or the JSON that the program writes."
+        return UnknownError(
+            malformed(path, number, line, wanted, remedy), f"line {number} names {kind}, but no line begins its output"
+        )
     wanted = f"the output of a benchmark that labkit reads ({', '.join([*FORMATS, *logs()])})"
     remedy = "Name a file with the complete output of one program, including its head."
     begin = begin[:60]
@@ -220,6 +240,16 @@ def _unknown(path: str, kinds: list[str], first_line: str, begin: str) -> Unknow
     if "\ufffd" in begin or "\0" in begin:
         reason = "not text"
     return UnknownError(malformed(path, 1, first_line or "nothing", wanted, remedy), reason)
+
+
+def _named(head: str) -> tuple[int, str, str] | None:
+    """Return the first line that names a program whose output labkit reads, its number and the format; else None."""
+    forms = {kind: re.compile(_NAMED.get(kind, rf"\b{re.escape(kind)}\b")) for kind in (*FORMATS, *logs())}
+    for number, line in enumerate(head.splitlines()[:_LINES], 1):
+        found = [kind for kind, form in forms.items() if form.search(line[:LONGEST])]
+        if found:
+            return number, line.strip(), max(found, key=len)  # iperf3 before iperf
+    return None
 
 
 def _open(path: str | Path) -> int:
