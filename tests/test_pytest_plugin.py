@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,14 +23,24 @@ def test_clock(labkit):
 """
 
 
-def run(folder: Path, *more: str) -> tuple[int, str]:
-    (folder / "test_own.py").write_text(TEST)
+def run(folder: Path, *more: str, test: str = TEST) -> tuple[int, str]:
+    (folder / "test_own.py").write_text(test)
     words = [sys.executable, "-m", "pytest", "-q", "-p", "labkit.pytest_plugin", "-p", "no:cacheprovider", *more]
     root = str(Path(__file__).parents[1])
     done = subprocess.run(
         words, cwd=folder, env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True, timeout=600
     )
     return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.mpi
+def test_the_example_of_the_page_passes(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "integrations.md").read_text()
+    (example,) = re.findall(r"```python\n(def test_latency.+?)```", page, re.S)
+    status, text = run(tmp_path, "--labkit-into", "monday/campaign", test=example)
+    assert status == 0, text
+    assert len(Campaign(tmp_path / "monday" / "campaign").done("mpi.latency")) == 12
 
 
 @pytest.mark.slow
