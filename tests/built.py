@@ -10,7 +10,15 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BESIDE = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "environment.yml", "requirements.lock")
+BESIDE = (
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "CONTRIBUTING.md",
+    "RELEASING.md",
+    "SECURITY.md",
+    "environment.yml",
+    "requirements.lock",
+)
 _BUILD = "import sys, setuptools.build_meta as b; out = sys.argv[1]; b.build_wheel(out); b.build_sdist(out)"
 _FOLDERS = ("labkit", "notebooks", "templates", "docs", "data/reference", "data/campaigns/examples")
 _FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "_quarto.yml", "index.qmd", "README.md", "LICENSE", *BESIDE)

@@ -16,9 +16,8 @@ import labkit
 from labkit.errors import known_failures
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
-    (ROOT / "docs").glob("*.md")
-)
+TOP = ("README.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md", "CHANGELOG.md")
+PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md"))]
 ENVIRONMENT = ROOT / ".venv-docs"
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}  # without a click
 
@@ -98,9 +97,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_the_site_has_every_page_and_public_name_and_no_broken_link(site: Path) -> None:
     pages = {path.resolve(): Links(path) for path in site.glob("*.html")}
-    assert {page.stem for page in PAGES if page.name != "README.md"} | {"index", "api", "search"} <= {
-        p.stem for p in pages
-    }
+    wanted = {page.stem for page in PAGES if page.name != "README.md"} | {"index", "api", "search"}
+    assert wanted <= {path.stem for path in pages}
     for path, page in pages.items():
         assert not [one for one in page.loaded if "://" in one or one.startswith("//")], f"{path.name} asks a server"
         for target in [*page.links, *page.loaded]:

@@ -92,6 +92,13 @@ def test_golden_files_load_for_ever(name: str) -> None:
     assert one.spec.as_dict() == wanted["spec"]
     assert [value.as_dict() for value in one.reported] == wanted["reported"]
     assert dict(one.meta) == wanted["meta"]
+    over = wanted.get("over")
+    assert (one.over is None) == (over is None)
+    if one.over is not None:
+        assert list(one.over.ranks) == over["ranks"]
+        assert {name: values.tolist() for name, values in one.over.of_iteration.items()} == over["of_iteration"]
+        assert {name: values.tolist() for name, values in one.over.of_rank.items()} == over["of_rank"]
+        assert [values.tolist() for values in one.over.histogram] == over["histogram"]
 
 
 def test_what_is_no_samples_file_is_named(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Build the documentation site: docs/, README, CONTRIBUTING, CHANGELOG, and a reference of the public names.
+"""Build the documentation site: docs/, the pages at the top of the repository, and a reference of the public names.
 
 build.py FOLDER    writes FOLDER/index.html and the files it needs; a broken link or reference is an error
 """
@@ -19,7 +19,9 @@ import labkit
 from labkit.apps import notebook
 
 ROOT = Path(__file__).resolve().parents[3]
-TOP = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
+TOP = {"README.md": "index.md"} | {
+    f"{name}.md": f"{name}.md" for name in ("CONTRIBUTING", "RELEASING", "SECURITY", "CHANGELOG")
+}
 PARTS = {
     "Measure": (
         "guide",
@@ -51,7 +53,17 @@ PARTS = {
         "teaching",
         "glossary",
     ),
-    "How labkit works": ("performance", "reliability", "security", "architecture", "CONTRIBUTING", "CHANGELOG"),
+    "How labkit works": (
+        "performance",
+        "reliability",
+        "security",
+        "SECURITY",
+        "stability",
+        "architecture",
+        "CONTRIBUTING",
+        "RELEASING",
+        "CHANGELOG",
+    ),
 }
 
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# labkit 0.1.0: suite quick. Submit it again to measure what is missing.
+# labkit VERSION: suite quick. Submit it again to measure what is missing.
 # flux: --job-name=labkit-quick
 # flux: --nodes=4
 # flux: --exclusive

@@ -1,5 +1,5 @@
 #!/bin/bash
-# labkit 0.1.0: suite quick. Submit it again to measure what is missing.
+# labkit VERSION: suite quick. Submit it again to measure what is missing.
 #PBS -N labkit-quick
 #PBS -l select=4:ncpus=2:mpiprocs=2
 #PBS -l place=scatter:excl

@@ -1,5 +1,5 @@
 #!/bin/bash
-# labkit 0.1.0: suite quick. Submit it again to measure what is missing.
+# labkit VERSION: suite quick. Submit it again to measure what is missing.
 #SBATCH --job-name=labkit-quick
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=2
