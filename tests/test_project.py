@@ -102,11 +102,58 @@ def test_conda_gets_what_the_package_asks_for_name_by_name() -> None:
     assert not environment.keys() & {"netperf", "perftest", "iozone", "pyverbs", "iperf3", "sockperf", "qperf"}
 
 
+RECIPE = "templates/setup/conda/recipe.yaml"
+
+
+def test_the_conda_recipe_asks_for_what_the_package_asks_for() -> None:
+    recipe, project = yaml.safe_load((ROOT / RECIPE).read_text()), PYPROJECT["project"]
+    listed = {part: bounds(ones, {}) for part, ones in recipe["requirements"].items() if part != "build"}
+    assert recipe["context"]["version"] == labkit.__version__
+    assert recipe["about"]["license"] == project["license"]
+    assert recipe["about"]["summary"] == project["description"]
+    assert recipe["about"]["homepage"] == project["urls"]["Homepage"]
+    assert listed["run"] == bounds(project["dependencies"], CONDA) | {"python": ""}
+    assert listed["run_constraints"] == bounds(project["optional-dependencies"]["report"], CONDA)
+    assert listed["host"] == bounds(PYPROJECT["build-system"]["requires"], {}) | {"python": "", "pip": ""}
+    oldest = project["requires-python"].removeprefix(">=")
+    assert f'match(python, "<{oldest}")' in recipe["build"]["skip"]
+
+
+def test_hosted_pipelines_run_every_python_with_every_mpi_that_ci_knows() -> None:
+    pythons = {one.rpartition(" ")[2] for one in PYPROJECT["project"]["classifiers"] if re.search(r":: 3\.\d+$", one)}
+    (known,) = re.findall(r"Choose (.*)\.\"", (ROOT / ".ci/run").read_text())
+    mpis = set(re.split(r", | or ", known))
+    assert {f"{name}.lock" for name in mpis - {"system"}} <= {p.name for p in (ROOT / "templates/setup").iterdir()}
+    github = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]["tests"]
+    matrix = github["strategy"]["matrix"]
+    assert set(matrix["python"]) == pythons
+    assert {*matrix["mpi"], *(one["mpi"] for one in matrix["include"])} == mpis
+    assert ".ci/run ${{ matrix.mpi }}" in [step.get("run") for step in github["steps"]]
+    gitlab = yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text())["tests"]
+    assert {one for entry in gitlab["parallel"]["matrix"] for one in entry["VERSION"]} == pythons
+    assert {one for entry in gitlab["parallel"]["matrix"] for one in entry["MPI"]} == mpis
+    assert gitlab["script"] == ['.ci/run "$MPI"']
+    assert run("bash", "-n", ".ci/run").returncode == 0
+
+
+def test_the_steps_of_a_release_name_targets_and_files_that_exist() -> None:
+    text = (ROOT / "RELEASING.md").read_text()
+    targets = {line.split()[0] for line in run("make", "-s", "help").stdout.splitlines()}
+    used = set(re.findall(r"^ +make ([\w-]+)|`make ([\w-]+)`", text, re.MULTILINE))
+    assert {first or second for first, second in used} <= targets | {"lock"}
+    for name in re.findall(r"\$EDITOR (\S+)", text):
+        assert labkit.__version__ in (ROOT / name).read_text(), name
+
+
 def test_the_citation_names_this_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == labkit.__version__
     assert citation["license"] == PYPROJECT["project"]["license"]
     assert citation["repository-code"] == PYPROJECT["project"]["urls"]["Source"]
+    assert citation["url"] == PYPROJECT["project"]["urls"]["Homepage"]
+    sections = re.findall(r"^## \[(.*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    if sections and not sections[0].startswith("Unreleased"):
+        assert sections[0] == f"{labkit.__version__}] - {citation['date-released']}"
 
 
 def test_every_marker_has_a_time_budget() -> None:
