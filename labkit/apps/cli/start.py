@@ -33,6 +33,7 @@ TOPICS = {  # tens of a notebook's number → picture and topic
 }
 _GUIDES = {
     "guide": "measure, read, publish",
+    "troubleshooting": "a point failed: where to look",
     "teaching": "the labs, for teachers",
     "statistics": "what each number means",
     "benchmarks": "definitions of all benchmarks",
