@@ -75,7 +75,8 @@ $(VENV)/.quarto: $(VENV)/.packages
 	@$(SETUP)/python.sh packages $(@D) requirements.lock $(SETUP)/lab.lock $(SETUP)/test.lock $(SETUP)/$*.lock
 	@touch $@
 
-$(VENV)/.labkit: $(VENV)/.packages pyproject.toml setup.py $(KERNELS) $(INTERFACES)
+# JupyterLab comes before labkit, whose target ends set-up
+$(VENV)/.labkit: $(VENV)/.packages pyproject.toml setup.py $(KERNELS) $(INTERFACES) | $(if $(filter jupyter lab,$(MAKECMDGOALS)),$(VENV)/.lab)
 	@$(SETUP)/python.sh labkit $(@D)
 	@touch $@
 # the kernels are the same for every MPI and lie in the checkout already
