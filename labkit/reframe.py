@@ -83,7 +83,7 @@ class Benchmark(rfm.RunOnlyRegressionTest):  # type: ignore[misc]
         rows = self._rows()
         sn.evaluate(sn.assert_true(rows, f"{OUTPUT} has no results; see the standard error of the job"))
         least = min(sum(row["fingerprint"] == one["fingerprint"] for row in rows) for one in rows)
-        return sn.assert_ge(least, self.launches, f"a point has {least} of {self.launches} launches")
+        return sn.assert_ge(least, self.launches, f"launches of a point: {least}, wanted: {self.launches}")
 
     @run_before("performance")
     def _variables(self) -> None:
