@@ -59,6 +59,12 @@ def test_each_message_of_the_page_on_failures_is_one_that_labkit_prints_or_knows
         assert known_failures.known(message) or all(part in source for part in parts), message
 
 
+def test_each_version_in_the_changelog_is_a_page_at_most() -> None:
+    title, *versions = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert title.startswith("# Changelog")
+    assert [one.partition("\n")[0] for one in versions if len(one.splitlines()) > 120 or not one.startswith("[")] == []
+
+
 class Links(HTMLParser):
     """Identifiers of a page, its links, and what it loads."""
 
