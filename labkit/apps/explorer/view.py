@@ -33,6 +33,7 @@ _PERCENTILES = ("p50", "p95", "p99", "p999")  # always offered, with a note if n
 _SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # table, axis, columns of the lines
 _LINES: deque[tuple[pd.DataFrame, object, list[Line]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
 _PARTS: deque[tuple[pd.DataFrame, object, list[looks.Part]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
+_BESIDE: deque[tuple[pd.DataFrame, str, list[Entry]]] = deque(maxlen=8)  # rows, metric, published numbers
 _DRAWN = ("benchmark", "campaign", "origin", "fingerprint", "transport", "n", "headline", "unreliable", "left_out")
 _DIFFERING: deque[tuple[pd.DataFrame, list[str]]] = deque(maxlen=8)  # table, columns in which its rows differ
 _ROWS: deque[tuple[pd.DataFrame, object, pd.DataFrame]] = deque(maxlen=8)  # table, levels on show, their rows
@@ -76,7 +77,13 @@ class View:
     def beside(self, summary: pd.DataFrame) -> list[Entry]:
         """Published numbers that fit: of the benchmark, metric and options on show, against message size."""
         rows = self.rows(summary)
-        return comparing.beside(rows, self.metric) if len(rows) and self.x == SIZE and not self.relation else []
+        if rows.empty or self.x != SIZE or self.relation:
+            return []
+        known = next((found for table, metric, found in _BESIDE if table is rows and metric == self.metric), None)
+        if known is None:
+            known = comparing.beside(rows, self.metric)
+            _BESIDE.append((rows, self.metric, known))
+        return list(known)
 
     @property
     def bounded(self) -> bool:
