@@ -669,6 +669,12 @@ def test_a_wrong_command_is_one_clear_error(words: list[str], error: str, capsys
     assert error in capsys.readouterr().err
 
 
+def test_a_campaign_without_points_is_one_clear_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made.campaign(tmp_path / "empty", [])
+    assert main(["explain", str(tmp_path / "empty")]) != 0
+    assert "has no points. Measure into it" in capsys.readouterr().err
+
+
 def test_defects_are_said() -> None:
     found = Answer("c", (judged(200.0, 201.0),))
     wrong = "the rate that the path is said to have, or the measurement, is wrong"

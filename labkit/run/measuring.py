@@ -165,8 +165,9 @@ def _raise(failures: Sequence[Failure], total: int, campaign: Campaign) -> None:
     if not failures:
         return
     first = failures[0]
+    kept = f". All others are kept in {campaign.path}" if len(failures) < total else f" in {campaign.path}"
     error = first.error.under(
-        f"{len(failures)} of {plural(total, 'point × launch')} failed. All others are kept in {campaign.path}. First: "
+        f"{len(failures)} of {plural(total, 'point × launch')} failed{kept}. First: "
         f"{benchmarks.label(first.point.spec)}, launch {first.point.launch}: {first.error.brief}"
     )
     error.failures = tuple(Failed(benchmarks.label(f.point.spec), f.point.launch, f.error) for f in failures)

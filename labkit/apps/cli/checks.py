@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -88,6 +89,11 @@ def explain(options: argparse.Namespace) -> int:
 
     def asked() -> Answer:
         view = _view(campaign, options.benchmark)
+        if not len(view.records) and options.benchmark == "*":
+            raise DataError(
+                f"{campaign.path} has no points. Measure into it; what failed before is told by: labkit show "
+                f"{shlex.quote(options.campaign)}"
+            )
         if not len(view.records):
             raise DataError(
                 f"{campaign.path} has no points of benchmark {options.benchmark!r}. It has: "
