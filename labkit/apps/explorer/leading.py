@@ -47,15 +47,15 @@ def rows(view: View, summary: pd.DataFrame) -> list[dict[str, Any]]:
     found = view.rows(summary) if view.metric else summary[:0]
     if found.empty:
         return []
-    found = found.assign(_value=column(found, view.metric, _statistic(view, summary)))
-    found = found[~np.isnan(found["_value"])]
-    cost, sizes = METRICS[view.metric].kind == "cost", sorted(found[SIZE].unique()) if SIZE in found else []
-    if sizes:
-        size = next((one for one in sizes if one >= SMALL), sizes[-1]) if cost else sizes[-1]
-        found = found[found[SIZE] == size]
-    ordered: list[dict[str, Any]] = (
-        found.sort_values("_value", ascending=cost).drop(columns="_value").to_dict("records")
-    )
+    heights, cost = column(found, view.metric, _statistic(view, summary)), METRICS[view.metric].kind == "cost"
+    places = np.flatnonzero(~np.isnan(heights))
+    if SIZE in found and len(places):
+        sizes = found[SIZE].to_numpy()[places]
+        every = sorted(set(sizes.tolist()))
+        size = next((one for one in every if one >= SMALL), every[-1]) if cost else every[-1]
+        places = places[sizes == size]
+    order = np.argsort(heights[places] if cost else -heights[places], kind="stable")
+    ordered: list[dict[str, Any]] = found.iloc[places[order]].to_dict("records")
     return ordered
 
 

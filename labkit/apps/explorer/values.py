@@ -16,11 +16,13 @@ from labkit.point.notes import joined
 from labkit.point.units import format_count, format_size
 from labkit.read.records import headline_statistic
 from labkit.read.records.factors import level
+from labkit.read.records.value import Value
 
 TAILS = ("p95", "p99", "max")
 SHOWN = "shown"  # name of the column with the statistic that is drawn
 _COUNTS = ("n", "launches")
 _NOTES = ["badges", "warnings"]
+_FACTS = ("campaign", "fingerprint", *_COUNTS, "basis", *_NOTES)
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,11 @@ def page(
     titles |= {SHOWN: f"{STATISTICS[usual].label} ({unit})", "interval": f"interval ({unit})"}
     titles |= {name: f"{name} ({unit})" for name in tails} | {name: name for name in _COUNTS} | {"notes": "notes"}
     head = [{"name": name, "title": title, "number": name in numbers} for name, title in titles.items()]
-    records = rows.iloc[kept[:most]].to_dict("records")
-    shown = [_cells(view, row, texts, tails, i) for i, row in zip(kept[:most], records, strict=True)]
+    few = rows.iloc[kept[:most]]
+    values = [view.values(few), *(view.values(few, name) for name in tails)]
+    facts = few.loc[:, [name for name in _FACTS if name in few]].to_dict("records")
+    cells = zip(kept[:most], facts, *values, strict=True)
+    shown = [_cells(row, [series.iloc[i] for series in texts.values()], of_row) for i, row, *of_row in cells]
     return Page(head, shown, len(kept), len(rows))
 
 
@@ -113,20 +118,19 @@ def _numbers(view: View, rows: pd.DataFrame, tails: Sequence[str]) -> dict[str, 
     return numbers | {name: rows[name].to_numpy(np.float64) for name in plain}
 
 
-def _cells(
-    view: View, row: Mapping[str, Any], texts: Mapping[str, pd.Series], tails: Sequence[str], place: int
-) -> dict[str, Any]:
-    """A row as text."""
-    value = view.value(row)
+def _cells(row: Mapping[str, Any], texts: Sequence[str], values: Sequence[Value]) -> dict[str, Any]:
+    """A row as text.
+
+    Parameters
+    ----------
+    row : its facts.
+    texts : that name its point.
+    values : the statistic that is drawn, then its tail.
+    """
     counts = [format_count(row["n"]), str(row.get("basis", row.get("launches", "")))]
-    cells = [*(series.iloc[place] for series in texts.values()), value.text, value.range]
-    cells += [view.value(row, name).text for name in tails]
-    name = ", ".join(text for text in cells[: len(texts)] if text)
-    return {
-        "key": [str(row["campaign"]), str(row["fingerprint"])],
-        "name": name,
-        "cells": [*cells, *counts, _notes(row)],
-    }
+    cells = [*texts, values[0].text, values[0].range, *(value.text for value in values[1:]), *counts, _notes(row)]
+    name = ", ".join(text for text in texts if text)
+    return {"key": [str(row["campaign"]), str(row["fingerprint"])], "name": name, "cells": cells}
 
 
 def _notes(row: Mapping[str, Any]) -> str:

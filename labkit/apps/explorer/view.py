@@ -24,7 +24,7 @@ from labkit.point.columns import COLUMNS, METRICS, SHOWN, STATISTICS, split, sta
 from labkit.point.units import OTHER_UNITS
 from labkit.read import records
 from labkit.read.records.factors import differing, level
-from labkit.read.records.value import Value
+from labkit.read.records.value import Value, values_in
 from labkit.read.reference import Entry, comparing
 
 SIZE = "message_size_B"
@@ -233,6 +233,11 @@ class View:
         """A statistic of a row in the view's unit; without a name, the one that is drawn."""
         name = statistic or ("" if self.statistic == HEADLINE else self.statistic)
         return records.value_of(row, self.metric, name).in_unit(self.unit)
+
+    def values(self, rows: pd.DataFrame, statistic: str = "") -> list[Value]:
+        """`value` of each row of a table, at once."""
+        name = statistic or ("" if self.statistic == HEADLINE else self.statistic)
+        return [one.in_unit(self.unit) for one in values_in(rows, self.metric, name)]
 
     def place(self, summary: pd.DataFrame, row: Mapping[str, Any]) -> tuple[float, float] | None:
         """Place of a point in the figure; None where the figure does not have it."""
