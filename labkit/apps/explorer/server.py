@@ -293,9 +293,14 @@ class _Socket(_Asking, WebSocketHandler):
         """Connect it."""
         self.set_nodelay(True)
 
-    async def on_message(self, message: str | bytes) -> None:
+    def on_message(self, message: str | bytes) -> None:
         """Hand what it says to the widgets, once they are there."""
-        await self._ready
+        if self._ready.done():
+            self._hear(message)
+        else:
+            self._ready.add_done_callback(lambda ready: None if ready.cancelled() else self._hear(message))
+
+    def _hear(self, message: str | bytes) -> None:
         if not self.tab:
             reads = self.token != self.settings["tokens"][0]
             self.tab = self._tabs.of(str(self.get_query_argument("tab", "")), reads=reads)
