@@ -66,7 +66,7 @@ def here(campaign: Campaign) -> bool:
 
 
 def _other(campaign: Campaign) -> str:
-    """Return in what the machine of a campaign differs from this one, in words; empty for this machine."""
+    """Say how the machine of a campaign differs from this one; empty for this machine."""
     known = campaign.facts.get("host")
     return machine.other(known if isinstance(known, dict) else {})
 

@@ -87,7 +87,7 @@ def gpus() -> list[str]:
 
 
 def other(facts: Mapping[str, Any]) -> str:
-    """Return in what a machine differs from this one, in words; empty if it is this one, as far as the facts tell.
+    """Say how a machine differs from this one; empty if it is this one, as far as the facts tell.
 
     Many virtual machines have the same name, so the processor counts as well.
 
