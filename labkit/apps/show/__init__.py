@@ -18,7 +18,6 @@ from labkit.io import atomic, csv_export
 from labkit.point.columns import METRICS
 from labkit.point.spec import Effort
 from labkit.point.units import format_duration, plural
-from labkit.store import events
 
 MANY = 2000  # points × launches that are printed without asking which
 _REASONS, _LONGEST = 3, 400  # reasons of points that failed, and characters of one, at most
@@ -201,6 +200,8 @@ def campaign(
 
 def _unmeasured(campaign: Campaign, benchmark: str) -> str:
     """Return lines about the points that failed and have no result; empty if there are none."""
+    from labkit.store import events  # loads numpy; measuring and --help start without it
+
     reasons: dict[str, dict[str, None]] = {}  # reason → points, each once
     for event in events.unmeasured(campaign.path, campaign.done(benchmark)):
         if fnmatch.fnmatch(str(event.facts.get("benchmark", "")), benchmark):
