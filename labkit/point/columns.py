@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from typing import Literal
 
 from labkit.io.markdown import table
@@ -60,19 +61,19 @@ METRICS = {
         Metric("message_rate_per_s", "rate", 1.0, "1/s", "message rate", "Messages per second."),
         Metric("transaction_rate_per_s", "rate", 1.0, "1/s", "transaction rate", "Request/response pairs per second."),
         Metric("iops_per_s", "rate", 1.0, "1/s", "I/O operations", "Completed reads or writes per second."),
-        Metric("operation_rate_per_s", "rate", 1.0, "1/s", "operations", "Operations of the benchmark's own kind per second: files created, requests served."),
-        Metric("response_us", "cost", 1e6, "µs", "response time", "Time from the moment a request was due to its response, so that waiting for earlier requests counts (wrk2, YCSB's intended latencies)."),
+        Metric("operation_rate_per_s", "rate", 1.0, "1/s", "operations", "Operations per second, such as created files or served requests."),
+        Metric("response_us", "cost", 1e6, "µs", "response time", "Time from the moment a request was due to its response (wrk2, YCSB's intended latencies)."),
         Metric("performance_GFLOPS", "rate", 1e-9, "Gflop/s", "performance", "Floating-point operations per second, counted by the benchmark's formula, 10^9 a unit (HPL, HPCC)."),
-        Metric("operations_Mops", "rate", 1e-6, "Mop/s", "operations", "The kernel's own operations per second of all processes, 10^6 a unit, counted by its formula (NPB)."),
+        Metric("operations_Mops", "rate", 1e-6, "Mop/s", "operations", "Operations per second of all processes, 10^6 a unit, counted by the kernel's formula (NPB)."),
         Metric("updates_GUPS", "rate", 1e-9, "GUP/s", "updates", "Random updates of memory per second, 10^9 a unit (HPCC RandomAccess)."),
-        Metric("run_time_s", "cost", 1.0, "s", "run time", "Time of the part of the program that the benchmark times."),
+        Metric("run_time_s", "cost", 1.0, "s", "run time", "Time of the timed part of the program."),
         Metric("open_us", "cost", 1e6, "µs", "opening", "Time from the first rank's call that opens a file to the last rank's return from it."),
         Metric("access_us", "cost", 1e6, "µs", "transfers", "Time from the first rank's first transfer to the end of the last rank's last one, with its sync."),
         Metric("close_us", "cost", 1e6, "µs", "closing", "Time from the first rank's call that closes a file to the last rank's return from it."),
         Metric("moved_MB", "share", 1e3, "MB", "moved", "Bytes that all ranks wrote or read until the deadline, 1 MB = 10^6 B."),
         Metric("io_time_s", "cost", 1.0, "s", "time in I/O", "Time spent in calls of MPI-IO: the harmonic mean over ranks (NPB), mean over iterations."),
         Metric("io_percent", "loss", 1.0, "%", "share of I/O", "Share of the run time spent in calls of MPI-IO."),
-        Metric("peak_percent", "share", 1.0, "%", "fraction of peak", "Performance over the theoretical peak of the cores used: cores times clock times operations in a cycle, as the point's peak_method says (HPL)."),
+        Metric("peak_percent", "share", 1.0, "%", "fraction of peak", "Performance over the theoretical peak of the cores used (HPL); peak_method names its calculation."),
         Metric("speedup_times", "rate", 1.0, "times", "speedup", "Run time of one rank over that of all ranks, for the same problem (HPL)."),
         Metric("algbw_GBps", "rate", 1e-9, "GB/s", "algorithm bandwidth", "Message size over time, 1 GB = 10^9 B (nccl-tests)."),
         Metric("busbw_GBps", "rate", 1e-9, "GB/s", "bus bandwidth", "Algorithm bandwidth times the collective's factor (nccl-tests): comparable with the link's peak at any number of ranks."),
@@ -100,7 +101,7 @@ METRICS = {
         Metric("overhead_us", "cost", 1e6, "µs", "host overhead", "Processor time of a message: time inside the calls that post and complete it."),
         Metric("send_overhead_us", "cost", 1e6, "µs", "sender's overhead", "Time inside the call that sends a message: o_s of the LogP models."),
         Metric("receive_overhead_us", "cost", 1e6, "µs", "receiver's overhead", "Time inside the call that receives a message that has arrived: o_r of the LogP models."),
-        Metric("delay_us", "cost", 1e6, "µs", "delay", "Wait between sending a message and receiving its answer, so that both arrive meanwhile."),
+        Metric("delay_us", "cost", 1e6, "µs", "delay", "Wait between sending a message and receiving its answer."),
         Metric("available_percent", "share", 1.0, "%", "CPU availability", "Share of the running time spent on computation while messages moved."),
         Metric("helped_us", "cost", 1e6, "µs", "latency with the target in MPI", "Latency of a one-sided call while the target waits inside MPI."),
         Metric("exchange_us", "cost", 1e6, "µs", "exchange", "Time of the messages of an iteration, without the sleep before them."),
@@ -116,22 +117,22 @@ METRICS = {
         Metric("communication_percent", "loss", 1.0, "%", "inside MPI", "Share of the run time inside MPI, mean over ranks and runs."),
         Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two consecutive clock reads."),
         Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Step of the clock, from the times between consecutive reads."),
-        Metric("line_transfer_ns", "cost", 1e9, "ns", "cache line between cores", "Time for a line of cache to go from one core to another: half a turn of a ping-pong on one shared word."),
+        Metric("line_transfer_ns", "cost", 1e9, "ns", "cache line between cores", "Time to move a cache line from one core to another: half a round of a ping-pong on one shared word."),
         Metric("system_call_ns", "cost", 1e9, "ns", "system call", "Time of a system call that does next to nothing (getppid)."),
         Metric("wake_up_us", "cost", 1e6, "µs", "wake-up", "Time to wake a thread that sleeps in read: half the round of a byte through two pipes."),
         Metric("launch_us", "cost", 1e6, "µs", "launch call", "Time inside the call that launches an empty kernel on a GPU."),
-        Metric("wait_us", "cost", 1e6, "µs", "wait for the GPU", "Time from the end of the launching call until the host knows that the kernel has run."),
-        Metric("quantum_us", "cost", 1e6, "µs", "work quantum", "Time of a fixed amount of arithmetic; what disturbs it makes it longer."),
+        Metric("wait_us", "cost", 1e6, "µs", "wait for the GPU", "Time from the end of the launching call until the host detects that the kernel has run."),
+        Metric("quantum_us", "cost", 1e6, "µs", "work quantum", "Time of a fixed amount of arithmetic."),
         Metric("gap_us", "cost", 1e6, "µs", "gap between quanta", "Time from the end of one work quantum to the start of the next."),
         Metric("step_s", "cost", 1.0, "s", "training step", "Time of a step of training: forward, backward, exchange and update, slowest rank."),
         Metric("forward_s", "cost", 1.0, "s", "forward pass", "Time of the forward pass of a step."),
-        Metric("backward_s", "cost", 1.0, "s", "backward pass", "Time of the backward pass of a step; with overlap what is reduced meanwhile is part of it."),
+        Metric("backward_s", "cost", 1.0, "s", "backward pass", "Time of the backward pass of a step, with the reductions that overlap it."),
         Metric("reduction_s", "cost", 1.0, "s", "reduction", "Time after the backward pass in which gradients are reduced."),
         Metric("update_s", "cost", 1.0, "s", "update", "Time to update the weights."),
         Metric("all_to_all_s", "cost", 1.0, "s", "all-to-alls", "Time of the all-to-alls of a step: indices, rows and their gradients."),
         Metric("all_reduce_s", "cost", 1.0, "s", "all-reduces", "Time of the all-reduces of a step."),
-        Metric("waiting_s", "cost", 1.0, "s", "waiting", "Time in which a stage of a pipeline waits for another one, in a step."),
-        Metric("noise_percent", "loss", 1.0, "%", "noise", "Share of the time of all work quanta beyond that of the fastest one."),
+        Metric("waiting_s", "cost", 1.0, "s", "waiting", "Time in a step in which a stage of a pipeline waits for another stage."),
+        Metric("noise_percent", "loss", 1.0, "%", "noise", "Share of the time that work quanta take beyond the fastest one."),
     )
 }  # fmt: skip
 
@@ -167,17 +168,17 @@ STATISTICS = {
         Statistic("max", "maximum", "Slowest iteration for costs; rate of the fastest iteration for rates."),
         Statistic("min", "minimum", "Fastest iteration for costs; rate of the slowest iteration for rates."),
         Statistic("mean", "mean", "Mean time for costs; total work over total time for rates, never the mean of rates."),
-        Statistic("osu_mean", "OSU's mean", "What OSU prints as average. For collectives from the mean over ranks of each rank's mean time, which dilutes a slow rank; for one-sided calls from the time of the whole loop, clock reads included, over its iterations."),
+        Statistic("osu_mean", "OSU's mean", "The average that OSU prints: for collectives the mean over ranks of each rank's mean time; for one-sided calls loop time divided by iterations, clock reads included."),
         Statistic("rank_min", "fastest rank", "Mean of the rank with the lowest mean, of logs that print it (IMB's t_min, OSU's Min)."),
         Statistic("rank_max", "slowest rank", "Mean of the rank with the highest mean, of logs that print it (IMB's t_max, OSU's Max)."),
         *(
-            Statistic(f"osu_p{n}", f"OSU's {n}th percentile", "Of the mean over ranks of each iteration, which dilutes a slow rank.")
+            Statistic(f"osu_p{n}", f"OSU's {n}th percentile", "Of the mean over ranks of each iteration.")
             for n in (50, 75, 90, 95, 99)
         ),
-        Statistic("value", "value", "One value computed from all samples together, or reported by a tool without a definition."),
+        Statistic("value", "value", "One value computed from all samples, or reported by a tool without a definition."),
         Statistic("step", "resolution", "Resolution of the clock, as seen in the times, in the metric's unit (for a rate, at its median)."),
-        Statistic("low", "lower end of the headline interval", "Only in summaries: lower end of the interval, or of the range, over launches of the metric's headline statistic; `headline` says which."),
-        Statistic("high", "upper end of the headline interval", "Only in summaries: upper end of the interval, or of the range, over launches of the metric's headline statistic; `headline` says which."),
+        Statistic("low", "lower end of the headline interval", "Only in summaries: lower end of the interval or range of the headline statistic; `headline` names its kind."),
+        Statistic("high", "upper end of the headline interval", "Only in summaries: upper end of the interval or range of the headline statistic; `headline` names its kind."),
         *(
             Statistic(f"{over}_{end}", f"{side} end over {over}", f"Only in summaries of 2 to 5 sessions with 6 launches or more: {side} end of {what}.")
             for over, what in (("launches", "the 95 % interval over launches"), ("sessions", "the range of the medians of sessions"))
@@ -230,7 +231,7 @@ COLUMNS = {
         Column("origin", "str", "", "measured, reported, imported, published, simulated or modelled."),
         Column("launch", "int64", "", "Number of the launch (fresh start of the ranks or the tool), from 0."),
         Column("n", "int64", "", "Number of samples; 0 if the tool reports only statistics."),
-        Column("n_eff", "float64", "", "Independent samples that the n samples are worth, which depend on each other. In a summary, the sum over launches."),
+        Column("n_eff", "float64", "", "Equivalent number of independent samples. In a summary, the sum over launches."),
         Column("verified", "bool", "", "Whether an untimed pass verified the bytes."),
         Column("badges", "list of notes", "", "Marks of numbers that could mislead: loopback, shared memory, oversubscription and others."),
         Column("warnings", "list of notes", "", "Warnings during the measurement."),
@@ -260,11 +261,11 @@ SUMMARY = {
     c.name: c
     for c in (
         Column("launches", "int64", "", "Launches behind the row."),
-        Column("sessions", "int64", "", "Sessions behind the row: stretches of time in which its launches ran. Without a schedule, a gap of more than 10 min between two starts begins a session; 0 if starts are unknown."),
+        Column("sessions", "int64", "", "[Sessions](statistics.md#sessions) behind the row; 0 if start times are unknown."),
         Column("span_s", "float64", "s", "From the start of the first launch to the start of the last."),
-        Column("basis", "str", "", "What the row rests on: '6 launches within 40 s', or '18 launches in 6 sessions over 2 h'."),
+        Column("basis", "str", "", "What the row is based on: '6 launches within 40 s', or '18 launches in 6 sessions over 2 h'."),
         Column("left_out", "list of notes", "", "Statistics that only some of the launches have, so the row omits them."),
-        Column("headline", "str", "", "What low and high are: '95 % interval of 6 launches', '95 % interval of 6 sessions', 'range of 3 launches', '95 % interval of 18 launches, extended to the range of 3 sessions', or '1 launch' (none)."),
+        Column("headline", "str", "", "What low and high are, such as '95 % interval of 6 launches' ([all kinds](statistics.md#interval-over-launches-the-headline))."),
         Column("spread_between", "float64", "", "Spread of the launch medians, defined like spread_within. In a summary, spread_within is the median over launches."),
         Column("of_launches", "object", "", "The launches behind the row, for `labkit.read.records.launches_of`; in no file."),
     )
@@ -328,9 +329,10 @@ def title(column: str) -> str:
 
 def dictionary() -> str:
     """Data dictionary as Markdown: every column that records and summaries can have."""
-    metrics = [(f"`{m.name}`", m.unit, m.label, m.better, m.meaning) for m in METRICS.values()]
-    statistics = [(f"`{s.name}`", s.label, s.meaning) for s in STATISTICS.values()]
-    plain = [[(f"`{c.name}`", c.dtype, c.unit, c.meaning) for c in table.values()] for table in (COLUMNS, SUMMARY)]
+    metrics = [(f"`{m.name}`", m.label, m.better, m.meaning) for m in METRICS.values()]
+    alike = [list(group) for _, group in groupby(STATISTICS.values(), lambda s: s.meaning)]
+    statistics = [(", ".join(f"`{s.name}`" for s in some), some[0].label + " …" * (len(some) > 1), some[0].meaning) for some in alike]
+    plain = [[(f"`{c.name}`", c.dtype, c.meaning) for c in table.values()] for table in (COLUMNS, SUMMARY)]
     return f"""# Data dictionary
 
 Printed from `labkit/point/columns.py` by `labkit.point.columns.dictionary()`; edit there.
@@ -338,38 +340,39 @@ Printed from `labkit/point/columns.py` by `labkit.point.columns.dictionary()`; e
 A row of the **records** is one point and launch; a row of the **summary** is one point over all its launches.
 A missing number is NaN (an empty cell in CSV, `null` in JSON), a missing text is empty.
 
-A **note** is a record of `code` (for programs), `text` (for people) and `values` (the values in the text, by name). A list of
-notes is
+A name ends in its unit: `_B` bytes, `_us` µs, `_MBps` MB/s (1 MB = 10^6 B), `_per_s` 1/s, `_Mops` 10^6 operations/s, `_GUPS`
+10^9 updates/s, `_GFLOPS` 10^9 flop/s, `_percent` %, `_times` a ratio.
 
-- in pandas a tuple of `labkit.point.notes.Note`;
-- in Parquet a list of structs, with `values` as a JSON object;
-- in JSON a list of the texts;
-- in CSV and in tables one text, separated by `; `.
+A **note** has `code` (for programs), `text` (for people) and `values` (the values in the text, by name). A list of notes is
 
-In a summary `stopped_by` is a list of str.
+| in | stored as |
+|:--|:--|
+| pandas | a tuple of `labkit.point.notes.Note` |
+| Parquet | a list of structs, with `values` as a JSON object |
+| JSON | a list of the texts |
+| CSV and tables | one text, separated by `; ` |
 
 ## Columns of the records
 
-{table(["column", "dtype", "unit", "meaning"], plain[0])}
+{table(["column", "dtype", "meaning"], plain[0])}
 
 Columns `option_<name>` hold options of the benchmark (`labkit describe` lists them). Columns `env_<NAME>` hold variables of its
 ranks: requested ones, and settings of MPI libraries in labkit's environment, such as `OMPI_MCA_btl` or `UCX_TLS`.
 
 ## Further columns of the summary
 
-{table(["column", "dtype", "unit", "meaning"], plain[1])}
+{table(["column", "dtype", "meaning"], plain[1])}
 
 ## Metrics
 
 Numeric columns are named `<metric>_<statistic>`, such as `latency_us_p50`. All are float64.
 
-{table(["metric", "unit", "label", "better", "meaning"], metrics)}
+{table(["metric", "label", "better", "meaning"], metrics)}
 
 ## Statistics
 
-For a rate the tail is the slow side: `p99` is the rate of the iteration that is slower than 99 % of all. In every row
-min ≤ p50 ≤ p95 ≤ p99 ≤ p999 ≤ max holds for a cost, and min ≤ p999 ≤ p99 ≤ p95 ≤ p50 ≤ max for a rate.
-How labkit computes intervals and percentiles: [statistics](statistics.md).
+For a rate the tail is the slow side: `p99` is the rate of the iteration that is slower than 99 % of all
+([definitions](statistics.md#costs-and-rates)).
 
 {table(["statistic", "label", "meaning"], statistics)}
 

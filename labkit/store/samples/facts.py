@@ -78,9 +78,9 @@ TIMING = Fact(
 )
 CADENCE = Fact("cadence", "", "", "How iterations follow one another, as in the column of that name.", EVERY)
 FINGERPRINT = Fact("fingerprint", "", "", "Hash of the work and the system; equal fingerprints are repeats.", EVERY)
-BADGES = Fact[list[str]]("badges", [], "", "Texts of what could mislead.", EVERY)
-WARNINGS = Fact[list[str]]("warnings", [], "", "Texts of doubts raised while measuring.", EVERY)
-NOTES = Fact[dict[str, Any]]("notes", {}, "", "Text → code and values of each badge and warning; missing without any.")
+BADGES = Fact[list[str]]("badges", [], "", "Texts of the badges.", EVERY)
+WARNINGS = Fact[list[str]]("warnings", [], "", "Texts of the warnings.", EVERY)
+NOTES = Fact[dict[str, Any]]("notes", {}, "", "Text → code and values of each badge and warning.")
 # what labkit ran
 START = Fact("start", "", "", "Start time of the point, UTC, ISO 8601.", MEASURED)
 SESSION = Fact(
@@ -92,23 +92,23 @@ SESSION = Fact(
 ELAPSED = Fact("elapsed", math.nan, "s", "Wall time of the point with verification, warm-up and bookkeeping.", MEASURED)
 SEED = Fact("seed", 0, "", "Of the random order of points.", MEASURED)
 LOAD_START = Fact[dict[str, Any]]("load_start", {}, "", "Load when the point began.", MEASURED)
-LOAD_END = Fact[dict[str, Any]]("load_end", {}, "", "Load when it ended, and what others took.", MEASURED)
+LOAD_END = Fact[dict[str, Any]]("load_end", {}, "", "Load when it ended, and the processor time of other processes.", MEASURED)
 TESTBED = Fact[dict[str, Any]](
-    "testbed", {}, "", "What the testbed is made of; empty without one.", (*MEASURED, "simulated")
+    "testbed", {}, "", "Parts of the testbed; empty without one.", (*MEASURED, "simulated")
 )
-EVIDENCE = Fact[dict[str, int]]("evidence", {}, "", "What the point added to counters of links and adapters.")
-RETRIED = Fact("retried", "", "", "Why the first start failed, for a point that a second one measured.")
+EVIDENCE = Fact[dict[str, int]]("evidence", {}, "", "Increase of the counters of links and adapters.")
+RETRIED = Fact("retried", "", "", "Why the first start failed, if a second one measured the point.")
 ALLOCATION = Fact[dict[str, Any]]("allocation", {}, "", "Batch job that measured it.")
 PLACEMENT = Fact[dict[str, Any]]("placement", {}, "", "Hosts of a batch job, their switches, their distance.")
 CLOCK_NS = Fact(
     "clock_ns",
     math.nan,
     "ns",
-    "Step of the clock behind the times; of values of a tool or a log, of the times that it takes or prints.",
+    "Step of the clock behind the times, or of the times that a tool takes or a log prints.",
 )
 # ranks
 COMMAND = Fact[list[str]](
-    "command", [], "", "Command that started the ranks; PLAN, LABKIT, VENV and HOME replace the plan and folders."
+    "command", [], "", "Command that started the ranks. PLAN is their plan, LABKIT labkit's folder, VENV the environment, HOME the home folder."
 )
 CHUNKS = Fact[list[int]]("chunks", [], "", "Iterations of each timed chunk.")
 WARMUP = Fact("warmup", 0, "", "Untimed iterations before each chunk.")
@@ -121,11 +121,11 @@ THREAD_LEVEL = Fact("thread_level", "", "", "Thread level that the ranks got.")
 AFFINITY = Fact[list[int]]("affinity", [], "", "Processors that rank 0 could run on.")
 RANK_HOSTS = Fact[list[str]]("rank_hosts", [], "", "Host of each rank.")
 RANK_AFFINITY = Fact[list[list[int]]]("rank_affinity", [], "", "Processors that each rank could run on.")
-STAGED = Fact[list[str]]("staged", [], "", "Folders of their own nodes that ranks were loaded from.")
+STAGED = Fact[list[str]]("staged", [], "", "Folders on the nodes that ranks were loaded from.")
 SOCKET_B = Fact("socket_B", 0, "B", "What TCP sockets of rank 0 sent and received.")
 INTERFACE_B = Fact[dict[str, int]]("interface_B", {}, "B", "What each network interface of rank 0's host received.")
 HOST_B = Fact[dict[str, Any]](
-    "host_B", {}, "B", "What each interface of each host received and sent; of many hosts totals, least and most."
+    "host_B", {}, "B", "What each interface of each host received and sent; for many hosts totals, least and most."
 )
 INVOLUNTARY_SWITCHES = Fact("involuntary_switches", 0, "", "Times that rank 0 lost its processor.")
 IDLEST_RANK = Fact("idlest_rank", 0, "", "Rank that had a processor for the shortest time.")
@@ -134,10 +134,10 @@ PROCESSOR_QUOTA = Fact(
     "processor_quota",
     math.nan,
     "",
-    "Processors, also fractions, that control groups let the ranks of a host or the tool use; missing without a limit.",
+    "Processors (also fractions) that control groups allow the ranks of a host or the tool; missing without a limit.",
 )
 THROTTLED_SHARE = Fact(
-    "throttled_share", math.nan, "", "Part of the quota's periods in which it was used up, so that processes waited."
+    "throttled_share", math.nan, "", "Share of the quota's periods in which it was used up."
 )
 SLOT_NS = Fact("slot_ns", 0, "ns", "Length of the windows between synchronised starts.")
 CLOCK_ERROR_NS = Fact("clock_error_ns", 0, "ns", "Error of the synchronised clocks.")
@@ -147,7 +147,7 @@ COMMUNICATION = Fact[dict[str, Any]](
     "communication",
     {},
     "B",
-    "Of one run of a program: messages and B of each pair of ranks, calls and B of collectives, messages by size.",
+    "Of one run: messages and B of each pair of ranks, calls and B of collectives, messages by size.",
 )
 # GPUs
 GPU = Fact("gpu", "", "", "Name of rank 0's GPU, or of its stand-in.")
@@ -161,7 +161,7 @@ ELAPSED_ALONE = Fact("elapsed_alone", 0.0, "s", "Wall time of the phase without 
 ELAPSED_BESIDE = Fact("elapsed_beside", 0.0, "s", "Wall time of the phase beside the aggressor.")
 # tools
 COMMANDS = Fact[list[list[str]]](
-    "commands", [], "", "Command lines that ran, servers first; LABKIT, VENV and HOME replace folders."
+    "commands", [], "", "Command lines that ran, servers first; folders as in command."
 )
 DEFINITION = Fact("definition", "", "", "What the tool's numbers are.")
 STANDS_IN_FOR = Fact("stands_in_for", "", "", "Tool that this one took the place of.")
@@ -169,9 +169,9 @@ ADDRESS = Fact("address", "", "", "Address of the server.")
 ENGINE_LANGUAGE = Fact("engine_language", "", "", "Language of the loop where it is not C.")
 ITERATIONS = Fact("iterations", 0, "", "Iterations that the tool was told to do.")
 MESSAGES = Fact("messages", 0, "", "Messages that the tool counted, warm-up included.")
-PAYLOAD_B = Fact("payload_B", 0, "B", "What all senders moved to the receiver.")
-RECEIVED_B = Fact("received_B", 0, "B", "What the receivers got.")
-WRITTEN_B = Fact("written_B", 0, "B", "What the senders wrote; some of it may not have arrived.")
+PAYLOAD_B = Fact("payload_B", 0, "B", "Payload from all senders to the receiver.")
+RECEIVED_B = Fact("received_B", 0, "B", "Bytes that the receivers got.")
+WRITTEN_B = Fact("written_B", 0, "B", "Bytes that the senders wrote; some may not have arrived.")
 SEGMENT_B = Fact("segment_B", 0, "B", "Payload of a full segment of TCP, as the connection agreed on it.")
 ENDPOINT = Fact("endpoint", "", "", "Kind of libfabric's endpoint.")
 FILESYSTEM = Fact("filesystem", "", "", "File system of the folder that was written to.")
@@ -179,8 +179,8 @@ MOUNT_OPTIONS = Fact("mount_options", "", "", "Options that this file system is 
 DEVICE = Fact("device", "", "", "Block device of that folder, or RDMA device.")
 MEMORY_B = Fact("memory_B", 0, "B", "Memory of the machine, which may hold a page cache.")
 FILE_B = Fact("file_B", 0, "B", "All files that were read or written.")
-PAGE_CACHE = Fact("page_cache", "", "", "What the page cache did.")
-CACHEABLE = Fact("cacheable", "", "", "How much of the files memory could have answered for: none, part or all.")
+PAGE_CACHE = Fact("page_cache", "", "", "Role of the page cache, in words.")
+CACHEABLE = Fact("cacheable", "", "", "How much of the files the page cache could hold: none, part or all.")
 O_SYNC = Fact("o_sync", False, "", "Whether the files were opened with O_SYNC.")
 O_DIRECT = Fact("o_direct", False, "", "Whether the files were opened with O_DIRECT.")
 DROP_CACHES = Fact("drop_caches", False, "", "Whether the user may drop all caches of the machine.")
@@ -201,7 +201,7 @@ EXCHANGE_B = Fact("exchange_B", 0, "B", "What a rank exchanges at once in a step
 BLAS = Fact("blas", "", "", "BLAS that the program loaded.")
 RESIDUAL = Fact("residual", 0.0, "", "Scaled residual of HPL's solution; below 16 it passed.")
 PEAK_GFLOPS = Fact("peak_GFLOPS", 0.0, "Gflop/s", "Theoretical peak of the cores used; 0 if unknown.")
-PEAK_METHOD = Fact("peak_method", "", "", "How that peak was worked out.")
+PEAK_METHOD = Fact("peak_method", "", "", "How the peak was calculated.")
 # simulations
 SIMULATION = Fact[dict[str, Any]](
     "simulation", {}, "", "Algorithm, wall and processor time of the simulation, s.", ("simulated",)
@@ -270,17 +270,21 @@ def warnings(meta: Mapping[str, Any]) -> tuple[Note, ...]:
 
 def dictionary() -> str:
     """The part of the data dictionary about metadata, as Markdown."""
-    rows = [(f"`{f.name}`", _WORDS[f.kind], f.unit, ", ".join(f.needed), f.meaning) for f in FACTS.values()]
+    rows = [(f"`{f.name}`", f"{_WORDS[f.kind]}{f.unit and ', '}{f.unit}", f.meaning) for f in FACTS.values()]
+    needed = dict.fromkeys(f.needed for f in FACTS.values() if f.needed)
+    required = [
+        (", ".join(origins), ", ".join(f"`{f.name}`" for f in FACTS.values() if f.needed == origins))
+        for origins in needed
+    ]
     return f"""
 ## Metadata of samples
 
 Printed from `labkit/store/samples/facts.py` by `labkit.store.samples.facts.dictionary()`; edit there. A samples file
-keeps these keys under `meta`. A key is required for points of the listed origins. Keys that all points of a start share
-(hosts, affinities, command, testbed, batch job) are in the record of the start, `starts/<digest>.json`. The samples
-file names it as `start_record`; `labkit.store.samples.load` and `Campaign.samples` join the two.
+keeps these keys under `meta`. Keys that all points of a start share (hosts, affinities, command, testbed, batch job) are in
+the record of the start, `starts/<digest>.json`. The samples file names it as `start_record`; `labkit.store.samples.load` and
+`Campaign.samples` join the two.
 
-In command lines, `PLAN` replaces the plan of the ranks, `LABKIT` the folder of labkit's package, `VENV` the virtual
-environment, and `HOME` the user's home folder.
+{table(("key", "type", "meaning"), rows)}
 
-{table(("key", "type", "unit", "required for", "meaning"), rows)}
+{table(("points of origin", "must have"), required)}
 """
