@@ -6,6 +6,7 @@ The names are those of OMB 7.4 (c/mpi, c/openshmem) and IMB 2021.11. Their count
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 from labkit import benchmarks
 from labkit.io.markdown import table
@@ -127,18 +128,25 @@ def differs(test: str) -> str:
     return "; ".join(filter(None, [benchmark.unlike.get(test, ""), counted]))
 
 
-def _table(tests: list[str]) -> str:
-    known, rows = answers(), []
+def _table(tests: list[str], prefix: str = "") -> str:
+    """Counterparts of tests: those of the same name and definition in a line, the others as a table with notes below."""
+    known, rows, alike = answers(), [], []
     for test in tests:
-        if test in known:
-            name, options = known[test]
-            words = " ".join(f"{key}={json.dumps(value)}".replace('"', "") for key, value in options.items())
-            rows.append((test, f"`{name}`", words, differs(test)))
+        name, options = known.get(test, ("", {}))
+        words = " ".join(f"{key}={json.dumps(value)}".replace('"', "") for key, value in options.items())
+        reason = differs(test) if name else f"left out: {LEFT_OUT[test]}"
+        if not words and not reason and name == f"mpi.{test.removeprefix('osu_')}":
+            alike.append(test)
         else:
-            rows.append((test, "left out", "", LEFT_OUT[test]))
+            rows.append([test.removeprefix(prefix), name and f"`{name}`", words, reason])
+    often = {reason for reason, count in Counter(row[3] for row in rows).items() if count > 1 and reason}
+    notes = {reason: f"({n})" for n, reason in enumerate([r for r in dict.fromkeys(row[3] for row in rows) if r in often], 1)}
+    rows = [[*row[:3], notes.get(row[3], row[3])] for row in rows]
     shown = [k for k in range(4) if k < 2 or any(row[k] for row in rows)]  # without columns that are empty
     head = ["test", "labkit", "options", "differs"]
-    return table([head[k] for k in shown], [[row[k] for k in shown] for row in rows])
+    parts = [f"`osu_NAME` is `mpi.NAME`: {', '.join(test.removeprefix('osu_') for test in alike)}."] if alike else []
+    parts += [table([head[k] for k in shown], [[row[k] for k in shown] for row in rows])] if rows else []
+    return "\n\n".join([*parts, *(f"{number} {reason}" for reason, number in notes.items())])
 
 
 def document() -> str:
@@ -153,15 +161,16 @@ def document() -> str:
     ]
     omb = [f"### {part}\n\n{_table(tests.split())}" for part, tests in OMB.items()]
     imb = [
-        f"### IMB-{part}\n\n{_table([f'IMB-{part} {name}' for name in tests.split()])}" for part, tests in IMB.items()
+        f"### IMB-{part}\n\n{_table([f'IMB-{part} {name}' for name in tests.split()], f'IMB-{part} ')}"
+        for part, tests in IMB.items()
     ]
     return f"""# Parity with the OSU and Intel MPI benchmarks
 
-`python tests/parity.py` prints this page from the `equivalents` of the benchmarks. Tests check that it is up to date, and run every
-benchmark named here on real ranks with verified bytes.
+`python tests/parity.py` prints this page from the `equivalents` of the benchmarks. Tests run every benchmark named here on real ranks
+with verified bytes.
 
 {len(have)} of {len(total)} tests of OMB 7.4 (c/mpi, c/openshmem) and IMB 2021.11 have a counterpart; {len(total) - len(have)} are left out, with the reason.
-{len(same)} of the counterparts have the same definition with the given options. For the others the last column shows the difference.
+{len(same)} of the counterparts have the same definition with the given options; the column *differs* shows the difference of the others.
 "Converted" means that `labkit import` and `--format` convert the numbers. Any other difference is a warning on imported and
 exported numbers.
 
@@ -175,8 +184,8 @@ Benchmarks that neither OMB nor IMB has: {", ".join(f"`{name}`" for name in labk
 {chr(10).join(f"{part}{chr(10)}" for part in omb)}
 ## Imported only
 
-Debian and conda have no UPC and no UPC++, so labkit does not run these tests of OMB 7.4 (c/upc, c/upcxx). `labkit import` reads their
-output. Each has its own benchmark, so tables and figures show their numbers beside OpenSHMEM's.
+labkit does not run these tests of OMB 7.4 (c/upc, c/upcxx), because Debian and conda have no UPC and no UPC++. `labkit import` reads their
+output.
 
 {chr(10).join(f"{part}{chr(10)}" for part in imported)}
 ## Intel MPI benchmarks 2021.11
@@ -189,10 +198,9 @@ output. Each has its own benchmark, so tables and figures show their numbers bes
   with `-sync off`, as `cadence=streaming`. IMB 4.1 and older also moved the root with every call (`rotate`).
 - `timing=total` marks the tests of IMB that read the clock only before and after the loop. Without it, labkit reads the clock
   around every iteration.
-- OMB's average of a collective is the mean over ranks of each rank's mean (`osu_mean`). labkit's median is that of the
-  slowest rank of each iteration, which is larger: 1.22 times OSU's 50th percentile for an 8 B allreduce on two ranks. IMB
-  prints the slowest rank's mean as `t_max`.
-- OMB's one-sided tests report loop time, with its clock reads, divided by iterations (`osu_mean` here), not a median of calls.
+- OMB's average of a collective is the mean over ranks of each rank's mean (`osu_mean`). labkit's median is that of the slowest
+  rank of each iteration, which is larger ([three definitions](performance.md#three-definitions-of-latency)). IMB prints the slowest
+  rank's mean as `t_max`.
 - IMB-RMA makes its windows with MPI_Win_create. The default of OMB and labkit is MPI_Win_allocate (`memory`).
 - IMB-NBC's overlap is the saved time divided by the longer of communication and computation, on the slowest rank. IMB-IO divides
   by the shorter.

@@ -14,8 +14,8 @@ from labkit.point.spec import Scalar, Spec, has
 Memory = Literal["allocate", "create", "dynamic"]
 SYNCHRONISATIONS = ("lock", "flush", "flush_local", "lock_all", "pscw", "fence")  # numbered in kernels/one_sided.c
 ONE_WAY, IN_TURN, AT_ONCE = range(3)
-ONCE = "it flushes once after all its repetitions, where each of them is completed here"
-ONE_FENCE = "each of its repetitions has one fence, where there is one before and one after the call here"
+ONCE = "IMB flushes once after all repetitions, labkit after each"
+ONE_FENCE = "IMB has one fence in each repetition, labkit one before and one after the call"
 
 
 @frozen

@@ -23,7 +23,7 @@ class Options(InFlight, Root, Timed):
     window: int = 1
 
 
-_UNLIKE = "the mean time of the ranks around the hot spot counts there, the time of the hot spot here"
+_UNLIKE = "OSU reports the mean time of the ranks around the hot spot, labkit the time of the hot spot"
 _RECEIVES = KernelBenchmark(
     title="hot spot, receiving",
     kernel="hotspot",

@@ -58,8 +58,8 @@ BENCHMARK = KernelBenchmark(
         "IMB-MT PingPongMT": {"threads": 2, "timing": "total"},
     },
     unlike={
-        "osu_latency_mt": "one thread sends to two that receive on one communicator there, where each thread has a "
-        "partner and a communicator of its own here",
+        "osu_latency_mt": "OSU has one sending and two receiving threads on one communicator, labkit gives each thread "
+        "its own partner and communicator",
     },
 )
 FORMS = {

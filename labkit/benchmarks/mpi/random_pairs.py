@@ -20,7 +20,7 @@ from labkit.point.spec import Spec
 
 ROWS = 64  # different pairings
 NOBODY = -1
-_ONE_PAIR = "it draws one pair of ranks after the other, where all ranks are paired at once here"
+_ONE_PAIR = "IMB draws one pair of ranks after the other, labkit pairs all ranks at once"
 
 
 @frozen

@@ -16,5 +16,5 @@ BENCHMARK = KernelBenchmark(
     sizes="1:4Mi",
     metrics={"latency_us": lambda spec: 1},
     equivalents={"IMB-EXT Window": {"cadence": "streaming", "timing": "total"}},
-    unlike={"IMB-EXT Window": "it also puts one element into its own window and fences once more"},
+    unlike={"IMB-EXT Window": "IMB also puts one element into its own window and fences once more"},
 )
