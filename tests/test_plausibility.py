@@ -391,7 +391,7 @@ def test_modes_of_a_rotating_root_and_of_a_lost_processor_are_explained() -> Non
         return reasons(one)
 
     assert bimodal() == ""
-    assert bimodal(options={"rotate": True}) == "the root rotates, and is not as fast on each rank (rotate=true)"
+    assert bimodal(options={"rotate": True}) == "the root rotates, and some ranks are slower roots (rotate=true)"
     lost = bimodal(meta={"involuntary_switches": 100})
     assert lost == "rank 0 waits for its processor (it lost it 600 times in 1,800 iterations)"
 

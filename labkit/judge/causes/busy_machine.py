@@ -104,10 +104,9 @@ def _good_too(case: Case) -> list[Evidence]:
 CAUSE = Cause(
     code="busy-machine",
     name="busy machine",
-    seen="launches whose processors other programs used, or in which processes waited for a processor",
-    excluded="the value does not scatter, and another benchmark on the path has the same: load is never so even; or "
-    "the load changes by more than a tenth, and the value does not; or another setting on the path is good under the "
-    "same load; or what others leave of the processors explains less than half of the factor",
+    seen="other programs used the processors, or processes waited for a processor",
+    excluded="the value is even; the load changes by more than a tenth, and the value does not; another setting on "
+    "the path is good under the same load; or the processor time that is left explains less than half of the factor",
     decides="the same point on the idle machine",
     clues={
         "marked": "other programs used the processors in {marked} of {launches}",

@@ -51,8 +51,7 @@ def points(case: Case) -> Iterator[Wanted]:
 CAUSE = Cause(
     code="cadence",
     name="cadence",
-    seen="iterations back to back, after a barrier or from agreed moments give other values; or the tool pauses for "
-    "longer than it waits for messages",
+    seen="another cadence gives another value, or the tool pauses for longer than it waits for messages",
     excluded="another cadence gives the same",
     decides="the same point with another cadence",
     clues={**CLUES, "pauses": "a message was under way in {share} of the time only: between messages processors sleep"},

@@ -53,7 +53,7 @@ CAUSE = Cause(
     code="contention",
     name="another job on the same links",
     seen="launches differ widely over a shared network, counters of congestion grow, or other hosts move bytes",
-    excluded="the value does not scatter, and another benchmark on the path has the same",
+    excluded="the value is even",
     decides="launches spread over hours, or the same point on a reserved network",
     clues={
         "counted": "{name} grew by {count}",

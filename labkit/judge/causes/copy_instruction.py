@@ -51,9 +51,9 @@ def points(case: Case) -> list[Wanted]:
 CAUSE = Cause(
     code="copy-instruction",
     name="copies byte by byte",
-    seen="messages in shared memory are faster without the processor's instruction for copies (rep movsb), or move "
-    "about one byte in each cycle",
-    excluded="without this instruction they are no faster",
+    seen="messages in shared memory are faster without the copy instruction (rep movsb), or move about one byte in "
+    "each cycle",
+    excluded="they are no faster without it",
     decides=f"the same point with {_VARIABLE}={_OTHERWISE}",
     clues={**CLUES, "cycle": "it is about one byte in each cycle of {clock}"},
     remedy=f"Set {_VARIABLE}={_OTHERWISE}, or use a glibc that avoids rep movsb on this processor.",

@@ -41,8 +41,8 @@ def _link(slot: Slot) -> tuple[int, int] | None:
 CAUSE = Cause(
     code="degraded-slot",
     name="degraded PCI Express link",
-    seen="the adapter runs with fewer lanes, or of an older generation, than it can",
-    excluded="the link of the adapter, as it is, carries far more",
+    seen="the adapter uses fewer lanes or an older generation than it supports",
+    excluded="the link of the adapter carries far more as it is",
     decides="LnkCap and LnkSta of lspci -vv, and the same point in another slot",
     clues={
         "degraded": "{adapter} runs with generation {generation} and {lanes} lanes, but it can generation {best} and "

@@ -23,8 +23,8 @@ def test(case: Case) -> Finding | None:
 _EVEN = 1.25  # times by which rates differ that do not grow with the size
 CAUSE = Cause(
     code="device-limit",
-    name="a limit on the rate of the device",
-    seen="requests of several sizes reach the same rate, although the device gave more in another setting",
+    name="a rate limit of the device",
+    seen="requests of several sizes reach the same rate, and the device reached more in another setting",
     excluded="the rate grows with the size of the requests",
     decides="the same point outside the control group or container: io.max, blkio.throttle, or the quota of a cloud",
     clues={

@@ -67,9 +67,9 @@ def points(case: Case) -> list[Wanted]:
 CAUSE = Cause(
     code="eager-limit",
     name="eager limit",
-    seen="the time jumps between sizes just below this one, where the library begins to wait for the receiver; over a "
-    "long path, at any smaller size, by whole round trips",
-    excluded="the time does not jump at smaller sizes, or another limit changes nothing",
+    seen="the time jumps just below this size, where the library begins to wait for the receiver; on a long path it "
+    "jumps by whole round trips at any smaller size",
+    excluded="the time does not jump at smaller sizes, or another eager limit changes nothing",
     decides="the same point with a higher eager limit",
     clues={
         **CLUES,

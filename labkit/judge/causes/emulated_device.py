@@ -15,7 +15,7 @@ def test(case: Case) -> Finding | None:
 CAUSE = Cause(
     code="emulated-device",
     name="emulated device",
-    seen="launches over a device that software emulates",
+    seen="software emulates the device",
     excluded="the device is hardware",
     decides="the same point with an adapter, or a GPU",
     clues={"marked": "{marked} of {launches} used a device that shows function, not performance"},

@@ -82,10 +82,9 @@ def _number(row: Mapping[str, Any], name: str) -> object:
 
 CAUSE = Cause(
     code="few-outstanding",
-    name="too few messages under way",
+    name="too few messages in flight",
     seen="a larger window, queue depth or number of streams moves more bytes",
-    excluded="a larger window, queue depth or number of streams moves no more; or larger messages in the same window "
-    "move no more",
+    excluded="neither a larger window, queue depth or number of streams nor larger messages move more",
     decides="the same point with a larger window, queue depth or number of streams",
     clues={
         **CLUES,

@@ -23,8 +23,8 @@ def test(case: Case) -> Finding | None:
 CAUSE = Cause(
     code="frequency",
     name="power saving",
-    seen="the frequency changes during a launch, or a governor may change it and the times scatter",
-    excluded="the value does not scatter, and another benchmark on the path has the same",
+    seen="the frequency changes during a launch, or the governor may change it and the times scatter",
+    excluded="the value is even",
     decides="the same point with the governor 'performance'",
     clues={
         "marked": "the frequency changed in {marked} of {launches}",

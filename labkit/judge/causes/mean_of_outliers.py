@@ -75,8 +75,8 @@ _EACH = "sockperf"
 CAUSE = Cause(
     code="mean-of-outliers",
     name="a mean with outliers",
-    seen="the value is a mean, and its slowest iteration makes up much of it, or another tool's median is far below",
-    excluded="the slowest iteration makes up nearly nothing of the mean",
+    seen="the value is a mean, and its slowest iteration dominates it, or another tool's median is far lower",
+    excluded="the slowest iteration hardly affects the mean",
     decides="a measurement that keeps each iteration, and its median",
     clues={
         "much": "the slowest of {count} makes up {share} of the mean; the others take {rest} on average",

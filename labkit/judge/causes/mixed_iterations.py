@@ -61,7 +61,7 @@ def _of_kind(spec: Spec, benchmark: str) -> Spec:
 CAUSE = Cause(
     code="mixed-iterations",
     name="the iterations are a mix",
-    seen="the modes have the shares of the two kinds that an option mixes",
+    seen="the modes have the shares of the two kinds of iterations that an option mixes",
     excluded="the shares differ",
     decides="each kind alone",
     clues={

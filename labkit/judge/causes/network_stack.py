@@ -45,7 +45,7 @@ def _received(case: Case, value: Value) -> int | None:
 CAUSE = Cause(
     code="network-stack",
     name="each message passes the network stack of the kernel",
-    seen="network interfaces received at least the payload on the slower path, and next to nothing on the other",
+    seen="network interfaces received at least the payload on the slower path, and almost nothing on the other",
     excluded="the interfaces received the payload of neither path, or of both",
     decides="the counters of the interfaces during both points",
     clues={

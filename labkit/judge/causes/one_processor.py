@@ -110,8 +110,8 @@ def _one_stream(spec: Spec) -> Spec:
 CAUSE = Cause(
     code="one-processor",
     name="one processor is the limit",
-    seen="more streams or threads raise the bandwidth, or it is near what one thread passes to itself over loopback",
-    excluded="more streams do not raise the bandwidth, or one thread passes far more to itself",
+    seen="more streams or threads raise the bandwidth, or it is near the loopback rate of one thread",
+    excluded="more streams do not raise the bandwidth, or the loopback rate of one thread is far higher",
     decides="the same point with streams=1,2,4",
     clues={
         **CLUES,

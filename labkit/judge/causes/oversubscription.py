@@ -74,7 +74,7 @@ CAUSE = Cause(
     code="oversubscription",
     name="too few cores for the ranks",
     seen="more ranks on a host than processors that they may use",
-    excluded="the value does not scatter, and another benchmark on the path has the same",
+    excluded="the value is even",
     decides="the same point with at most one rank for each core",
     clues={
         "marked": "ranks shared cores in {marked} of {launches}",

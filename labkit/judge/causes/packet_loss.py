@@ -110,9 +110,9 @@ def _predicted(case: Case, share: float) -> Value | None:
 CAUSE = Cause(
     code="packet-loss",
     name="lost packets",
-    seen="counters of retransmissions grow, fewer bytes arrive than are sent, or single iterations take as long as TCP "
-    "waits before it sends again",
-    excluded="adapters counted none; or all bytes arrived, and hosts noticed that segments overtook others",
+    seen="retransmission counters grow, fewer bytes arrive than are sent, or single iterations take as long as "
+    "TCP's retransmission timeout",
+    excluded="adapters counted none, or all bytes arrived and hosts detected reordered segments",
     decides="counters of both ends before and after the point: ethtool -S, nstat, rdma statistic",
     clues={
         "again": "adapters counted {count} {what}",

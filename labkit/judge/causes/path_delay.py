@@ -100,8 +100,8 @@ def _elsewhere(case: Case, excess: float) -> tuple[list[Evidence], list[Evidence
 CAUSE = Cause(
     code="path-delay",
     name="a longer path than stated",
-    seen="each crossing takes the same time more than its floor, at all sizes and in other benchmarks",
-    excluded="the time that is too much grows with the size, or other benchmarks on the path take far less",
+    seen="each crossing exceeds its floor by the same time, at all sizes and in other benchmarks",
+    excluded="the excess grows with the size, or other benchmarks on the path take far less",
     decides="the round trip of a small packet: ping, or sockets.udp_rr, in both directions",
     clues={
         "constant": "{sizes} take {excess} more for each crossing",

@@ -37,8 +37,8 @@ def _predicted(case: Case) -> Value | None:
 CAUSE = Cause(
     code="processor-quota",
     name="a quota of processor time",
-    seen="a control group lets the processes use so much processor time in a period, and they had used it up",
-    excluded="there is a quota, and it was never used up",
+    seen="a control group limits the processor time in each period, and the processes used it up",
+    excluded="the processes never used up their quota",
     decides="the same point without the quota",
     clues={
         "throttled": "processes waited in {share} of the periods: control groups give the time of {quota} processors",

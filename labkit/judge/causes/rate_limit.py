@@ -102,10 +102,10 @@ _MORE = 1.1  # times a limit of the path that a measurement cannot be
 CAUSE = Cause(
     code="rate-limit",
     name="a slower link than stated, or a rate limit",
-    seen="the bandwidth stays the same from some size on, launches are alike, and benchmarks that work differently "
-    "have the same; or it is that of a link of a usual rate",
-    excluded="the bandwidth still grows with the size, and no other benchmark has the same; or another one moves more "
-    "over the path; or other hosts moved bytes meanwhile",
+    seen="from some size on the bandwidth is constant, launches agree, and benchmarks with another pattern reach "
+    "the same; or the bandwidth fits a link of a common rate",
+    excluded="the bandwidth still grows with the size, and no other benchmark reaches the same; another benchmark "
+    "moves more over the path; or other hosts moved bytes at the same time",
     decides="another benchmark with more streams over the same path",
     clues={
         **OTHERS,

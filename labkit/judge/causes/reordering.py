@@ -20,9 +20,9 @@ def test(case: Case) -> Finding | None:
 
 CAUSE = Cause(
     code="reordering",
-    name="packets that overtake others",
-    seen="hosts noticed that segments of TCP overtook others",
-    excluded="they noticed none",
+    name="reordered packets",
+    seen="hosts detected reordered TCP segments",
+    excluded="hosts detected none",
     decides="counters of both ends before and after the point: nstat -z TcpExtTCPSACKReorder TcpExtTCPDSACKRecv",
     clues={"noticed": "the hosts noticed {count} that segments of TCP overtook others"},
     remedy="Look for paths of unequal length that packets of one flow share: bonding by packet, adaptive routing.",

@@ -24,7 +24,7 @@ def points(case: Case) -> list[Wanted]:
 
 CAUSE = Cause(
     code="rotating-root",
-    name="the root rotates, and is not as fast on each rank",
+    name="the root rotates, and some ranks are slower roots",
     seen="the option rotate is on",
     excluded="the root is always the same rank",
     decides="the same point with rotate=false",

@@ -39,8 +39,8 @@ def test(case: Case) -> Finding | None:
 CAUSE = Cause(
     code="shared-uplink",
     name="a shared uplink",
-    seen="the bytes that must pass an uplink, whose rate the testbed states, take longer than the messages of a rank",
-    excluded="these bytes take a small part of the time",
+    seen="at the uplink's stated rate, the bytes that must pass it take longer than the messages of a rank",
+    excluded="these bytes take only a small part of the time",
     decides="the same point with an uplink that is as fast as all hosts below it",
     clues={
         "shared": "{size} must pass each uplink of {rate}, which takes {predicted} at least",

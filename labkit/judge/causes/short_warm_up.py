@@ -66,7 +66,7 @@ CAUSE = Cause(
     code="short-warm-up",
     name="a short warm-up",
     seen="the first timed iterations take longer than the rest",
-    excluded="without them the value is the same",
+    excluded="the value is the same without them",
     decides="the same point with more untimed iterations (-x)",
     clues={
         "first": "the first {count} take {times:3} the rest",

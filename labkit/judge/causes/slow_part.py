@@ -122,8 +122,8 @@ _FEWEST, _APART = 2, 1.1  # points with a host, and without it; times by which a
 CAUSE = Cause(
     code="slow-part",
     name="a slow host, link or uplink",
-    seen="the testbed has a slower link on the path, mpi.all_pairs names the hosts of the point, or all "
-    "points with a host are slower than all others",
+    seen="the path has a slower link in the testbed, mpi.all_pairs names the hosts of the point, or all points with "
+    "a host are slower than all others",
     excluded="mpi.all_pairs found these hosts as fast as the others, or the slow link explains another value",
     decides="mpi.all_pairs over all hosts, twice",
     clues={

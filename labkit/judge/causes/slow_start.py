@@ -24,8 +24,9 @@ _WARMUP = 20  # messages after which a window has grown beyond any message
 CAUSE = Cause(
     code="slow-start",
     name="slow start of TCP",
-    seen="messages of more than 10 segments take one round trip more, of more than 30 segments 2, and few went before",
-    excluded="the step is at another size, or enough messages went before",
+    seen="messages of more than 10 segments take one more round trip, of more than 30 segments two more, and few "
+    "messages preceded them",
+    excluded="the step is at another size, or enough messages preceded it",
     decides="the same point with more untimed iterations (-x)",
     clues={
         "trips": "from {before} on a message takes {step} more than up to {after}: {trips} of the path, as many as an "

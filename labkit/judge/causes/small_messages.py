@@ -49,8 +49,8 @@ CAUSE = Cause(
     code="small-messages",
     name="messages are too small",
     seen="the bandwidth still grows with the size at the largest sizes",
-    excluded="the bandwidth stays the same from some size on, or another benchmark on the path has the same; or hosts "
-    "sent many segments again, or other hosts moved bytes, or a rank lacked a processor",
+    excluded="the bandwidth is constant from some size on, another benchmark on the path reaches the same, hosts "
+    "retransmitted many segments, other hosts moved bytes, or a rank lacked a processor",
     decides="larger messages",
     clues={
         "rising": "the bandwidth still grows by {growth} to the largest size",

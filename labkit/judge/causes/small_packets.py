@@ -95,8 +95,8 @@ _LEAST = 68  # B: least MTU of IPv4 (RFC 791)
 CAUSE = Cause(
     code="small-packets",
     name="small packets",
-    seen="the MTU is smaller than stated, or than the rate of the link asks for",
-    excluded="headers of packets of this size take only a little of what is missing, and the link is slow",
+    seen="the MTU is smaller than stated, or smaller than usual for the rate of the link",
+    excluded="headers explain only a small part of the missing bandwidth, and the link is slow",
     decides="the same point with a larger MTU",
     clues={
         "small": "the MTU of {name} is {mtu} B: {best} B carry {gain} more payload in fewer packets",

@@ -53,13 +53,13 @@ def _pair(used: list[set[int]]) -> tuple[int, int]:
 CAUSE = Cause(
     code="smt",
     name="two threads on one core (SMT)",
-    seen="ranks are bound to threads of one core; or they may meet there, and the times scatter",
-    excluded="each rank is bound to a core of its own",
+    seen="ranks are bound to threads of one core; or they may share a core, and the times scatter",
+    excluded="each rank is bound to a separate core",
     decides="the same point with --bind core",
     clues={
         "shared": "ranks {first} and {second} run on two threads of one core",
         "on": "{found}, and ranks are not bound to cores",
-        "cores": "each rank is bound to a core of its own",
+        "cores": "each rank is bound to a separate core",
         **CLUES,
         **SCATTER,
         **EVEN,

@@ -25,7 +25,7 @@ def test(case: Case) -> Finding | None:
 
 CAUSE = Cause(
     code="stalls",
-    name="the loss stalls few iterations, and the median shows the others",
+    name="loss stalls few iterations, and the median hides them",
     seen="the means are in the expected order",
     excluded="the means are in the same order as the medians",
     decides="the same points, with enough iterations to show the tail",

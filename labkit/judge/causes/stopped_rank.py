@@ -42,10 +42,9 @@ def test(case: Case) -> Finding | None:
 CAUSE = Cause(
     code="stopped-rank",
     name="a rank that is stopped",
-    seen="a rank, which waits for shared memory by polling, had a processor for a part of the time only, although none "
-    "was lacking",
-    excluded="processes waited for a processor for half of the time that the rank lacked one, or longer: then ranks or "
-    "other programs compete for it",
+    seen="a rank that polls shared memory had a processor for only part of the time, although processors were free",
+    excluded="processes waited for a processor for at least half of the time that the rank lacked one: ranks or "
+    "other programs compete",
     decides="the state of the ranks (ps -o pid,stat: T)",
     clues={
         "idle": "rank {rank} had a processor for {share} of the time",

@@ -51,8 +51,8 @@ def points(case: Case) -> list[Wanted]:
 CAUSE = Cause(
     code="timer",
     name="each message waits for a timer",
-    seen="the time of a round trip, less what it takes without a wait, is that of a well-known timer within 10 %",
-    excluded="the time is another",
+    seen="the excess of a round trip is within 10 % of a well-known timer",
+    excluded="the excess fits no timer",
     decides="the same point with TCP_NODELAY, or without other load",
     clues={
         "tick": "the wait is {share} of a tick of the scheduler, 4 ms",

@@ -36,8 +36,8 @@ def points(case: Case) -> list[Wanted]:
 CAUSE = Cause(
     code="unbound-ranks",
     name="unbound ranks",
-    seen="each rank may run on several cores; its times scatter, or ranks that are bound are faster",
-    excluded="ranks that are bound are not faster, or the value does not scatter and another benchmark has the same",
+    seen="each rank may run on several cores, and its times scatter or bound ranks are faster",
+    excluded="bound ranks are not faster, or the value is even",
     decides="the same point with --bind core",
     clues={
         "free": "each rank may run on {cores}",

@@ -78,8 +78,8 @@ def _found(case: Case, clue: Evidence, value: float, against: Sequence[Evidence]
 CAUSE = Cause(
     code="units",
     name="a wrong unit",
-    seen="the ratio to another benchmark on the path is exactly that of two units; or that to the limit of the path is "
-    "near that of bits and bytes, or of prefixes",
+    seen="the ratio to another benchmark on the path is exactly the ratio of two units; or the ratio to the limit "
+    "of the path is close to 8, or to the ratio of two prefixes",
     excluded="another benchmark on the path has the same value",
     decides="the unit in the tool's own output",
     clues={

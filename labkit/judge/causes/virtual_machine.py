@@ -22,7 +22,7 @@ CAUSE = Cause(
     code="virtual-machine",
     name="virtual machine",
     seen="the hypervisor takes processor time, or the host is virtual and the times scatter",
-    excluded="the value does not scatter, and another benchmark on the path has the same",
+    excluded="the value is even",
     decides="the same point on a physical machine",
     clues={
         "marked": "the hypervisor took processor time in {marked} of {launches}",

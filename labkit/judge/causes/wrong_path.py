@@ -66,8 +66,9 @@ def _over(spec: Spec, device: str) -> Spec:
 CAUSE = Cause(
     code="wrong-path",
     name="wrong path",
-    seen="ranks on one host send over its loopback interface, or bytes cross a slower interface than the host has",
-    excluded="the bytes took the fastest path that the host has",
+    seen="ranks on one host send over its loopback interface, or bytes cross a slower interface than the fastest "
+    "one of the host",
+    excluded="the bytes took the host's fastest path",
     decides="the same point over the other path",
     clues={
         **CLUES,

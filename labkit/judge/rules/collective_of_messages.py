@@ -215,14 +215,13 @@ RULE = Rule(
     kind="verdict",
     level="unknown",
     about="path",
-    must=f"a collective takes at most {format_number(MACHINE[0])} times the messages that no algorithm can do without: "
+    must=f"a collective takes at most {format_number(MACHINE[0])} times the messages that every algorithm needs: "
     "⌈log₂ p⌉ latencies one after the other, or the bytes of one rank at the rate of one message, and "
-    f"{OWN_WORK}; beyond {format_number(MACHINE[1])} times it is bad. Where bytes on links take the time, and a plain "
-    f"algorithm moves no more (alltoall, allgather, gather, scatter), these are {format_number(_OF_LINKS[0])} and "
+    f"{OWN_WORK}; beyond {format_number(MACHINE[1])} times it is bad. If bytes on links dominate, and a plain "
+    f"algorithm moves no more (alltoall, allgather, gather, scatter), the limits are {format_number(_OF_LINKS[0])} and "
     f"{format_number(_OF_LINKS[1])} times",
-    why="messages between two ranks contain what library and path cost, so that only algorithm, reduction and waiting "
-    "are left; a good algorithm needs up to twice as many latencies or bytes, because none has the fewest of both "
-    "(Chan et al. 2007, Thakur et al. 2005)",
+    why="messages between two ranks contain the cost of library and path, so only algorithm, reduction and waiting "
+    "remain; no algorithm has both the fewest latencies and the fewest bytes (Chan et al. 2007, Thakur et al. 2005)",
     says={
         "": "{measured:interval} is {times:3} the {limit} that its messages need ({what}){unsure}",
         "less": "{measured:interval} is less than the {limit} of its messages between two ranks ({what})",

@@ -36,8 +36,8 @@ RULE = Rule(
     kind="observation",
     level="note",
     about=ITERATIONS,
-    must="the iterations of a launch take the same time from its begin to its end",
-    why="the median of a launch that drifts depends on its length",
+    must="the iterations of a launch take the same time from beginning to end",
+    why="the median of a drifting launch depends on its length",
     says={
         "": f"{_SAYS}: governor, frequency, temperature or memory, or other load",
         "pinned": f"{_SAYS}: temperature, memory or other load",

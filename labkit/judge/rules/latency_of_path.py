@@ -124,15 +124,15 @@ RULE = Rule(
     kind="verdict",
     level="unknown",
     about="path",
-    must=f"the latency of the smallest size is at most {format_number(MACHINE[0])} times what its hosts need, plus "
+    must=f"the latency of the smallest size is at most {format_number(MACHINE[0])} times the cost of its hosts, plus "
     f"{format_number(LINK[0], digits=3)} times the delays of the path and the time of its bytes on the link; beyond "
-    f"{format_number(MACHINE[1])} and {format_number(LINK[1], digits=3)} times it is bad. Where delays are most of it, "
-    "this holds for the largest size too whose bytes take no longer than the delay. Ranks on one host are judged by "
-    f"shared memory: a line of cache, {format_number(LIBRARY_S * 1e6)} µs for the library, and two copies; a "
-    "Unix socket by a wake-up through a pipe, and two copies",
-    why="a message cannot be faster than a line of cache that changes cores, a message through the kernel, or light in "
-    "the cables; a library adds its own work, as MPICH and UCX do (Zambre et al. 2019), and need not wait "
-    "for the receiver on a long path",
+    f"{format_number(MACHINE[1])} and {format_number(LINK[1], digits=3)} times it is bad. If delays dominate, "
+    "this also holds for the largest size that takes no longer on the link than the delay. The cost of one host is "
+    f"a cache line between cores, {format_number(LIBRARY_S * 1e6)} µs for the library, and two copies; for a "
+    "Unix socket a wake-up through a pipe, and two copies",
+    why="no message is faster than a cache line between cores, a message through the kernel, or light in the "
+    "cables; a library adds its own work, as MPICH and UCX do (Zambre et al. 2019), and need not wait for the "
+    "receiver on a long path",
     says={
         "": "{quantity}{measured:interval} is {times:3} its floor of {limit} ({what}){unsure}",
         "beside": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}){unsure}",

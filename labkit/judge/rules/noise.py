@@ -102,7 +102,7 @@ RULE = Rule(
     level="note",
     about=ITERATIONS,
     must="nothing interrupts a fixed amount of work",
-    why="what interrupts one rank delays all ranks that wait for it",
+    why="an interruption of one rank delays all ranks that wait for it",
     says={
         "none": "none of {pieces} of work, {quantum} each, was interrupted",
         "tick": f"{_HEAD}; they come at {{rate}}: the timer tick of a kernel with {{tick}}",

@@ -22,7 +22,7 @@ RULE = Rule(
     level="doubtful",
     source=6,
     must="a median or percentiles, because times are not normally distributed",
-    why="a few late iterations move the mean of times far from what is usual",
+    why="a few late iterations shift the mean far from the typical time",
     says="only the mean of the {metric} is known",
     remedy="Measure with timing=each, or with a tool that reports percentiles.",
     imported="Import the output of a tool that reports percentiles.",

@@ -61,7 +61,7 @@ RULE = Rule(
     level="note",
     about=SETTINGS,
     must="a curve has a value at its smallest and at its largest size",
-    why="where nothing is compared, the report names these two",
+    why="if nothing is compared, the report names these two",
     says={
         "one": "{first:interval}",
         "two": "{first:interval} at {small}, {last:interval} at {large}",

@@ -158,7 +158,7 @@ RULE = Rule(
     level="note",
     about=SETTINGS,
     must="the levels of a setting do not differ, all else being equal",
-    why="where they differ, the setting must be chosen, and named beside the number",
+    why="if they differ, choose the setting and report it with the number",
     says=_CLAIMS
     | {f"{form}{APART}": f"{claim}, {effects.LATER}" for form, claim in _CLAIMS.items()}
     | {

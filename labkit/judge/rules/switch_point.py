@@ -51,7 +51,7 @@ RULE = Rule(
     level="note",
     about="sizes",
     must="the time grows along one line with the size",
-    why="where it does not, the library changes its protocol or algorithm, or another limit begins to hold",
+    why="a jump or bend shows another protocol or algorithm, or another limit",
     says={
         "jump": f"{_SAYS} jumps ({{jump:+}}): another protocol or algorithm",
         "bend": f"{_SAYS} bends to another line ({{jump:+}}), without a clear jump",

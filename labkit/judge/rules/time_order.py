@@ -95,8 +95,8 @@ RULE = Rule(
     kind="violation",
     level="doubtful",
     source=7,
-    must="levels that are compared are measured in turn",
-    why="whatever changed in the meantime looks like an effect of the factor",
+    must="compared levels are measured alternately",
+    why="a change of the machine looks like an effect of the factor",
     says={
         "before": "{factor}: all points of {levels: before }",
         "crossings": "{factor}: {levels: and } changed {changes} in {launches} in order of time; random order changes "
