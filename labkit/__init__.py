@@ -1,4 +1,4 @@
-"""A lab for measuring, understanding and publishing how fast a cluster communicates.
+"""Measure, explain and publish how fast a cluster communicates.
 
 Examples
 --------

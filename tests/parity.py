@@ -140,7 +140,9 @@ def _table(tests: list[str], prefix: str = "") -> str:
         else:
             rows.append([test.removeprefix(prefix), name and f"`{name}`", words, reason])
     often = {reason for reason, count in Counter(row[3] for row in rows).items() if count > 1 and reason}
-    notes = {reason: f"({n})" for n, reason in enumerate([r for r in dict.fromkeys(row[3] for row in rows) if r in often], 1)}
+    notes = {
+        reason: f"({n})" for n, reason in enumerate([r for r in dict.fromkeys(row[3] for row in rows) if r in often], 1)
+    }
     rows = [[*row[:3], notes.get(row[3], row[3])] for row in rows]
     shown = [k for k in range(4) if k < 2 or any(row[k] for row in rows)]  # without columns that are empty
     head = ["test", "labkit", "options", "differs"]

@@ -21,7 +21,7 @@ def test_the_dictionary_has_every_name_once() -> None:
     text = columns.dictionary()
     for table in (columns.COLUMNS, columns.SUMMARY, columns.METRICS, columns.STATISTICS):
         for name in table:
-            assert len(re.findall(rf"^\| `{name}` \|", text, re.M)) == 1, name
+            assert len(re.findall(rf"^\|[^|]*`{name}`[^|]*\|", text, re.M)) == 1, name
 
 
 # unit → end of the name, units in a second, in a second's work or in the whole

@@ -1,8 +1,8 @@
-"""Which pairs of ranks are slow, and what they have in common: a host's card or cable, a switch, or nothing.
+"""Find slow pairs of ranks and their common cause: a host's card or cable, a switch, or none.
 
 Parts of the system are tested first: a host, or a switch, is named if all its pairs together are slower than the other
-pairs (`pair_causes.parts`) in both of two measurements. Its effect is then taken from its pairs, and single pairs are
-judged by what remains.
+pairs (`pair_causes.parts`) in both of two measurements. Its effect is then removed from its pairs, and single pairs are
+judged by the remainder.
 
 The time of a pair is the median over its rounds. A pair is suspicious if the lower end of this median's interval
 exceeds the time of the middle pair by more than the scatter between pairs explains (median absolute deviation, normal
@@ -43,7 +43,7 @@ _MAD = 1.4826  # to the standard deviation of a normal distribution
 
 @dataclass(frozen=True)
 class Twice:
-    """What two measurements of all pairs have in common.
+    """Common findings of two measurements of all pairs.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def judged_once(samples: Samples, switches: Mapping[str, str] | None = None) -> 
 
 
 def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Twice:
-    """Name the hosts, switches and pairs that were slow twice, and what such pairs have in common.
+    """Name the hosts, switches and pairs that were slow twice, and their common cause.
 
     Parameters
     ----------
@@ -325,8 +325,8 @@ def effects(seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mappin
     """How far the parts of the matrix lie above the middle pair.
 
     A rank's row holds the times that it measured, its column those that its partners measured with it. A slow card or
-    cable shows in both, a rank whose processor is busy rather in its row; a block belongs to a switch. Times of the
-    lower and of the higher rank of a pair are compared with their own kind.
+    cable shows in row and column, a busy processor mainly in the row, and a slow switch as a block. Times of the lower
+    and of the higher rank of a pair are compared with their own kind.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Answer what every user asks: whether a campaign is good, why not, and what to do next.
+"""Judge a campaign: whether its numbers are good, why not, and what to do next.
 
 Everything that shows an answer, from the terminal to the report, shows this one.
 """
@@ -53,10 +53,10 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Topic:
-    """What was asked of a family of benchmarks on a path, and the answer.
+    """A family of benchmarks on a path, and the verdict on it.
 
-    A setting can be chosen: the best one of a benchmark on a system stands for what the path gives, and those that give
-    less are named beside it. Of several benchmarks and systems, the worst decides.
+    The best setting of a benchmark on a system represents the path; worse settings are named beside it. With several
+    benchmarks or systems, the worst decides.
 
     Parameters
     ----------
@@ -130,14 +130,14 @@ class Step:
 
     @property
     def about(self) -> str:
-        """What it is about, in words."""
+        """Name of the topic, in words."""
         more = f" and {plural(len(self.why) - 1, 'more finding')}" if len(self.why) > 1 else ""
         return f"{str(self.why[0].subject) or 'the whole campaign'}{more}"
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A number that was not good, and whose setting is good since its cause was removed.
+    """A number that was not good, with a setting that is good after the cause was removed.
 
     Parameters
     ----------
@@ -153,14 +153,14 @@ class Settled:
 
 @dataclass(frozen=True)
 class Answer:
-    """What labkit says about a campaign.
+    """The answer of labkit about a campaign.
 
     Parameters
     ----------
     campaign : its name.
     findings : all of them, in the order in which they are shown.
     argument : the campaign as a word of a command.
-    settled : what was not good before something was measured to decide it.
+    settled : numbers that were not good before the deciding measurement.
     """
 
     campaign: str
@@ -170,7 +170,7 @@ class Answer:
 
     @cached_property
     def topics(self) -> tuple[Topic, ...]:
-        """What was asked, the worst answers first."""
+        """Topics, the worst answers first."""
         some: dict[str, list[Finding]] = {}
         for one in self.findings:
             if one.kind == "verdict" and one.subject.benchmark:
@@ -192,7 +192,7 @@ class Answer:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What to do next, the most useful first: each thing once."""
+        """Next steps without repetition, the most useful first."""
         found: dict[str, list[Finding]] = {}
         for one in _asking(self):
             for command in filter(None, _commands(one)):
@@ -202,7 +202,7 @@ class Answer:
 
     @cached_property
     def undecided(self) -> tuple[Wanted, ...]:
-        """Points whose measurement would supply what is missing, or decide between causes: of what is not good."""
+        """Points to measure for missing references, or to separate causes of numbers that are not good."""
         topics = [one for one in self.topics if one.verdict != "good"]
         asked = [topic.lead for topic in topics]
         asked += [one for topic in topics for one in topic.findings if one.level != "good" and one is not topic.lead]
@@ -211,12 +211,12 @@ class Answer:
 
     @property
     def accusing(self) -> tuple[Finding, ...]:
-        """Verdicts that say that something is not good, of the leading and of the worse settings of all topics."""
+        """Verdicts other than good, for the leading and the worse settings of all topics."""
         shown = (one for topic in self.topics for one in (topic.lead, *topic.worse))
         return tuple(one for one in shown if one.level in ("bad", "doubtful"))
 
     def since(self, before: Answer, names: Mapping[Spec, str]) -> Answer:
-        """Return this answer with what is settled in it that was not good in an earlier one.
+        """Return this answer with the numbers that an earlier answer called not good and that are settled now.
 
         Parameters
         ----------
@@ -308,7 +308,7 @@ def _kind(name: str) -> str:
 
 
 def answer(view: View, only: Collection[str] = ()) -> Answer:
-    """Judge a campaign by all rules, and look for the causes of what is not good.
+    """Judge a campaign by all rules, and find causes for numbers that are not good.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def of_paths(
     stated: Stated | None = None,
     machine: Mapping[str, Costs] | None = None,
 ) -> tuple[Finding, ...]:
-    """Judge bandwidths and latencies by what their paths allow.
+    """Judge bandwidths and latencies by the bounds of their paths.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What may be behind a number that is not good: one file for each cause in `labkit/judge/causes`, found by scanning.
+"""Possible causes of a number that is not good: one file for each in `labkit/judge/causes`, found by scanning.
 
-A cause is tested against the data: it says what speaks for it, what speaks against it, and which measurement decides. A
-cause of which the data show nothing is not named.
+A cause is tested against the data. It defines the evidence for and against it, and the measurement that decides. A
+cause without evidence in the data is not named.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A verdict or violation that asks for a cause, with what the data show of its points.
+    """A verdict or violation in need of a cause, with the data of its points.
 
     Parameters
     ----------
     about : the finding.
     view : of the campaign.
-    samples : a launch of its first point; its metadata stand for the point.
+    samples : a launch of its first point; its metadata represent the point.
     others : findings of the same rule; the finding itself may be among them.
     all : findings of all rules by their codes.
     """
@@ -180,7 +180,7 @@ class Cause:
         without: Value | None = None,
         command: str = "",
     ) -> Finding | None:
-        """Return what the data say of this cause; None if they say nothing.
+        """Return the evidence of the data on this cause; None if they say nothing.
 
         Parameters
         ----------
@@ -218,9 +218,9 @@ class Cause:
 def ranked(causes: Iterable[Finding], about: Finding) -> tuple[Finding, ...]:
     """Return causes of a verdict with the likeliest first, then those that are only possible, then the excluded ones.
 
-    The likeliest leaves the smallest factor unexplained: between the value that it predicts and the measured one, or
-    between the value without it and what the verdict compares with. A cause that gives neither value explains no part
-    of the factor between the measured value and what it is compared with.
+    The likeliest cause leaves the smallest factor unexplained: between predicted and measured value, or between the
+    value without the cause and the reference of the verdict. A cause without such a value explains no part of the
+    factor between measured value and reference.
     """
     measured, limit = about.values.get("measured"), about.values.get("limit")
     whole = _factor(measured, limit)

@@ -1,7 +1,7 @@
 """Judge a campaign by an acceptance contract: clauses that a system must fulfil, in a TOML file.
 
-A clause names a benchmark, selects points, and bounds a statistic in a share of them. It may also demand that every
-pair of hosts was measured, or some hosts. The file holds data only.
+A clause names a benchmark, selects points, and bounds a statistic for a share of these points. It may also demand that
+every pair of hosts was measured, or some hosts. The file holds data only.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Clause:
 
     @property
     def limit(self) -> str:
-        """What is compared, in words, and its bound; empty without a bound."""
+        """Compared statistic in words, and its bound; empty without a bound."""
         if self.relation is None or self.bound is None:
             return ""
         metric, statistic = split(self.statistic) or ("", "")

@@ -1,4 +1,4 @@
-"""Whether a sentence may say that two values differ, or that a part makes up a whole: the one guard of all findings.
+"""Decide whether a sentence may claim that two values differ, or that a part makes up a whole.
 
 `labkit.stats.decision` decides by the launches, through `labkit.judge.comparison.judging`, which knows metrics and
 the order of launches. Launches that decide nothing, such as a single one, give no claim. A part never exceeds its
@@ -32,7 +32,7 @@ _TIME = "latency_us"  # metric of times of breakdowns, whose unit does not matte
 
 @dataclass(frozen=True)
 class Measured:
-    """A value with what decides whether a claim may rest on it.
+    """A value with the facts that decide whether a claim may use it.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def founded(row: Mapping[str, Any]) -> bool:
 
 
 def disturbed(badges: Iterable[Note]) -> bool:
-    """Whether a badge says that something else took processor time."""
+    """Whether a badge reports that other programs took processor time."""
     return any(note.code in DISTURBED for note in badges)
 
 
@@ -103,8 +103,8 @@ class Effect:
     Parameters
     ----------
     value, base : what is compared, and with what.
-    tests : pairs of values that the sentence could have compared: its family. All pairs of the levels of a factor, if
-        it names the best and the worst of them.
+    tests : pairs of values that the sentence could have compared: its family. All pairs of levels of a factor, if the
+        sentence names the best and the worst.
     """
 
     value: Measured
@@ -230,7 +230,7 @@ def between(
 
 
 def pairs(levels: int) -> int:
-    """Return how many pairs so many levels have: the family of a sentence on the best and the worst of them."""
+    """Return the number of pairs of so many levels: the family of a sentence on the best and the worst level."""
     return max(1, math.comb(levels, 2))
 
 
@@ -245,7 +245,7 @@ def between_times(time: Time, base: Time, *, tests: int = 1) -> Effect:
 
 
 def is_part(part: float, whole: float) -> bool:
-    """Whether a number can be a part of another one: from nothing to all of it."""
+    """Whether a number can be a part of another one: between zero and that number."""
     return math.isfinite(part) and math.isfinite(whole) and 0 <= part <= whole and whole > 0
 
 
@@ -266,7 +266,7 @@ def stated_share(row: Mapping[str, Any], metric: str) -> str:
 
 
 def bounded(whole: Breakdown) -> bool:
-    """Whether a breakdown takes time, and no part of it takes, or takes off, more than the whole."""
+    """Whether a breakdown takes time, and no part is larger than the whole, in either direction."""
     total = whole.whole
     return all(each > 0 for each in total.launches) and all(
         is_part(abs(part.time.value), total.value) for part in whole.parts
@@ -274,5 +274,5 @@ def bounded(whole: Breakdown) -> bool:
 
 
 def adds_up(whole: Breakdown) -> bool:
-    """Whether a breakdown is `bounded`, and none of its parts is below zero: its shares are shares."""
+    """Whether a breakdown is `bounded` and has no negative part, so that its shares are valid."""
     return bounded(whole) and all(part.time.value >= 0 for part in whole.parts)

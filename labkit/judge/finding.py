@@ -1,4 +1,4 @@
-"""What labkit claims about numbers: one record for verdicts, causes, violations, changes and observations.
+"""Claims of labkit about numbers: one record for verdicts, causes, violations, changes and observations.
 
 A finding holds codes and typed values, never a sentence: `labkit.judge.sentences` makes these in one place.
 """
@@ -112,7 +112,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Several:
-    """Values of one kind, of which a sentence names the first ones.
+    """Values of one kind; a sentence names the first ones.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ Values = Mapping[str, "Value | Count | Several | str | Dataclass"]  # other data
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What a finding is about.
+    """Subject of a finding.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class Decided:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Something in the data that speaks for a claim, or against it.
+    """Evidence in the data for or against a claim.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A point whose measurement decides something.
+    """A point to measure for a decision.
 
     Parameters
     ----------
@@ -257,17 +257,17 @@ class Finding:
 
     @property
     def certain(self) -> bool:
-        """Whether it does not stand on launches that are too few."""
+        """Whether it is based on enough launches."""
         return self.decided.how not in ("one launch", "few launches")
 
     @property
     def supported(self) -> bool:
-        """Whether data speak for it and none against it."""
+        """Whether there is evidence for it and none against it."""
         return bool(self.evidence) and not self.against
 
     @property
     def likely(self) -> bool:
-        """Whether it is a cause that the data support by more than what many healthy points show too."""
+        """Whether it is a cause with evidence that healthy points rarely show."""
         return self.supported and self.level != "unknown"
 
     @property
@@ -386,12 +386,12 @@ def _rank(one: Finding) -> tuple[int, float, int]:
 
 
 def by_rule(findings: Iterable[Finding]) -> Iterator[tuple[Finding, ...]]:
-    """Yield the findings of one rule and level together, where the first of them stands."""
+    """Yield the findings of one rule and level together, at the place of the first."""
     yield from _together(findings, lambda one: (one.code, one.level))
 
 
 def grouped(findings: Iterable[Finding]) -> Iterator[tuple[Finding, ...]]:
-    """Yield the findings of one rule and level in one benchmark together, where the first of them stands."""
+    """Yield the findings of one rule and level in one benchmark together, at the place of the first."""
     yield from _together(findings, lambda one: (one.code, one.level, one.subject.benchmark))
 
 

@@ -4,9 +4,9 @@ A program could always replace the left side by the right. If the left side is s
 algorithm than the one it chose. A guideline is a line of `GUIDELINES`.
 
 The launches decide whether the left side is slower (`labkit.judge.comparison.judging`); the rule ``guideline`` makes
-findings of the violations. Times of several collectives on
-the right side are added launch by launch. The family is the comparisons of one guideline in one context: its sizes. The
-test has one side, because a left side that is faster is none of its matters.
+findings of the violations. Times of several collectives on the right side are added launch by launch. The family is the
+comparisons of one guideline in one context: its sizes. The test is one-sided, because a faster left side violates
+nothing.
 
 References
 ----------
@@ -58,7 +58,7 @@ _FACTORS = {"": _same, "p": _all, "1/p": _part}
 
 @dataclass(frozen=True)
 class Guideline:
-    """A collective and what could stand for it.
+    """A collective and its replacement.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ _TIME = "latency_us"
 
 @dataclass(frozen=True)
 class Violation:
-    """A collective that takes longer, by the medians over launches, than what could stand for it.
+    """A collective that takes longer, by the medians over launches, than its replacement.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Compared:
-    """What the comparisons show.
+    """Result of the comparisons.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class Compared:
 
 
 def compare(summary: pd.DataFrame, *, able: bool = False) -> Compared:
-    """Compare collectives with what could stand for them, and every size with larger ones.
+    """Compare collectives with their replacements, and every size with larger ones.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Each point over several campaigns, in the order of time: where it changed, and what of the system changed there.
+"""Follow each point over several campaigns by date: where it changed, and what changed in the system then.
 
 One value of a campaign is the median over its launches. `labkit.stats.changes` finds where these values move to another
-level, for a time or for good. The chance of a false change holds for all series together (Holm); what only one series
-alone would show is called possible, and what is weaker still a candidate.
+level, for a time or for good. The chance of a false change holds for all series together (Holm). A change that only one
+series alone would show is called possible, and a weaker one a candidate.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ def _changes(
 def differences(before: Run, after: Run) -> tuple[str, ...]:
     """Return what of the system differs between two campaigns: kernel, libraries, firmware, settings.
 
-    A fact that only one of them has counts as a difference.
+    A fact that only one system has counts as a difference.
     """
     old, new = _system(before), _system(after)
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
@@ -336,7 +336,7 @@ def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def told(series: Series, change: Change, chance: float) -> str:
-    """Return a change in a sentence: when, how far, how sure, and what of the system changed with it."""
+    """Return a change as a sentence: date, size, certainty, and simultaneous changes of the system."""
     moment, last = series.moments[change.place], series.moments[change.place - 1]
     unit = METRICS[series.metric].unit
     before, after = (format_number(value, unit, digits=3) for value in (change.before, change.after))

@@ -43,8 +43,8 @@ def time_of(table: pd.DataFrame, path: Path) -> Time | None:
 
     Parameters
     ----------
-    table : records, one row for each point and launch. If several points fit the path, that with most launches counts,
-        and of these the first.
+    table : records, one row for each point and launch. If several points fit the path, the first one with the most
+        launches counts.
     """
     rows = table[table["benchmark"] == path.benchmark]
     for column, value in path.where.items():
@@ -70,7 +70,7 @@ def nested(table: pd.DataFrame, title: str, paths: Sequence[Path]) -> tuple[Brea
     Parameters
     ----------
     table : records.
-    paths : the shortest first. A part stands for all that its path does more than the last one that was measured.
+    paths : the shortest first. A part represents the additional work of its path, compared with the last measured path.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""LogGP parameters of each path that samples describe, and what they predict for collectives.
+"""Fit LogGP parameters to each path in the samples, and predict collectives with them.
 
 `mpi.latency` gives the time of a message, `mpi.bandwidth` the gap between messages in saturation,
-`mpi.delayed_overhead` both overheads, `mpi.host_overhead` their sum. Break points of these over sizes cut them into
-ranges (`labkit.judge.protocol`), and `labkit.models.loggp` fits each.
+`mpi.delayed_overhead` both overheads, `mpi.host_overhead` their sum. Break points divide the sizes into ranges
+(`labkit.judge.protocol`), and `labkit.models.loggp` fits each range.
 """
 
 from __future__ import annotations
@@ -255,13 +255,13 @@ def predicted(path: Path, points: Iterable[tuple[str, int, int]]) -> pd.DataFram
     Parameters
     ----------
     path : with the parameters.
-    points : collective such as ``mpi.allreduce``, ranks and size in B. Others than those of `schedules.ALGORITHMS` are
+    points : collective such as ``mpi.allreduce``, ranks and size in B. Algorithms that `schedules.ALGORITHMS` lacks are
         left out.
 
     Returns
     -------
     benchmark, collective, algorithm, ranks, message_size_B, transport, testbed, origin, latency_us_p50, latency_us_low,
-    latency_us_high, headline, launches. The time is that of the slowest rank, the interval over launches.
+    latency_us_high, headline, launches. The time belongs to the slowest rank, and the interval is over launches.
     """
     rows = []
     for name, ranks, size in dict.fromkeys(points):

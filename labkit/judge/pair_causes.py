@@ -1,10 +1,9 @@
-"""Which part of a system is slow as a whole, and what slow pairs have in common: a host's card or cable, or a switch.
+"""Find slow parts of a system, and the common cause of slow pairs: a host's card or cable, or a switch.
 
-A cause is a set of pairs of hosts. `parts` tests causes as effects of their own: each is an effect that all its pairs
-share, beside the scatter of single pairs. Hosts are fitted all at once by median polish [1]_; an effect is tested by
-the rank sum of its pairs [2]_, with one correction over all causes. `causes` groups pairs that are slow one by one.
-Everything is counted between hosts, once for all causes: a thousand hosts have a million pairs and more than a thousand
-causes.
+A cause is a set of pairs of hosts. `parts` tests each cause as an effect that all its pairs share, in addition to the
+scatter of single pairs. Hosts are fitted all at once by median polish [1]_; an effect is tested by the rank sum of its
+pairs [2]_, with one correction over all causes. `causes` groups pairs that are slow one by one. Everything is counted
+between hosts, once for all causes: a thousand hosts have a million pairs and more than a thousand causes.
 
 References
 ----------
@@ -91,7 +90,7 @@ def parts(times: NDArray[np.float64], names: Sequence[str], switches: Mapping[st
     Notes
     -----
     Pairs on one switch and pairs across switches take different paths, so each pair is compared with its own kind. The
-    pairs of a switch are those of all its hosts, and each of them must show the effect: else a host is slow, not the
+    pairs of a switch are the pairs of all its hosts. Each host must show the effect; otherwise a host is slow, not the
     switch. The shift and its interval are Hodges and Lehmann's, of logarithms.
     """
     if len(names) < FEWEST:

@@ -8,8 +8,8 @@ to cut the sizes, with a penalty for every further line (Killick, Fearnhead, Eck
 - A residual costs its square but never more than `NOISY`, and each line may leave out one point at that price: a single
   noisy point makes no break.
 - A break must reduce the cost by more than `PENALTY`·log(n), which includes the choice of its place.
-- The search is exact up to `EXACT` sizes. Of a longer series, so many sizes are searched, spread evenly by rank; each
-  break is then placed among all sizes between its two lines, where both fit best.
+- The search is exact up to `EXACT` sizes. In a longer series, this number of sizes is searched, spread evenly by rank.
+Each break is then placed among all sizes between its two lines, where both fit best.
 
 A smooth curve needs several lines as well. Only a *jump* is called a protocol change: a place where the sizes around it
 are better described with a discontinuity than by any continuous curve with as many parameters, tested as the relevance

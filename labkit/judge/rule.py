@@ -1,4 +1,4 @@
-"""What must hold for the numbers of a campaign: one file for each rule in `labkit/judge/rules`."""
+"""Requirements on the numbers of a campaign: one file for each rule in `labkit/judge/rules`."""
 
 from __future__ import annotations
 

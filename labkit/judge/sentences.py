@@ -1,4 +1,4 @@
-"""The sentences about findings: made here, and nowhere else, from their codes and values."""
+"""Make the sentences about findings from their codes and values; no other module does."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sentence(one: Finding, *, intervals: bool = True) -> str:
 
 
 def beyond(one: Finding) -> str:
-    """Return why a bandwidth may exceed its bound a little, as a sentence; empty for one that does not."""
+    """Return why a bandwidth may slightly exceed its bound, as a sentence; empty for a bandwidth below it."""
     share = one.values.get("share")
     if one.code != bandwidth_of_path.RULE.code or not isinstance(share, Value) or one.level == "bad":
         return ""
@@ -89,12 +89,12 @@ def no_claim(one: Finding) -> str:
 
 
 def evidence(one: Finding) -> list[str]:
-    """Return what the evidence of a finding says; a template shows it as ``{evidence}``."""
+    """Return the evidence of a finding as a sentence; a template shows it as ``{evidence}``."""
     return [clue(one, each) for each in one.evidence]
 
 
 def clue(one: Finding, evidence: Evidence) -> str:
-    """Return what a piece of evidence of a finding says."""
+    """Return a piece of evidence of a finding as a sentence."""
     known = causes.every()[one.code].clues if one.kind == "cause" else rules.every()[one.code].clues
     return known[evidence.code].format_map(evidence.values)
 
@@ -201,7 +201,7 @@ def broken(findings: Sequence[Finding], points: int, checked: int) -> str:
 
 
 def guidelines(violations: Sequence[Finding], checked: int) -> str:
-    """Return how many comparisons of collectives violate a guideline, and the worst of them.
+    """Return how many comparisons of collectives violate a guideline, and the worst violation.
 
     Parameters
     ----------

@@ -158,13 +158,13 @@ STATISTICS = {
         Statistic("p99", "99th percentile", "99 of 100 iterations were at least as fast. Needs 100 samples; unreliable with fewer than 10 samples beyond it."),
         Statistic("p999", "99.9th percentile", "Needs 10 000 samples."),
         *(
-            Statistic(f"p{digits}", f"{number}{'st' if number == '1' else 'th'} percentile", "Only of imported logs that print it; labkit's own points keep every sample instead.")
+            Statistic(f"p{digits}", f"{number}{'st' if number == '1' else 'th'} percentile", "Only in imported logs; labkit's own points keep every sample.")
             for digits, number in (
                 *((f"{n}", f"{n}") for n in (1, 5, 10, 20, 25, 30, 40, 60, 70, 75, 80, 90)),
                 *(("995", "99.5"), ("9995", "99.95"), ("9999", "99.99"), ("99999", "99.999")),
             )
         ),
-        Statistic("stddev", "standard deviation", "Over iterations; only of imported logs that print it."),
+        Statistic("stddev", "standard deviation", "Over iterations; only in imported logs."),
         Statistic("max", "maximum", "Slowest iteration for costs; rate of the fastest iteration for rates."),
         Statistic("min", "minimum", "Fastest iteration for costs; rate of the slowest iteration for rates."),
         Statistic("mean", "mean", "Mean time for costs; total work over total time for rates, never the mean of rates."),
@@ -172,7 +172,7 @@ STATISTICS = {
         Statistic("rank_min", "fastest rank", "Mean of the rank with the lowest mean, of logs that print it (IMB's t_min, OSU's Min)."),
         Statistic("rank_max", "slowest rank", "Mean of the rank with the highest mean, of logs that print it (IMB's t_max, OSU's Max)."),
         *(
-            Statistic(f"osu_p{n}", f"OSU's {n}th percentile", "Of the mean over ranks of each iteration.")
+            Statistic(f"osu_p{n}", f"OSU's {n}th percentile", "Percentile of the mean over ranks of each iteration.")
             for n in (50, 75, 90, 95, 99)
         ),
         Statistic("value", "value", "One value computed from all samples, or reported by a tool without a definition."),
@@ -331,7 +331,10 @@ def dictionary() -> str:
     """Data dictionary as Markdown: every column that records and summaries can have."""
     metrics = [(f"`{m.name}`", m.label, m.better, m.meaning) for m in METRICS.values()]
     alike = [list(group) for _, group in groupby(STATISTICS.values(), lambda s: s.meaning)]
-    statistics = [(", ".join(f"`{s.name}`" for s in some), some[0].label + " …" * (len(some) > 1), some[0].meaning) for some in alike]
+    statistics = [
+        (", ".join(f"`{s.name}`" for s in some), some[0].label + " …" * (len(some) > 1), some[0].meaning)
+        for some in alike
+    ]
     plain = [[(f"`{c.name}`", c.dtype, c.meaning) for c in table.values()] for table in (COLUMNS, SUMMARY)]
     return f"""# Data dictionary
 

@@ -1,9 +1,8 @@
 """Rank intervals, percentiles and spread. Pure functions over plain arrays of seconds.
 
 Nothing here assumes a distribution: intervals come from ranks, percentiles are samples that occurred. Times are
-averaged, rates never are. Iterations of one launch are not independent of each other, so the headline interval is
-one over launch medians; with six sessions or more, over the medians of sessions. `docs/statistics.md` explains every
-term.
+averaged, rates never are. Iterations of one launch are not independent, so the headline interval is over launch
+medians; from six sessions on, it is over session medians. `docs/statistics.md` explains every term.
 
 References
 ----------
@@ -63,7 +62,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Headline:
-    """The value of a point over its launches, and an interval that says what it is.
+    """The value of a point over its launches, with its interval and the kind of this interval.
 
     Parameters
     ----------

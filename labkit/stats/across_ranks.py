@@ -1,4 +1,4 @@
-"""What is kept of the times of many ranks instead of every one: each iteration over ranks, each rank over iterations.
+"""Extremes of the times of many ranks, kept in place of every time: over ranks, and over iterations.
 
 The times of 4096 ranks in 10,000 iterations are 41 million. `OverRanks` holds, for each iteration, the slowest and the
 fastest rank, the sum and the deciles over ranks, and which ranks were long; for each rank its extremes, median, sum,
@@ -31,7 +31,7 @@ class OverRanks:
 
     Parameters
     ----------
-    ranks : which rank, or thread of a rank, each place stands for.
+    ranks : rank, or thread of a rank, of each place.
     of_iteration : `OF_ITERATION` → (iterations,) int64, ns. ``slowest_rank`` and ``fastest_rank`` are entries of
         `ranks`. ``excess`` is the most by which a rank exceeds its own median. Ranks are long that exceed it by more
         than half of that: ``long_1_start``, ``long_1_end`` and so on are their places, as up to two runs [start, end);
@@ -60,7 +60,7 @@ class OverRanks:
         return np.asarray(values["sum"] / len(self.ranks) if how == "mean" else values["slowest"], np.float64)
 
     def means(self) -> dict[str, Means]:
-        """Every phase by name, as what answers `mean` along either axis."""
+        """Every phase by name, as an object with `mean` along either axis."""
         return {
             name: Means(self.reduced("mean", name), sums / max(self.iterations, 1)) for name, sums in self.sums.items()
         }
@@ -157,7 +157,7 @@ def of_rank(times: Integers) -> dict[str, int]:
 
 
 def summarise(ranks: Sequence[int], times: Integers, phases: Mapping[str, Integers] | None = None) -> OverRanks:
-    """Statistics over ranks of a point whose every time is kept.
+    """Statistics over ranks of a point that keeps every time.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def packed(over: OverRanks) -> Integers:
 
 
 def unpacked(values: Integers, ranks: Sequence[int], iterations: int, phases: Sequence[str]) -> OverRanks:
-    """Statistics from what `packed` made.
+    """Statistics from the result of `packed`.
 
     Parameters
     ----------

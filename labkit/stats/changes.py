@@ -1,8 +1,7 @@
 """Change points of a series of campaigns: where the values move to another level, for a time or for good.
 
-The values are one per campaign, in the order of time, because launches of one campaign share their day. Days that
-follow each other resemble each other, and a series that wanders looks like one with steps. A change must therefore pass
-two tests:
+The values are one per campaign, in the order of time, because launches of one campaign share their day. Consecutive
+days resemble each other, and a wandering series looks like a series with steps. A change must therefore pass two tests:
 
 - *Dependence.* The values are an autoregressive series, x(t) - level = ρ (x(t-1) - level) + noise, ρ ≥ 0, with one
   level or with another one in a part of the series. The statistic is twice the logarithm of the ratio of the two
@@ -11,13 +10,12 @@ two tests:
   Cox) [4]_; and the series without a change may have one shock that dies out, at the price of Student's t. p is read
   from simulated series, in which the small-sample bias of ρ is the same: the largest p of those with ρ = 0.6, 0.8 and
   0.9, where it hardly depends on ρ; for weaker dependence it is too large. Block permutations would need blocks longer
-  than the dependence, of which 20 or 50 campaigns have too few.
+  than the dependence, and 20 or 50 campaigns have too few such blocks.
 - *Ranks.* The largest standardised sum of the ranks of any part (Pettitt) [1]_, compared with random orders. It assumes
   no distribution, so that one odd campaign is no change.
 
-p is the larger one. Parts are those of circular binary segmentation [2]_: all ends of the series, and pieces in its
-middle after which the level is the earlier one again. The part, and what is left without it, are then cut on in the
-same way.
+p is the larger one. Parts follow circular binary segmentation [2]_: all ends of the series, and pieces in its middle
+after which the earlier level returns. The part and the remainder are then divided in the same way.
 
 References
 ----------

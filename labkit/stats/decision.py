@@ -1,8 +1,8 @@
-"""Whether two sides differ, or one side is beyond a limit: the one decision of all who say faster, slower or the same.
+"""Decide whether two sides differ, or one side is beyond a limit: the only place that decides this.
 
 A side is the values of its launches, or the medians of its sessions. Three answers exist: the sides *differ*, they are
-the *same* within what matters, or the launches cannot say. Over all pairs that are decided together, the chance of any
-false *differ* and the chance of any false *same* are each at most 1 - `level` (Holm's correction of each family).
+the *same* within the relevant difference, or the launches cannot say. Over all pairs of one call, the chance of any
+false *differ* is at most 1 - `level`, and so is the chance of any false *same* (Holm's correction).
 
 A limit is a number without scatter, such as the rate of a link: one side against it is a sign test (`beyond_limit`).
 
@@ -38,7 +38,7 @@ OPEN = "the launches decide neither for a difference nor against one"
 
 @dataclass(frozen=True)
 class Decision:
-    """What the launches of two sides say.
+    """Answer of the launches of two sides.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Decision:
     shift, low, high : Hodges-Lehmann shift of the other side from the base, and its interval; NaN with too few
         launches.
     p, p_adjusted : of the test for a difference, alone and by Holm's correction over the pairs.
-    p_same : of the tests that the shift is within what matters, by Holm's correction over the pairs.
+    p_same : of the tests that the shift is within the relevant difference, by Holm's correction over the pairs.
     reason : why the launches cannot say; empty otherwise.
     """
 
@@ -86,8 +86,8 @@ def decide(
     Notes
     -----
     *differ*: the Mann-Whitney test rejects equality, and the shift is outside what matters. *same*: two Mann-Whitney
-    tests of one side each reject that the shift reaches either end. Of values that belong together, Wilcoxon's signed
-    rank test of their differences takes its place. Launches count, or sessions of launches, never their iterations.
+    tests of one side each reject that the shift reaches either end. For paired values, Wilcoxon's signed rank test of
+    their differences replaces it. Launches count, or sessions of launches, never their iterations.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def decide(
 def above(
     base: NDArray[np.float64], other: NDArray[np.float64], end: float, tests: int, level: float = LEVEL
 ) -> NDArray[np.bool_]:
-    """Return which pairs `decide` says differ if only a `larger` other side counts, each first in a family, (pairs,).
+    """Return the pairs that `decide` finds to differ if only a `larger` other side counts, (pairs,).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Histograms of times with a bounded relative error, after HdrHistogram.
 
-Every value below 128 ns has a bucket of its own; each octave above has 64. A value is known to half the width of its
-bucket: within 1/128 (0.8 %) of what it was.
+Every value below 128 ns has its own bucket; each octave above has 64. A value is known to half the width of its bucket,
+within 1/128 (0.8 %).
 
 References
 ----------
@@ -34,7 +34,7 @@ def bucket(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def middle(buckets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Middle of each bucket, ns: the value that stands for all in it.
+    """Middle of each bucket, ns: the value that represents it.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Limits that new launches pass only with a chance that was chosen before, from the launches of the past.
 
-Two limits, of which the farther one counts. The first is the distribution-free limit for new values of one
-population, an order statistic of the past (exceedance test) [1]_. It is exact if launches of all campaigns are
-exchangeable. Campaigns of other days may differ by more than their launches do. The second limit therefore takes one
-value of each campaign, and is Student's prediction limit of their logarithms. It needs `CAMPAIGNS` campaigns.
+Two limits; the farther one counts. The first is the distribution-free limit for new values of one population, an order
+statistic of the past (exceedance test) [1]_. It is exact if launches of all campaigns are exchangeable. Campaigns of
+other days may differ by more than their launches do. The second limit therefore takes one value of each campaign, and
+is Student's prediction limit of their logarithms. It needs `CAMPAIGNS` campaigns.
 
 References
 ----------
@@ -31,7 +31,7 @@ _MOST = 100_000  # launches of the past that `needed` tries
 
 @dataclass(frozen=True)
 class Limit:
-    """What new launches are compared with.
+    """Limit for new launches.
 
     Parameters
     ----------
@@ -124,8 +124,8 @@ def tail(t: float, freedom: int) -> float:
 
     labkit does not depend on SciPy, which has this function.
 
-    The first terms of the series, as many as the degrees of freedom allow, give the central probability. The terms
-    after them give the tail without cancellation.
+    The first terms of the series, limited by the degrees of freedom, give the central probability. The terms after them
+    give the tail without cancellation.
     """
     root, angle = math.hypot(t, math.sqrt(freedom)), math.atan2(t, math.sqrt(freedom))
     sine, cosine = t / root, math.sqrt(freedom) / root

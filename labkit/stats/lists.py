@@ -1,4 +1,4 @@
-"""Lists of numbers of any lengths, one after the other in one array, and statistics of all of them at once.
+"""Lists of numbers of different lengths in one array, and statistics of all lists at once.
 
 Launches differ in their numbers of iterations. Sorting and summing go list by list, as they do for an array of rows
 inside numpy; neighbours of equal length are done together. Everything else is arithmetic on places.
@@ -69,7 +69,7 @@ class Lists:
         return ordered
 
     def sums(self) -> NDArray[Any]:
-        """Return the sum of each list, (lists,); as exact as that of a row of an array."""
+        """Return the sum of each list, (lists,), as exact as the sum of a row of an array."""
         out = np.zeros(len(self), self.values.dtype)
         for places, rows in self.alike():
             out[places] = rows.sum(axis=1)
@@ -107,5 +107,5 @@ class Lists:
 
 
 def begins(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return where lists of these lengths begin, and the end, (lists + 1,)."""
+    """Return the starts of lists of these lengths, and the end, (lists + 1,)."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -45,7 +45,7 @@ class Modes:
 def two_modes(values: Lists) -> dict[int, Modes]:
     """Return the two modes of each launch that has two: place → modes.
 
-    A launch is left out if it has one mode or too few values, or if the clock is too coarse to tell.
+    A launch is left out if it has one mode or too few values, or if the clock is too coarse.
 
     Parameters
     ----------

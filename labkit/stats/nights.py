@@ -1,16 +1,15 @@
-"""What the points of a night have in common, which nights are the reference of later ones, and slow drifts.
+"""Common factors of the points of a night, the nights that later ones are compared with, and slow drifts.
 
 Points of one night share its day: the machine is warmer, another job runs, a clock is lower. A factor common to them is
 estimated as the median of their ratios to their own means in the first nights (a polish of a table by columns) [1]_.
 Values are logarithms in which more is worse, so that factors are differences.
 
-The first `FIRST` nights of a series are its first reference. A later night enters the reference once `WAIT` nights
-after it passed, unless it was found to be worse by then: what one night misses is not absorbed at once. The nights of
-each of `WINDOWS`, the last ones, are compared with two references by a t-test of two means, whose spread is pooled
-[2]_: with the first reference, which stays as it is, so that drifts are found too, and with all nights before them,
-which are more as the history grows. For series whose neighbouring nights are correlated, the quantile is that of an
-AR(1) process [3]_. As for a single night, most launches must be beyond the distribution-free limit too, so that a few
-slow launches are no change.
+The first `FIRST` nights of a series are its first reference. A later night enters the reference after `WAIT` further
+nights passed, unless they show that it was worse. So a change that one night misses is not absorbed at once. A t-test
+of two means with pooled spread [2]_ compares the last nights (`WINDOWS`) with two references: the first reference,
+which never changes and so shows drifts, and all earlier nights. For series with correlated neighbouring nights, the
+quantile belongs to an AR(1) process [3]_. As for a single night, most launches must be beyond the distribution-free
+limit too, so that a few slow launches are no change.
 
 References
 ----------
@@ -76,7 +75,7 @@ def medians(values: Floats) -> Floats:
 
 
 def common_factor(values: Floats) -> Floats:
-    """Return how much worse the points of each night are together, (nights,); NaN with fewer than `MEMBERS` of them.
+    """Return how much worse the points of each night are together, (nights,); NaN with fewer than `MEMBERS` points.
 
     Parameters
     ----------
@@ -91,8 +90,8 @@ def common_factor(values: Floats) -> Floats:
 def shared(chance: float, points: int, tails: Sequence[bool], past: int) -> tuple[float, list[float]]:
     """Return the parts of the chance of a false alarm that each comparison of points and each common factor gets.
 
-    Few factors stand beside many points. A part of its own costs a point little, and a factor gains much by it once its
-    nights are compared together. Until the first reference is complete, all get equal parts.
+    There are few factors and many points. A separate part costs a point little, and helps a factor much once its nights
+    are compared together. Until the first reference is complete, all get equal parts.
 
     Parameters
     ----------
@@ -113,7 +112,7 @@ def shared(chance: float, points: int, tails: Sequence[bool], past: int) -> tupl
 
 @lru_cache(maxsize=4096)
 def reach(past: int, ahead: int, chance: float, correlation: float = 0.0, gap: int = 1) -> float:
-    """Return how far the mean of the next values may lie above that of past ones, in their pooled sample deviations.
+    """Return how far the mean of the next values may be above the mean of past ones, in pooled sample deviations.
 
     Without correlation these are the limits of Student's t. With it, the distance of the means and the deviations
     depend on each other, and products of neighbouring deviations count in these by `NEIGHBOURS`, so that the limits of
@@ -167,7 +166,7 @@ def reach(past: int, ahead: int, chance: float, correlation: float = 0.0, gap: i
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What each night was found to be, in the order of time, (nights, series).
+    """Verdicts on each night, in the order of time, (nights, series).
 
     Parameters
     ----------
@@ -283,7 +282,7 @@ def _means(values: Floats, chosen: Flags) -> Floats:
 
 
 def allowed_above(values: Floats, past: Flags, ahead: Flags, chance: Floats, correlation: float) -> Floats:
-    """Return how far the mean of some nights of each series may lie above that of past ones, (series,).
+    """Return how far the mean of some nights of each series may be above the mean of past ones, (series,).
 
     Infinity with fewer than `limits.CAMPAIGNS` of the past, without any of these nights, and without a chance.
 

@@ -1,24 +1,24 @@
 """Racing: find the best of several settings by rounds, and stop those that cannot be the best. Pure functions.
 
-A round is one launch of every setting that still races. The value of a launch is the logarithm of its median, so that
-a difference is a factor. The model: a launch's value is the setting's, plus the round's (the machine is faster or
-slower for all), plus noise of one variance. After each round from the second on, every pair of settings gets Student's
-bound on its difference; a setting whose value is certainly above another's stops.
+A round is one launch of every setting that still races. The value of a launch is the logarithm of its median, so that a
+difference is a factor. The model: a launch's value is the setting's, plus the round's (the machine is faster or slower
+for all), plus noise of one variance. After each round from the second on, every pair of settings gets Student's bound
+on its difference. A setting that is certainly slower than another one stops.
 
 The chance that the best setting ever stops is at most `error`: each of the at most (settings - 1) pairs that could
 stop it is tested at each of at most (rounds - 1) looks with an equal part of `error`, one-sided (Bonferroni), so the
 order of looks and the stop of the race do not matter.
 
-The race is settled as soon as the chance that any other setting is better than the leader by more than the relevant
-difference is at most `error` (Student's t, the chances of all settings added up, flat prior). Nothing stops by this, so
-it needs no part of the bound above: the settings beside the leader stay undecided, and say so.
+The race is settled when the chance that any other setting beats the leader by more than the relevant difference is at
+most `error` (Student's t, sum over all settings, flat prior). This stops no setting, so it needs no part of the bound
+above: the other settings stay undecided, and the result shows this.
 
 Notes
 -----
 Successive elimination [1]_ with the test of a race among configurations [2]_ [3]_. F-race uses ranks in its place, and
 irace offers both. Ranks need more rounds than a race of launches can pay for: among 12 settings a sign test stops the
-first after 8 rounds. The variance of a pair is that of all settings together, or that of the pair's own differences if
-it is larger: one setting with noisy launches must not stop by the quiet ones of others.
+first after 8 rounds. The variance of a pair is the larger one of the common variance and the variance of the pair's own
+differences, so that quiet settings do not stop a noisy one.
 
 References
 ----------
@@ -71,7 +71,7 @@ class Standing:
 
     @property
     def leader(self) -> int:
-        """The setting with the lowest mean of those that still race."""
+        """The racing setting with the lowest mean."""
         return self.racing[0]
 
 

@@ -1,7 +1,7 @@
 """The two of n sorted samples that enclose a quantile, from the binomial distribution alone.
 
-Iterations of a launch depend on each other. `effective` estimates how many independent ones they are worth, and
-`wider` makes the interval of their median as wide as that of so many.
+Iterations of a launch depend on each other. `effective` estimates the equivalent number of independent iterations, and
+`wider` widens the interval of the median accordingly.
 
 References
 ----------

@@ -111,7 +111,7 @@ def basis(launches: int, sessions: int = 0, span_s: float = math.nan, least_s: f
     Parameters
     ----------
     sessions : number of sessions; 0 if unknown.
-    span_s : from the start of the first launch to that of the last, s; NaN if unknown.
+    span_s : from the start of the first launch to the start of the last, s; NaN if unknown.
     least_s : the shortest span, if several points are described and `span_s` is the longest.
 
     Examples

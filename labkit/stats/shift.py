@@ -1,7 +1,7 @@
 """Rank tests and shifts between groups of launches. Pure functions over few independent values, exact for small groups.
 
-No test here assumes a distribution. Each asks how often a random assignment of the values to the groups gives a
-difference as large as the one observed; ties are part of that count. Groups are launches, never iterations.
+No test here assumes a distribution. Each counts how often a random assignment of the values to the groups gives at
+least the observed difference, including ties. Groups are launches, never iterations.
 
 References
 ----------
@@ -214,8 +214,8 @@ def several_p(groups: Sequence[ArrayLike]) -> float:
 
     Notes
     -----
-    All arrangements of the ranks up to 40,000 are counted; of more, 99,999 are drawn with a fixed seed, and the one
-    observed counts as drawn, so that the test keeps its level [3]_.
+    Up to 40,000 arrangements of the ranks are counted. Otherwise 99,999 are drawn with a fixed seed; the observed one
+    counts as drawn, so the test keeps its level [3]_.
     """
     arrays = [np.ravel(np.asarray(group, np.float64)) for group in groups]
     ranks = midranks(np.concatenate(arrays))

@@ -1,4 +1,4 @@
-"""What several causes look at: whether a value is a limit that other points reach too."""
+"""Shared by several causes: whether a value is a limit that other points reach too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVEN = {
 
 
 def agreeing(case: Case) -> list[Evidence]:
-    """Return the verdicts of other benchmarks on the same path with the same value; none of a violation."""
+    """Return the verdicts of other benchmarks on the same path with the same value; none for a violation."""
     if case.about.kind != "verdict":
         return []
     mine, path = case.measured, case.about.values.get("path")

@@ -1,4 +1,4 @@
-"""What the launches of a point show: marks that some of them carry, and how far they scatter."""
+"""Evidence from the launches of a point: badges of some launches, and their scatter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other settings gave: points of a benchmark that differ from those of a finding in settings of one kind only."""
+"""Results of other settings: points of a benchmark that differ from a finding's points in one kind of setting."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VARIED = {"gone": "it is gone with {setting}", "stays": "it is the same with {se
 
 @dataclass(frozen=True)
 class Others:
-    """What other settings of a kind gave.
+    """Results of other settings of one kind.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def every(case: Case, change: Callable[[Spec], Spec]) -> list[Wanted]:
 
 
 def varied(case: Case, points: Sequence[Wanted]) -> tuple[list[Evidence], list[Evidence]]:
-    """Return whether a violation is gone at points that stand for its own, or there too; a clue has a key of `VARIED`.
+    """Return whether a violation disappears at comparable points, or remains; a clue has a key of `VARIED`.
 
     Parameters
     ----------

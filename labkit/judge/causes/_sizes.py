@@ -111,7 +111,7 @@ _WHOLE = 0.15  # part by which a number of round trips may differ from a whole o
 
 
 def may_be_slow_start(case: Case, step: Later) -> bool:
-    """Whether the slow start of TCP would take as many round trips.
+    """Whether the slow start of TCP would take the same number of round trips.
 
     A connection sends ten segments, and twice as many in each round trip (RFC 6928): a message waits once from ten
     segments on, and twice from thirty. Each message that was received lets the next one begin with twice as many, so

@@ -203,7 +203,7 @@ def compare(
 
 
 def pairwise(sides: Mapping[str, Side], **how: Any) -> Comparison:
-    """Compare each side with the base alone, so that points count that only the two of them have.
+    """Compare each side with the base alone, so that points shared by only these two count.
 
     The correction for many comparisons is made for each side by itself.
 

@@ -117,7 +117,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What the launches say about a pair.
+    """Verdict of the launches on a pair.
 
     Parameters
     ----------
@@ -191,8 +191,9 @@ def judge(
 
     Notes
     -----
-    Sides of which one was measured before the other *differ between sessions*: a change of the machine in between would
-    look the same, so this is neither faster nor slower. The same holds for a side of one session against six or more.
+    If one side was measured before the other, they *differ between sessions*: a change of the machine in between would
+    look the same, so the verdict is neither faster nor slower. The same holds for a side of one session against six or
+    more.
 
     Sides that share six sessions or more are paired by session, if so many pairs can decide in this family. Otherwise
     the medians of their sessions are two groups; what both sides of a session have in common makes this test cautious.

@@ -81,7 +81,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Matched:
-    """Points that all sides have, and what keeps others apart.
+    """Points that all sides have, and the factors that separate the others.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Matched:
 def match(sides: Mapping[str, Side], *, by: str, allow: Collection[str]) -> Matched:
     """Match the points of several sides.
 
-    Points match by benchmark, by size, and by every factor of which the sides share a level.
+    Points match by benchmark, size, and every factor with a common level.
 
     Parameters
     ----------

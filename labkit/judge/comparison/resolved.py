@@ -1,4 +1,4 @@
-"""What the clock resolves of a comparison: values that are bounds, and differences of less than two of its steps."""
+"""Resolution of the clock in a comparison: values that are bounds, and differences below two clock steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBERS = ("shift", "shift_low", "shift_high", "ratio", "ratio_low", "ratio_hig
 
 @dataclass(frozen=True)
 class Resolved:
-    """What the clock resolves of the two sides of a point.
+    """Resolution of the clock for the two sides of a point.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Resolved:
 
 
 def between(base: float, side: float) -> Resolved:
-    """Return what the clock resolves of two medians, from the number of its steps that each of them spans.
+    """Return the resolution of two medians, from the number of clock steps that each spans.
 
     Examples
     --------

@@ -37,7 +37,7 @@ def gate(
     reference: str = "*",
     accepted: Collection[str] = (),
 ) -> Result:
-    """Compare the launches of a campaign with those of earlier ones.
+    """Compare the launches of a campaign with the launches of earlier campaigns.
 
     Parameters
     ----------

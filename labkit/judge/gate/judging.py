@@ -1,4 +1,4 @@
-"""Judge the statistics of points, and what these have in common in a night."""
+"""Judge the statistics of points, and their common factors in a night."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Comparison:
 
 
 class Verdicts:
-    """Verdicts on the statistics of points, and on what is common to these.
+    """Verdicts on the statistics of points, and on their common factors.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the gate says: a finding for each comparison, the common factors, and the whole."""
+"""Result of the gate: a finding for each comparison, the common factors, and the overall verdict."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Common:
 
     @property
     def finding(self) -> Finding:
-        """What was removed, or why nothing was."""
+        """The removed factor, or the reason why none was removed."""
         values: dict[str, Value | Count] = {"points": Count(self.points, "point")}
         if self.removed:
             form = "removed"
@@ -190,7 +190,7 @@ class Common:
 
 @dataclass(frozen=True)
 class Result:
-    """What `gate` says about a campaign.
+    """Result of `gate` for a campaign.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ class Result:
 
     @property
     def doubts(self) -> list[Finding]:
-        """What limits the verdicts, and what to do."""
+        """Limits of the verdicts, and what to do."""
         rule, about, found = gate_history.RULE, Subject(), []
         if short := sum(
             one.limit.campaigns < limits.CAMPAIGNS for verdict, one in self.compared if verdict.form != "not measured"

@@ -1,4 +1,4 @@
-"""What the iterations of points took, and which launches show something, for rules about them."""
+"""Times of the iterations of points, and launches that show an effect, for rules about iterations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def in_most(view: View, shown: Mapping[tuple[str, int], T]) -> Iterator[tuple[Row, list[tuple[int, T]], int]]:
-    """Yield points of which more than half of the launches show something.
+    """Yield points with an effect in more than half of the launches.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def in_most(view: View, shown: Mapping[tuple[str, int], T]) -> Iterator[tuple[Ro
 
 
 def seen_in(count: int, launches: int) -> list[Evidence]:
-    """Return in how many launches something is seen; nothing of a single launch. The clue has a key of `SEEN`."""
+    """Return the number of launches with an effect; nothing for a single launch. The clue has a key of `SEEN`."""
     values: Values = {"seen": str(count), "launches": Count(launches, "launch")}
     return [Evidence(code="seen", values=values)] if launches > 1 else []
 

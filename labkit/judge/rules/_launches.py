@@ -1,4 +1,4 @@
-"""What rules about the number of launches have in common."""
+"""Shared by rules about the number of launches."""
 
 from labkit import stats
 from labkit.point.units import plural

@@ -1,4 +1,4 @@
-"""What a campaign left out, for rules about the reasons for it."""
+"""Points that a campaign left out, for rules about the reasons."""
 
 from __future__ import annotations
 

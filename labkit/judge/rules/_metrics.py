@@ -20,7 +20,7 @@ def have(view: View, wanted: Callable[[Metric, str], bool]) -> NDArray[np.bool_]
 
 
 def means(view: View, wanted: Callable[[Metric], bool], *, only: bool) -> Iterator[tuple[Row, Metric]]:
-    """Yield points and the wanted metrics of which they have a mean; with `only`, no better statistic."""
+    """Yield points and the wanted metrics with a mean; with `only`, without a better statistic."""
     columns, metrics = [], []
     for metric, statistic, values in view.numbers:
         if statistic == "mean" and wanted(metric):

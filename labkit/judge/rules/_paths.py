@@ -1,4 +1,4 @@
-"""What stands for each setting of the benchmarks that a path bounds, for rules that judge a path."""
+"""The representative point of each setting of the benchmarks that a path bounds, for rules that judge a path."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _COSTS = {  # benchmark → the costs of a machine that it measures
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """The point that stands for a setting.
+    """The point that represents a setting.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Chosen:
 
     @property
     def bound(self) -> Bound | None:
-        """The bound that binds."""
+        """The lowest bound."""
         return self.known[0] if self.known else None
 
     @property
@@ -136,8 +136,8 @@ def ends_of(value: Value) -> tuple[float, float]:
 def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level, str]:
     """Return how good a value is, and the end of a sentence where only its interval leaves that open.
 
-    A value that is good, but whose interval is not, is called unknown: more launches would tell, and nothing is wrong
-    as long as no end of it is bad.
+    A good value with an interval beyond the first limit is called unknown, unless the interval reaches the second
+    limit: more launches would decide.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level
 
 
 def sleeps(one: Chosen, view: View, found: Finding, excess: float) -> bool:
-    """Whether wake-ups, whose cost nobody measured here, may be all that is too much.
+    """Whether wake-ups, which were not measured here, may explain the whole excess.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ Bounds = Callable[[Samples, Stated | None, Any], tuple[Bound, ...]]
 def chosen(
     view: View, bounded_by: Callable[[str], object], metrics: tuple[str, ...], known: Bounds, *, ends: bool = False
 ) -> Iterator[Chosen]:
-    """Yield the points that stand for the settings: the highest bandwidth, and the latency of the smallest size.
+    """Yield the points that represent the settings: the highest bandwidth, and the latency of the smallest size.
 
     Simulated points are left out.
 
@@ -264,7 +264,7 @@ def _of_settings(rows: pd.DataFrame, metric: str, ends: bool) -> Iterator[tuple[
 
 
 def missing(one: Chosen, view: View) -> tuple[str, str]:
-    """Why nothing says how good a point is, as a key of `REASONS`, and the benchmarks that would; empty for none."""
+    """Why a point has no reference, as a key of `REASONS`, and benchmarks that supply one; empty if it has one."""
     samples = one.samples
     if one.bound is not None and one.bound.missing:
         return "machine", one.bound.missing
@@ -303,7 +303,7 @@ REASONS = {  # → why, as the end of a sentence
 
 
 def no_reference(rule: Rule, one: Chosen, view: View, lacking: str = "") -> Finding:
-    """Return that nothing says how good a point is, with why, and with the one measurement that would.
+    """Return the verdict *no reference*, with its reason and the measurement that would supply one.
 
     Parameters
     ----------

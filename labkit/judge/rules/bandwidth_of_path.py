@@ -185,8 +185,8 @@ RULE = Rule(
     kind="verdict",
     level="unknown",
     about="path",
-    must=f"a bandwidth reaches {format_share(1 / LINK[0])} of the bound of a link, or {format_share(1 / MACHINE[0])} of "
-    "two copies or of the loopback rate of one thread; below "
+    must=f"a bandwidth reaches {format_share(1 / LINK[0])} of the bound of a link, or {format_share(1 / MACHINE[0])} "
+    "of two copies or of the loopback rate of one thread; below "
     f"{format_share(1 / LINK[1])} and {format_share(1 / MACHINE[1])} it is bad",
     why="a good library nearly reaches the bound of a link; within a host, it cuts messages into pieces, ranks wait "
     "for one another, and the kernel adds its own work",

@@ -1,4 +1,4 @@
-"""Factors that nobody can tell apart."""
+"""Factors that always change together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What limits the verdicts of `labkit.judge.gate`, and which earlier campaigns are not its reference."""
+"""Limits of the verdicts of `labkit.judge.gate`, and earlier campaigns that are not its reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collectives that are slower than others that do their work, or than larger messages of their own."""
+"""Collectives that are slower than others that do the same work, or than their own larger messages."""
 
 from __future__ import annotations
 

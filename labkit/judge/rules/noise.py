@@ -1,4 +1,4 @@
-"""What interrupts a fixed amount of work: how much, whether it is periodic, and what ran instead."""
+"""Interruptions of a fixed amount of work: how much, whether periodic, and what ran instead."""
 
 from __future__ import annotations
 

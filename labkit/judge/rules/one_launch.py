@@ -1,4 +1,4 @@
-"""A point that stands on a single launch."""
+"""A point with a single launch."""
 
 from __future__ import annotations
 

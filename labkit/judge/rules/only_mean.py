@@ -1,4 +1,4 @@
-"""Costs of which only a mean is known."""
+"""Costs with a mean only."""
 
 from __future__ import annotations
 

@@ -156,8 +156,8 @@ RULE = Rule(
     must=f"a rate from memory reaches {format_share(1 / MACHINE[0])} of a copy with a system call; any other rate "
     f"reaches {format_share(1 / LINK[0])} of the device's best rate in the campaign, and does not exceed it. Below "
     f"{format_share(1 / MACHINE[1])} and {format_share(1 / LINK[1])} it is bad",
-    why=f"the kernel adds its own work to a copy, up to {format_number(MACHINE[0])} times; a device has one rate, and a "
-    "higher one came from memory",
+    why=f"the kernel adds its own work to a copy, up to {format_number(MACHINE[0])} times; a device has one rate, and "
+    "a higher one came from memory",
     says={
         "": "{measured:interval} is {share} of {limit} ({what}){unsure}",
         "faster": "{measured:interval} is {times:3} {limit} ({what}): memory {answered}, and not the device",

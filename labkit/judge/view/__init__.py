@@ -1,4 +1,4 @@
-"""A campaign as rules see it: columns of its records, its points, and what its metadata hold."""
+"""A campaign as rules see it: columns of its records, its points, and its metadata."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A campaign as rules see it. It is data: nothing of it is executed.
+    """A campaign as rules see it. It is data and never executed.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class View:
         return {}
 
     def label(self, fingerprint: str) -> str:
-        """Return the size and settings that tell a point from the others of its benchmark; empty if it is not there."""
+        """Return the size and settings that distinguish a point from others of its benchmark; empty if missing."""
         if fingerprint not in self._labels:
             place = self._last.get(fingerprint)
             self._labels[fingerprint] = "" if place is None else self.setting(Row(self.columns, place))
@@ -292,7 +292,7 @@ class View:
 
     @cached_property
     def iterations(self) -> Iterations:
-        """What the times of the iterations show; they are read when this is first asked for."""
+        """Effects in the times of the iterations, which are read at the first call."""
         return iterations.of(self.launches) if self.launches is not None else Iterations()
 
     @property
@@ -413,7 +413,7 @@ class View:
         )
 
     def setting(self, row: Mapping[str, Any], out: set[str] | frozenset[str] = frozenset()) -> str:
-        """Return what tells a point from others of its benchmark, without some columns."""
+        """Return the settings that distinguish a point from others of its benchmark, without some columns."""
         wanted = [c for c in self.factors.get(str(row["benchmark"]), ()) if c not in out and c in row]
         size = [] if "message_size_B" in out or not row["message_size_B"] else [format_size(int(row["message_size_B"]))]
         return ", ".join([*size, *(f"{named(c)}={text(row, c)}" for c in wanted if level(row[c]) != NONE)])
@@ -479,7 +479,7 @@ class View:
         return self.row(str(self.record_columns["fingerprint"][rows[-1]]))
 
     def lacking(self, wanted: Iterable[Wanted]) -> tuple[Wanted, ...]:
-        """Return those of some points that are possible and have too few launches to decide."""
+        """Return the possible points that have too few launches to decide."""
         return tuple(
             one
             for one in dict.fromkeys(wanted)

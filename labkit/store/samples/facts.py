@@ -90,12 +90,12 @@ SESSION = Fact(
     "Start of the session that the launch was scheduled in, UTC, ISO 8601; missing without a schedule.",
 )
 ELAPSED = Fact("elapsed", math.nan, "s", "Wall time of the point with verification, warm-up and bookkeeping.", MEASURED)
-SEED = Fact("seed", 0, "", "Of the random order of points.", MEASURED)
+SEED = Fact("seed", 0, "", "Seed of the random order of points.", MEASURED)
 LOAD_START = Fact[dict[str, Any]]("load_start", {}, "", "Load when the point began.", MEASURED)
-LOAD_END = Fact[dict[str, Any]]("load_end", {}, "", "Load when it ended, and the processor time of other processes.", MEASURED)
-TESTBED = Fact[dict[str, Any]](
-    "testbed", {}, "", "Parts of the testbed; empty without one.", (*MEASURED, "simulated")
+LOAD_END = Fact[dict[str, Any]](
+    "load_end", {}, "", "Load when it ended, and the processor time of other processes.", MEASURED
 )
+TESTBED = Fact[dict[str, Any]]("testbed", {}, "", "Parts of the testbed; empty without one.", (*MEASURED, "simulated"))
 EVIDENCE = Fact[dict[str, int]]("evidence", {}, "", "Increase of the counters of links and adapters.")
 RETRIED = Fact("retried", "", "", "Why the first start failed, if a second one measured the point.")
 ALLOCATION = Fact[dict[str, Any]]("allocation", {}, "", "Batch job that measured it.")
@@ -108,7 +108,10 @@ CLOCK_NS = Fact(
 )
 # ranks
 COMMAND = Fact[list[str]](
-    "command", [], "", "Command that started the ranks. PLAN is their plan, LABKIT labkit's folder, VENV the environment, HOME the home folder."
+    "command",
+    [],
+    "",
+    "Command that started the ranks. PLAN, LABKIT, VENV, HOME: plan, labkit's folder, environment, home.",
 )
 CHUNKS = Fact[list[int]]("chunks", [], "", "Iterations of each timed chunk.")
 WARMUP = Fact("warmup", 0, "", "Untimed iterations before each chunk.")
@@ -136,9 +139,7 @@ PROCESSOR_QUOTA = Fact(
     "",
     "Processors (also fractions) that control groups allow the ranks of a host or the tool; missing without a limit.",
 )
-THROTTLED_SHARE = Fact(
-    "throttled_share", math.nan, "", "Share of the quota's periods in which it was used up."
-)
+THROTTLED_SHARE = Fact("throttled_share", math.nan, "", "Share of the quota's periods in which it was used up.")
 SLOT_NS = Fact("slot_ns", 0, "ns", "Length of the windows between synchronised starts.")
 CLOCK_ERROR_NS = Fact("clock_error_ns", 0, "ns", "Error of the synchronised clocks.")
 LATE_SHARE = Fact("late_share", 0.0, "", "Part of the iterations that were longer than their window.")
@@ -160,9 +161,7 @@ EVIDENCE_ALONE = Fact[dict[str, int]]("evidence_alone", {}, "", "Counters of the
 ELAPSED_ALONE = Fact("elapsed_alone", 0.0, "s", "Wall time of the phase without the aggressor.")
 ELAPSED_BESIDE = Fact("elapsed_beside", 0.0, "s", "Wall time of the phase beside the aggressor.")
 # tools
-COMMANDS = Fact[list[list[str]]](
-    "commands", [], "", "Command lines that ran, servers first; folders as in command."
-)
+COMMANDS = Fact[list[list[str]]]("commands", [], "", "Command lines that ran, servers first; folders as in command.")
 DEFINITION = Fact("definition", "", "", "What the tool's numbers are.")
 STANDS_IN_FOR = Fact("stands_in_for", "", "", "Tool that this one took the place of.")
 ADDRESS = Fact("address", "", "", "Address of the server.")
@@ -280,9 +279,9 @@ def dictionary() -> str:
 ## Metadata of samples
 
 Printed from `labkit/store/samples/facts.py` by `labkit.store.samples.facts.dictionary()`; edit there. A samples file
-keeps these keys under `meta`. Keys that all points of a start share (hosts, affinities, command, testbed, batch job) are in
-the record of the start, `starts/<digest>.json`. The samples file names it as `start_record`; `labkit.store.samples.load` and
-`Campaign.samples` join the two.
+keeps these keys under `meta`. Keys that all points of a start share (hosts, affinities, command, testbed, batch job)
+are in the record of the start, `starts/<digest>.json`. The samples file names it as `start_record`;
+`labkit.store.samples.load` and `Campaign.samples` join the two.
 
 {table(("key", "type", "meaning"), rows)}
 
