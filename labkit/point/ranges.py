@@ -76,6 +76,7 @@ RANGES: Mapping[str, Range] = {
     "error": Range(0, 0.5, whole=False, between=True, usual=0.05),
     "confirm": Range(4, 1000, usual=8),
     "budget": Range(0, 10_080, "minutes", whole=False, above=True, usual=30),
+    "minutes": Range(0, 10_080, whole=False, above=True, usual=20),
     "lifetime": Range(0, 30 * DAY, "s", whole=False, above=True, usual=3600),
 }
 

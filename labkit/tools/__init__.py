@@ -21,6 +21,7 @@ from labkit.point.spec import Effort, Scalar, Spec
 from labkit.point.storage import Access, unfit
 from labkit.point.units import plural
 from labkit.tools._invocation import Facts, Invocation, Outcome, Parsed
+from labkit.tools._linked import mpi as linked_mpi
 from labkit.tools._run import Place, background, run
 from labkit.tools._tool import Tool, programs, version
 
@@ -35,6 +36,7 @@ __all__ = [
     "background",
     "by_time",
     "fit",
+    "linked_mpi",
     "only",
     "programs",
     "run",

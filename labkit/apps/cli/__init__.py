@@ -302,6 +302,13 @@ VERBS: tuple[tuple[str, str, str, str, str], ...] = (
         "labkit record -- mpirun -n 2 osu_latency\nlabkit record --launches 12 --into tcp -- iperf3 -c node2 --json",
     ),
     (
+        "fieldkit",
+        "fieldkit.run",
+        "fieldkit.options",
+        "Measure a cluster for some minutes, beside the site's own benchmarks; leave one archive and nothing else.",
+        "labkit fieldkit --dry-run\nlabkit fieldkit --minutes 20 --redact",
+    ),
+    (
         "show",
         "campaigns.show_",
         "campaigns.show_options",
