@@ -37,7 +37,16 @@ GENERATORS = {
     ".proto": ("protoc", "--cpp_out={folder}", "-I{parent}"),
     ".thrift": ("thrift", "--gen", "cpp:no_skeleton", "-out", "{folder}"),
 }
-SHIPPED = ("_quarto.yml", "index.qmd", "notebooks", "templates", "docs", "data/reference", "data/campaigns/examples")
+SHIPPED = (
+    "_quarto.yml",
+    "index.qmd",
+    "notebooks",
+    "templates",
+    "docs",
+    "data/reference",
+    "data/peers",
+    "data/campaigns/examples",
+)
 LEFT_OUT = ("templates/setup",)  # sets up a checkout
 NOT_OURS = ("run-", "_start", ".", "__pycache__")  # files that learners, editors and Python leave behind
 

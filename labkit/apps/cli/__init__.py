@@ -324,6 +324,13 @@ VERBS: tuple[tuple[str, str, str, str, str], ...] = (
         "labkit reference --paper cluster-interconnects-2003",
     ),
     (
+        "peers",
+        "peers.run",
+        "peers.options",
+        "Print what is usual on other systems with the same link; add redacted archives to it.",
+        "labkit peers\nlabkit peers fieldkit.zip --source their-cluster",
+    ),
+    (
         "compare",
         "compare.run",
         "compare.options",

@@ -17,7 +17,7 @@ from labkit.judge import stated
 from labkit.judge.finding import Decided, Finding, Level, Subject, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.view import View
-from labkit.models import bounds
+from labkit.models import bounds, peers
 from labkit.models.bounds import Bound, Stated
 from labkit.models.inside import of_host
 from labkit.point.columns import METRICS, statistic_column
@@ -156,6 +156,11 @@ def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level
     if centre < bad:
         return "doubtful", "; its interval reaches a value that is not bad"
     return "doubtful", "; its interval reaches a value that is bad" if centre >= good else ""
+
+
+def usual(one: Chosen, bound: Bound) -> str:
+    """Return the end of a sentence on what other systems with the same link reach of a bound; empty without a link."""
+    return "" if one.functional else peers.usual(one.samples, one.metric, bound.reference * METRICS[one.metric].factor)
 
 
 def sleeps(one: Chosen, view: View, found: Finding, excess: float) -> bool:

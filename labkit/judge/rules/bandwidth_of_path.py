@@ -91,6 +91,7 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     factor = METRICS[one.metric].factor
     values = _values(one, bound.reference, bound.reference_name, bound)
     cost = bound.reference * factor / one.measured.value if one.measured.value else math.nan
+    values["usual"] = _paths.usual(one, bound)
     level, values["unsure"] = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=True)
     wanted = _paths.more(view, level, one)
     return RULE.found(one.subject, level=level, cost=cost, decided=one.decided, measure=wanted, **values)
@@ -191,7 +192,7 @@ RULE = Rule(
     why="a good library nearly reaches the bound of a link; within a host, it cuts messages into pieces, ranks wait "
     "for one another, and the kernel adds its own work",
     says={
-        "": "{measured:interval} is {share} of {limit} ({what}){unsure}",
+        "": "{measured:interval} is {share} of {limit} ({what}){usual}{unsure}",
         "other path": "{measured:interval} is {share} of {limit}, which shared memory allows on this host ({what})",
         "other path, own bound": "{measured:interval} is {share} of {limit}, which shared memory allows on this host "
         "({what}), and {own_share} of {own}, the reference of its own path ({own_what})",

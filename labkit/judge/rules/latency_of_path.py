@@ -100,6 +100,7 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
         how=bound.formula,
         path=one.path,
         quantity="a round trip of " if one.metric == "round_trip_us" else "",
+        usual=_paths.usual(one, bound),
         unsure=unsure,
         measure=_paths.more(view, level, one),
     )
@@ -134,9 +135,9 @@ RULE = Rule(
     "cables; a library adds its own work, as MPICH and UCX do (Zambre et al. 2019), and need not wait for the "
     "receiver on a long path",
     says={
-        "": "{quantity}{measured:interval} is {times:3} its floor of {limit} ({what}){unsure}",
-        "beside": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}){unsure}",
-        "less": "{quantity}{measured:interval} is less than its reference of {limit} ({what})",
+        "": "{quantity}{measured:interval} is {times:3} its floor of {limit} ({what}){usual}{unsure}",
+        "beside": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}){usual}{unsure}",
+        "less": "{quantity}{measured:interval} is less than its reference of {limit} ({what}){usual}",
         "asleep": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}), but its programs "
         "sleep for {asleep} before each message, and how long they then take to wake up is not known",
         "other path": "{measured:interval} is {times:3} the {limit} of shared memory on this host ({what})",
