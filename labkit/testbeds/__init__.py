@@ -106,6 +106,7 @@ class Kind:
     argument : the option that may stand after the colon; empty for none.
     attach : makes a testbed that another process keeps up, from its handle; None if there is nothing to keep up.
     absent : Debian packages that are missing; None if it needs none.
+    shell : lines of the shell with which a user's own commands find one that is up, from its handle; empty for none.
     refusal : tries to bring one up where that is cheap, and returns why it does not come up.
     settled : options in the form in which a description keeps them.
     adjustable : options that can be changed while it is up.
@@ -118,6 +119,7 @@ class Kind:
     argument: str = ""
     attach: Callable[[Mapping[str, Any]], Testbed] | None = None
     absent: Callable[[], list[str]] | None = None
+    shell: Callable[[Mapping[str, Any]], str] = lambda handle: ""
     refusal: Callable[[], str] = str
     settled: Callable[[Mapping[str, str]], dict[str, str]] = dict
     adjustable: tuple[str, ...] = ()

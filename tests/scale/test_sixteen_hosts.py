@@ -16,7 +16,7 @@ from labkit.judge import slow_rank
 from labkit.store import events
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
-from tests.slurm.cluster import path, slurm
+from labkit.testbeds import slurm
 from tests.slurm.conftest import Lab
 
 HOSTS, RANKS = 16, 80
@@ -92,9 +92,11 @@ def test_a_campaign_of_80_ranks_on_16_hosts_is_killed_and_goes_on(tmp_path: Path
 
 @pytest.fixture
 def sixteen(tmp_path: Path, campaigns: Path) -> Iterator[Lab]:
-    with slurm(tmp_path, HOSTS) as cluster, pytest.MonkeyPatch.context() as patch:
+    with slurm.cluster(tmp_path, HOSTS) as cluster, pytest.MonkeyPatch.context() as patch:
         lab = Lab(cluster, campaigns)
-        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), lab.shims(), path()]))
+        patch.setenv(
+            "PATH", os.pathsep.join([str(Path(sys.executable).parent), str(cluster.folder / "bin"), slurm.path()])
+        )
         patch.setenv("SLURM_CONF", str(cluster.folder / "slurm.conf"))
         patch.setenv("BROWSER_PATH", "/nowhere")
         yield lab

@@ -1,7 +1,6 @@
 """One Slurm for all tests of a session; its programs on PATH act on the first node."""
 
 import os
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from labkit.apps import jobs
-from tests.slurm.cluster import Cluster, path, program, slurm
+from labkit.testbeds.slurm import Cluster, cluster, path
 
 # ranks of several nodes share this machine's cores here: they yield, and are not bound
 SITE = """launcher = "{launcher}"
@@ -30,7 +29,6 @@ sizes = "{sizes}"
 allreduce = ""
 transports = "{transports}"
 """
-PROGRAMS = ("sbatch", "scontrol", "scancel", "sinfo", "sacct")
 
 
 class Lab:
@@ -64,27 +62,19 @@ class Lab:
     def submit(self, request: jobs.Request, site: Path) -> jobs.Job:
         return jobs.submit(request, site, jobs.folder(request.suite, None, jobs.Site()), print)
 
-    def shims(self) -> str:
-        """A folder with Slurm's programs as they are on the first node."""
-        folder = self.cluster.folder / "bin"
-        folder.mkdir(exist_ok=True)
-        for name in PROGRAMS:
-            words = shlex.join(self.cluster.testbed.on("vc0", [program(name)]))
-            (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n')
-            (folder / name).chmod(0o755)
-        return str(folder)
-
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory, campaigns: Path) -> Iterator[Lab]:
-    with slurm(tmp_path_factory.mktemp("slurm")) as cluster:
-        yield Lab(cluster, campaigns)
+    with cluster(tmp_path_factory.mktemp("slurm")) as made:
+        yield Lab(made, campaigns)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _on_the_first_node(lab: Lab) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), lab.shims(), path()]))
+        patch.setenv(
+            "PATH", os.pathsep.join([str(Path(sys.executable).parent), str(lab.cluster.folder / "bin"), path()])
+        )
         patch.setenv("SLURM_CONF", str(lab.cluster.folder / "slurm.conf"))
         patch.setenv("BROWSER_PATH", "/nowhere")  # static figures are not what is tested here
         yield

@@ -22,7 +22,8 @@ from labkit.read import records
 from labkit.run import measuring
 from labkit.store.campaign import Campaign
 from labkit.suites import load
-from tests.slurm.cluster import until
+from labkit.testbeds.slurm import until
+from tests.slurm.cluster import pid, states
 from tests.slurm.conftest import Lab
 
 ROOT = Path(__file__).parents[2]
@@ -237,7 +238,7 @@ def test_a_job_measures_what_a_plain_run_does(lab: Lab, once: jobs.Job, tmp_path
 
 @pytest.mark.slow
 def test_a_node_that_dies_is_left_out_and_named(lab: Lab, capfd: pytest.CaptureFixture[str]) -> None:
-    place = lab.site("vc[0-2]", setup=(f"kill -9 {lab.cluster.pid('vc1')}",))
+    place = lab.site("vc[0-2]", setup=(f"kill -9 {pid(lab.cluster, 'vc1')}",))
     job = lab.submit(jobs.Request(suite=lab.suite("node"), nodes=3), place)
     text = followed(job)
     assert f"left out: node vc1: in job {job.number}, ranks and a trivial step both failed there: srun: error" in text
@@ -248,7 +249,7 @@ def test_a_node_that_dies_is_left_out_and_named(lab: Lab, capfd: pytest.CaptureF
     lab.cluster.start("vc1")
     assert cli.main(["submit", str(lab.folder / "node.toml"), "--site", str(lab.site("vc0")), "--dry-run"]) == 0
     assert "#SBATCH --exclude=vc1\n" in capfd.readouterr().out
-    assert until(lambda: lab.cluster.states()["vc1"] == "idle", 30)
+    assert until(lambda: states(lab.cluster)["vc1"] == "idle", 30)
 
 
 @pytest.mark.slow

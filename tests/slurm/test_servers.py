@@ -14,8 +14,8 @@ from labkit.kernels import programs
 from labkit.read import records
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
+from labkit.testbeds.slurm import until
 from labkit.tools import _kv, microservices
-from tests.slurm.cluster import until
 from tests.slurm.conftest import Lab
 
 pytestmark = [pytest.mark.slurm, pytest.mark.netns, pytest.mark.slow]

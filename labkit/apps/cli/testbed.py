@@ -76,10 +76,14 @@ def _up(options: argparse.Namespace) -> int:
     say(f"starting {text} …")
     testbed = testbeds.bring_up(text, lifetime=options.lifetime)
     elapsed, minutes = time.monotonic() - began, (testbed.until - time.time()) / 60
+    lines = testbeds.get(testbeds.parse(testbed.text)[0]).shell(testbed.handle)
+    use = f'with: eval "$(labkit testbed up {testbed.text})"' if lines else f"with --testbed {testbed.text}"
     say(
         f"{testbed.text} started in {elapsed:.1f} s and runs for at most {minutes:.0f} min. "
-        f"Use it with --testbed {testbed.text}; stop it with: labkit testbed down {testbed.text}"
+        f"Use it {use}; stop it with: labkit testbed down {testbed.text}"
     )
+    if lines:
+        print(lines)
     return OK
 
 
