@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from labkit import host, tools
-from labkit.host import machine, others
+from labkit.host import machine, network, others
 from labkit.io import control_groups, programs
 from labkit.io.control_groups import Quota
 from labkit.point import conditions
@@ -696,3 +696,29 @@ def test_host_needs_nothing_but_the_standard_library():
         env=os.environ | {"PYTHONPATH": str(root)},
     )
     assert not {"numpy", "pandas", "pyarrow", "pydantic", "psutil", "mpi4py"} & set(done.stdout.split())
+
+
+def test_a_veth_pair_has_no_rate_of_its_own(tmp_path):
+    for name, text in {
+        "type": "1",
+        "speed": "10000",
+        "iflink": "3",
+        "ifindex": "2",
+        "uevent": "INTERFACE=eth0",
+    }.items():
+        (tmp_path / name).write_text(f"{text}\n")
+    pair = network._interface(tmp_path, ipv6=False)
+    assert (pair["driver"], pair["speed_Mbps"]) == ("veth", None)
+    (tmp_path / "iflink").write_text("2\n")
+    assert network._interface(tmp_path, ipv6=False)["speed_Mbps"] == 10000
+
+
+def test_hosts_that_a_testbed_calls_emulated_are_marked(monkeypatch):
+    monkeypatch.setenv(machine.EMULATED, "slurm:4")
+    machine._lasting.cache_clear()
+    try:
+        described = host.describe()
+    finally:
+        machine._lasting.cache_clear()
+    assert described["emulated"] == "slurm:4"
+    assert "emulated link" in texts(conditions.badges(described, described["load"]))

@@ -24,6 +24,7 @@ from labkit.host.network import interfaces, rdma_devices
 from labkit.io import control_groups
 from labkit.point.conditions import Load
 
+EMULATED = "LABKIT_EMULATED"  # variable that names the testbed whose hosts share one machine, for jobs inside it
 _SAME_FREQUENCY = 0.03  # part by which the frequency of a processor varies where nothing scales it
 _CPU, _NODES = Path("/sys/devices/system/cpu"), Path("/sys/devices/system/node")
 _MANY = 8  # frequencies asked for; each question interrupts a processor
@@ -154,6 +155,7 @@ def _lasting() -> dict[str, Any]:
         "distribution": _distribution(),
         "virtualisation": _virtualisation(cpu),
         "container": _container(),
+        **({"emulated": emulated} if (emulated := os.environ.get(EMULATED)) else {}),
         "cpu_model": cpu.get("model name") or cpu.get("cpu") or cpu.get("Processor") or _arm(cpu) or platform.machine(),
         "cpu_threads": threads,
         "cpu_cores": len(cores) or threads,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Required, TypedDict
 
 _SIOCGIFADDR = 0x8915  # linux/sockios.h
+_VETH = "veth"  # the kernel says 10 Gbit/s of each, whatever it carries
 _KINDS = {"1": "ethernet", "32": "infiniband", "772": "loopback"}  # ARPHRD_* of linux/if_arp.h
 
 
@@ -89,7 +90,7 @@ def _interface(path: Path, ipv6: bool) -> Interface:
         "physical": device.exists(),
         "driver": driver,
         "model": ":".join(numbers) if all(numbers) else "",
-        "speed_Mbps": int(speed) if speed.isdecimal() and int(speed) > 0 else None,
+        "speed_Mbps": int(speed) if speed.isdecimal() and int(speed) > 0 and driver != _VETH else None,
         "mtu": int(mtu) if mtu.isdecimal() else None,
         "state": _read(path / "operstate"),
         "families": [name for name, has in (("IPv4", _has_ipv4(path.name)), ("IPv6", ipv6)) if has],
@@ -113,9 +114,13 @@ def _slot(device: Path) -> Slot:
 
 
 def _type(path: Path) -> str:
-    """Return the kind of a virtual interface, such as bridge, vlan or veth, if the kernel tells."""
+    """Return the kind of a virtual interface, such as bridge, vlan or veth, if the kernel tells.
+
+    One end of a veth pair has no name of its kind, but the number of the other end.
+    """
     pairs = dict(line.partition("=")[::2] for line in _read(path / "uevent").splitlines())
-    return pairs.get("DEVTYPE", "")
+    paired = _read(path / "iflink") not in (_read(path / "ifindex"), "0")
+    return pairs.get("DEVTYPE", _VETH if paired else "")
 
 
 def _has_ipv4(name: str) -> bool:

@@ -344,12 +344,13 @@ def warnings_for_run(
 
 
 def badges(description: Facts, start: Load, end: Load | None = None) -> list[Note]:
-    """Marks that a number carries in every table and figure: ``busy machine``, ``CPU frequency``.
+    """Marks that a number carries in every table and figure: ``busy machine``, ``CPU frequency``, ``emulated link``.
 
     The parameters are the first ones of `warnings_for_run`.
     """
     governor = description.get("governor")
     unsteady = (governor is not None and governor not in STEADY_GOVERNORS) or bool(_drift(start, end, governor))
     busy = bool(_busy(description, start if end is None else end))
-    marks = {"busy machine": busy, "CPU frequency": unsteady}
+    emulated = bool(description.get("emulated"))
+    marks = {"busy machine": busy, "CPU frequency": unsteady, "emulated link": emulated}
     return [badge(mark) for mark, seen in marks.items() if seen]

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LaunchError, SpecError
+from labkit.host.machine import EMULATED
 from labkit.io import scratch, supervise
 from labkit.testbeds import Kind, Testbed, virtual_cluster
 
@@ -61,7 +62,10 @@ PartitionName=shut Nodes=ALL MaxTime=60 State=DOWN
 # ranks of all nodes share this machine's cores: they yield, and are not bound
 _SITE = """system = "slurm"
 launcher = "mpirun"
-environment = { OMPI_MCA_mpi_yield_when_idle = "1", OMPI_MCA_hwloc_base_binding_policy = "none" }
+[environment]
+OMPI_MCA_mpi_yield_when_idle = "1"
+OMPI_MCA_hwloc_base_binding_policy = "none"
+{emulated} = "slurm:{nodes}"
 """
 
 
@@ -150,7 +154,7 @@ class Cluster:
         (self.folder / "topology.conf").write_text(topology(nodes))
         (self.folder / "plugstack.conf").touch()
         (self.folder / "cgroup.conf").write_text("CgroupAutomount=no\nCgroupPlugin=cgroup/v1\n")
-        (self.folder / "site.toml").write_text(_SITE)
+        (self.folder / "site.toml").write_text(_SITE.format(emulated=EMULATED, nodes=nodes))
         for name in COMMANDS:
             words = shlex.join(self.testbed.on(self.testbed.hosts[0], [program(name)]))
             (self.folder / "bin" / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n')
@@ -261,14 +265,9 @@ def _named(hosts: Testbed) -> Testbed:
 
 def shell(handle: Mapping[str, Any]) -> str:
     """Return the lines of the shell with which a user's own commands find this Slurm."""
-    folder = shlex.quote(str(handle["folder"]))
-    return "\n".join(
-        [
-            f"export PATH={folder}/bin:$PATH",
-            f"export SLURM_CONF={folder}/slurm.conf",
-            f"export LABKIT_SITE={folder}/site.toml",
-        ]
-    )
+    folder, nodes = shlex.quote(str(handle["folder"])), handle["hosts"]["options"]["nodes"]
+    lines = [f"PATH={folder}/bin:$PATH", f"SLURM_CONF={folder}/slurm.conf", f"LABKIT_SITE={folder}/site.toml"]
+    return "\n".join(f"export {line}" for line in (*lines, f"{EMULATED}=slurm:{nodes}"))
 
 
 TESTBED = Kind(open=open, outline=outline, argument="nodes", attach=attach, absent=absent, refusal=refusal, shell=shell)

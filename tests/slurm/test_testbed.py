@@ -13,7 +13,9 @@ import pytest
 from labkit import testbeds
 from labkit.apps import cli
 from labkit.errors import SpecError
+from labkit.point.notes import has
 from labkit.store.campaign import Campaign
+from labkit.store.samples.facts import badges
 from labkit.testbeds import slurm, virtual_cluster
 
 SUITE = """title = "Tried"
@@ -80,6 +82,8 @@ def test_a_job_runs_on_it_and_nothing_is_left(shell: Mapping[str, str], tmp_path
     assert done.returncode == 0, done.stderr
     points = list(Campaign(campaigns / "tried").samples())
     assert {tuple(one.meta["rank_hosts"]) for one in points} == {("vc0", "vc1")}
+    assert all(has(badges(one.meta), "emulated-link") for one in points)
+    assert not any(nic["speed_Mbps"] for one in points for nic in one.host["nics"]), "those of veth mean nothing"
     (kept,) = [one for one in testbeds.up() if one.text == "slurm:3"]
     testbeds.take_down(kept)
     assert not Path(folder).exists()
