@@ -306,11 +306,8 @@ def test_a_first_try_earns_all_points_and_a_later_one_fewer() -> None:
 
 # questions whose recording scatters by more than a factor of 2; docs/teaching.md lists them
 SCATTERED = {
-    "1-latency-and-bandwidth": {"ratio", "bandwidth", "half_size"},
-    "3-eager-and-rendezvous": {"gain"},
     "6-verbs-by-hand": {"share"},
     "8-storage": {"ahead"},
-    "9-lies-and-statistics": {"rate", "flattered", "tail"},
     "12-tail-latency": {"opened", "due"},
     "13-which-setting": {"factor", "rest", "confirmed"},
 }

@@ -340,8 +340,8 @@ def test_predictions_of_a_class_are_drawn_beside_what_each_machine_found(tmp_pat
         learners.append((who, attempts))
     attempts.note_source("measured")  # eve on a machine of her own
     own = attempts.folder / "campaign"
-    shutil.copytree(sources.EXAMPLES / "two-cores" / "samples" / "mpi.latency", own / "samples" / "mpi.latency")
-    facts = json.loads((sources.EXAMPLES / "two-cores" / "campaign.json").read_text())
+    shutil.copytree(sources.EXAMPLES / "two-cores-quiet" / "samples" / "mpi.latency", own / "samples" / "mpi.latency")
+    facts = json.loads((sources.EXAMPLES / "two-cores-quiet" / "campaign.json").read_text())
     facts["host"]["cpu_model"] = "Own"
     (own / "campaign.json").write_text(json.dumps(facts))
     (first, second), unread = classroom.predictions(labs.get("latency_and_bandwidth"), learners)

@@ -91,7 +91,7 @@ LAB = Lab(
     title="Eager and rendezvous",
     idea="A library changes its protocol at some size, and only an experiment proves what causes a step.",
     specs=_specs,
-    recorded=("two-cores-limits",),
+    recorded=("two-cores-protocols",),
     effort=Effort(launches=6, time_cap=0.1),
     predictions=(
         Question(

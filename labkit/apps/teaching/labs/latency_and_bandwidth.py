@@ -51,7 +51,7 @@ LAB = Lab(
     title="Latency and bandwidth",
     idea="A path is two numbers: what a message costs, and what each further byte costs.",
     specs=_specs,
-    recorded=("two-cores",),
+    recorded=("two-cores-quiet",),
     predictions=(
         Question(
             name="tcp_8",

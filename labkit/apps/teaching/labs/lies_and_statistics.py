@@ -103,7 +103,7 @@ LAB = Lab(
     title="Lies, statistics and benchmarks",
     idea="An interval covers only what varied while it was measured.",
     specs=_specs,
-    recorded=("two-cores",),
+    recorded=("two-cores-launches",),
     predictions=(
         Question(
             name="believe",
