@@ -83,6 +83,7 @@ def rung(name: str, *values: float, **where: Any) -> dict[str, Any]:
 
 LADDER = (
     rung("verbs.ucx_latency", 6.0, 6.2, transport="tcp", option_operation="tag"),
+    rung("verbs.uct_latency", 4.0, 4.2, transport="tcp", option_operation="am"),
     rung("mpi.latency", 5.0, 5.1, transport="tcp", option_binding="c"),
     rung("mpi.latency", 6.0, 6.5, transport="tcp", option_binding="buffers"),
     rung("sockets.tcp_rr", 20.0, 22.0, option_tool="sockperf"),

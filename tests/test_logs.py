@@ -305,6 +305,16 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
         {"operation": "unknown"},
         {"latency_us p50": 3.418, "latency_us mean": 787.295},
     ),
+    "ucx_perftest/posix_am_lat.txt": (
+        *("ucx_perftest", 1, "ucx_perftest UCT latency", 8, 1),
+        {"operation": "am", "layout": "short"},
+        {"latency_us p50": 0.525, "latency_us mean": 447.648},
+    ),
+    "ucx_perftest/sysv_put_bw.txt": (
+        *("ucx_perftest", 1, "ucx_perftest UCT bandwidth", 64, 1),
+        {"operation": "put", "layout": "bcopy"},
+        {"bandwidth_MBps mean": 2976.74 * 1.048576, "message_rate_per_s mean": 48795362},
+    ),
 }
 
 

@@ -460,6 +460,27 @@ def test_a_box_of_ucx_perftest_may_stand_above_or_below_the_head(tmp_path: Path)
     ]
 
 
+@pytest.mark.parametrize(
+    ("api", "title", "benchmark", "operation"),
+    [
+        ("protocol layer", "tag sync match latency", "verbs.ucx_latency", "tag_sync"),
+        ("protocol layer", "am latency", "verbs.ucx_latency", "am"),
+        ("protocol layer", "atomic fetch-and-add latency / bandwidth / rate", "verbs.ucx_latency", "fadd"),
+        ("transport layer", "put latency", "verbs.uct_latency", "put"),
+    ],
+)
+def test_the_box_of_ucx_perftest_names_layer_and_operation(
+    api: str, title: str, benchmark: str, operation: str, tmp_path: Path
+) -> None:
+    text = (LOGS / "ucx_perftest/tcp_tag_lat.client.txt").read_text()
+    box = UCX_BOX.format(*(f"{value:<75}" for value in (api, title, "short", "host", "host", "32")))
+    (tmp_path / "log.txt").write_text(box + text)
+    importing.bring([str(tmp_path / "log.txt")], into=tmp_path / "c")
+    (found,) = Campaign(tmp_path / "c").samples()
+    assert (found.spec.benchmark, found.spec.values["operation"]) == (benchmark, operation)
+    assert found.spec.values.get("driver") is None, "a log does not name it"
+
+
 def test_a_line_at_the_end_of_nccl_tests_names_the_table_above(tmp_path: Path) -> None:
     """Later versions end a table with "Collective test concluded: all_reduce_perf", which does not name the next table's program."""
     table = (LOGS / "nccl_tests/all_reduce_unnamed.txt").read_text()

@@ -193,7 +193,7 @@ def test_results_are_printed_without_loading_what_papers_published() -> None:
 def test_the_table_of_a_paper_says_what_measures_each_number(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["reference", "--paper", "breaking-band-2019", "am_lat"]) == 0
     shown = capsys.readouterr().out
-    assert re.search(r"1215 ns .* verbs\.ucx_latency +am_lat", shown)
+    assert re.search(r"1215 ns .* verbs\.uct_latency +am_lat", shown)
     assert cli.main(["reference", "--paper", "breaking-band-2019", "pcie,"]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"137\.49 ns .* instrument +pcie", shown)

@@ -11,9 +11,10 @@ import pytest
 
 from labkit import benchmarks, tools
 from labkit.errors import DataError, SpecError
-from labkit.options.verbs import AtomicBandwidth, Ucx
+from labkit.options.verbs import AtomicBandwidth, Uct, Ucx
 from labkit.point.notes import texts
 from labkit.point.spec import Effort, Spec
+from labkit.testbeds import _rdma
 from labkit.tools import Invocation, perftest, qperf, ucx_perftest
 
 GOLDEN = Path(__file__).parent / "golden" / "tools"
@@ -30,6 +31,10 @@ def asked(make: Make, size: int = 8, **options: object) -> Spec:
 
 def ucx(size: int = 8, transport: str = "auto", **options: Any) -> Spec[Ucx]:
     return verbs(size, transport).replace(options=Ucx(**options)).of(Ucx)
+
+
+def uct(size: int = 8, transport: str = "tcp", **options: Any) -> Spec[Uct]:
+    return verbs(size, transport).replace(options=Uct(**options)).of(Uct)
 
 
 def verbs(size: int = 8, transport: str = "auto", **options: object) -> Spec:
@@ -276,6 +281,119 @@ def test_ucx_perftest_refuses_paths_and_hosts_it_cannot_reach() -> None:
         ucx_perftest.latency(ucx(8, "srd"), SHORT)
     with pytest.raises(SpecError, match="hosts=node1"):
         ucx_perftest.latency(ucx(8, "tcp").replace(hosts=("node1",)), SHORT)
+
+
+@pytest.mark.parametrize(
+    ("make", "spec", "words", "rest"),
+    [
+        (ucx_perftest.uct_latency, uct(), "", "-t am_lat -x tcp -d lo -D short"),
+        (ucx_perftest.uct_latency, uct(8, "shm", operation="put"), "", "-t put_lat -x posix -d memory -D short"),
+        (
+            ucx_perftest.uct_bandwidth,
+            uct(8, "sysv", operation="get", layout="bcopy"),
+            "",
+            "-t get -O 32 -x sysv -d memory -D bcopy",
+        ),
+        (
+            ucx_perftest.uct_bandwidth,
+            uct(8, "rc", operation="put", driver="mlx5"),
+            "env UCX_IB_GID_INDEX={gid} ",
+            "-t put_bw -O 32 -x rc_mlx5 -d {device}:1 -D short",
+        ),
+        (
+            ucx_perftest.uct_latency,
+            uct(8, "ud", gid=3, layout="zcopy"),
+            "env UCX_IB_GID_INDEX=3 ",
+            "-t am_lat -x ud_verbs -d {device}:1 -D zcopy",
+        ),
+        (
+            ucx_perftest.uct_bandwidth,
+            uct(8, "tcp").replace(device="eth0"),
+            "",
+            "-t am_bw -O 32 -x tcp -d eth0 -D short",
+        ),
+    ],
+)
+def test_uct(make: Make, spec: Spec, words: str, rest: str) -> None:
+    job = make(spec, SHORT)
+    assert " ".join(job.server) == words + "ucx_perftest -p {port}"
+    assert " ".join(job.client) == words + f"ucx_perftest -p {{port}} {{address}} {rest} -s 8 -n 1000 -w 20"
+    assert texts(job.badges) == (("shared memory",) if spec.transport in ucx_perftest.MEMORY else ())
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (uct(8, "auto"), "transport=auto, but a test of UCT runs over one transport: tcp, shm, posix, sysv, rc, ud"),
+        (uct(8, "posix").replace(device="eth0"), "device=eth0, but posix uses the memory of the host"),
+        (uct(8, "sysv").replace(hosts=("node1",)), "hosts=node1, but over sysv .* measures inside this machine"),
+    ],
+)
+def test_uct_refuses_what_no_transport_serves(spec: Spec, said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        ucx_perftest.uct_latency(spec, SHORT)
+
+
+@pytest.mark.parametrize(
+    ("size", "options", "said"),
+    [
+        (4, {}, "an active message has a header of 8 B. Set size=8."),
+        (0, {"operation": "put"}, "at least 1 B"),
+        (8, {"operation": "get"}, "a get has no short form. Set layout=bcopy or zcopy."),
+    ],
+)
+def test_uct_refuses_sizes_and_layouts_that_a_test_has_not(size: int, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        benchmarks.resolve(Spec(benchmark="verbs.uct_latency", size=size, ranks=1, transport="tcp", options=options))
+
+
+def test_a_transport_that_this_machine_lacks_is_refused_with_those_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ucx_perftest, "offered", lambda: {"tcp": ["eth0", "lo"], "posix": ["memory"]})
+    ucx_perftest.uct_latency(uct(8, "posix"), SHORT).prepare(Path())
+    there = r"It has tcp \(eth0, lo\), posix \(memory\)\. Set transport and device to one of these\."
+    for spec, what in (
+        (uct(8, "sysv"), "sysv on a device memory"),
+        (uct(8, "rc"), "rc_verbs"),
+        (uct(8, "tcp").replace(device="ib0"), "tcp on a device ib0"),
+    ):
+        with pytest.raises(SpecError, match=f"UCX has no transport {what} here. {there}"):
+            ucx_perftest.uct_latency(spec, SHORT).prepare(Path())
+    ucx_perftest.uct_latency(uct(8, "rc").replace(testbed="soft-roce"), SHORT).prepare(Path())  # has its own devices
+
+
+def test_without_an_adapter_the_transports_of_ucx_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_rdma, "output_of", lambda command: "")
+    monkeypatch.setattr(ucx_perftest, "offered", lambda: {"tcp": ["lo"], "sysv": ["memory"]})
+    spec = benchmarks.resolve(Spec(benchmark="verbs.uct_latency", size=8, ranks=1, transport="rc"))
+    with pytest.raises(
+        SpecError, match=r"transport=rc, but this machine has no active RDMA device\. UCX has tcp \(lo\), sysv"
+    ):
+        _rdma.place(spec)
+    assert _rdma.place(spec.replace(transport="sysv")).client == ()
+
+
+@pytest.mark.parametrize(
+    ("transport", "operation", "layout"),
+    [
+        ("posix", "am", "short"),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in (("tcp", "am", "short"), ("sysv", "put", "bcopy"), ("posix", "get", "bcopy"))
+        ),
+    ],
+)
+def test_uct_runs(transport: str, operation: str, layout: str) -> None:
+    options = {"operation": operation, "layout": layout}
+    for name, metric in (("uct_latency", "latency_us"), ("uct_bandwidth", "bandwidth_MBps")):
+        spec = Spec(benchmark=f"verbs.{name}", size=64, ranks=1, transport=transport, options=options)
+        spec = benchmarks.resolve(spec)
+        made = benchmarks.get(spec.benchmark).tools[0](spec, Effort(iterations=50, warmup=5, time_limit=30))
+        if made.missing:
+            pytest.skip(f"ucx_perftest not installed: Debian package {made.package}")
+        outcome = tools.run(made)
+        values = {(v.name, v.statistic): v.value for v in outcome.reported}
+        assert values[metric, "mean"] > 0
+        assert f"{transport}, {layout}" in str(outcome.meta["definition"])
 
 
 def test_bandwidth_tests_report_no_latency() -> None:

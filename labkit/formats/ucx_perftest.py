@@ -110,11 +110,26 @@ def _number(cell: str, number: int, line: str) -> float:
         raise malformed(_WHAT, number, line, "numbers") from None
 
 
+_UNNAMED = "ucx_perftest -v, which heads every time a latency"
 _BEGINS = re.compile(
     r"\|\s*(?:Stage|Test)\s*\|\s*# iterations\s*\||iterations,(?:[\d.]+_percentile|typical)_lat,avg_lat,overall_lat,"
 )
 _BOX = re.compile(r"\| ([A-Z][A-Za-z /]{1,40}): +(\S.*?) *\|$")
-_OPERATIONS = {"tag": "tag", "put": "put", "get": "get", "am": "am", "active message": "am"}
+# what a title begins with → operation; a longer begin first
+_OPERATIONS = {
+    "tag sync": "tag_sync",
+    "tag": "tag",
+    "put": "put",
+    "get": "get",
+    "am": "am",
+    "active message": "am",
+    "stream": "stream",
+    "atomic add": "add",
+    "atomic fetch-and-add": "fadd",
+    "atomic swap": "swap",
+    "atomic compare-and-swap": "cswap",
+}
+_UCT = "transport layer"  # as the box names the API; that of UCP is the protocol layer
 
 
 def runs(text: str, where: str) -> list[Run]:
@@ -139,18 +154,22 @@ def runs(text: str, where: str) -> list[Run]:
         unnamed = lines.texts[place - 1].startswith("iterations,") and not box
         size = int(box["Message size"]) if re.fullmatch(r"\d{1,18}", box.get("Message size", "")) else 0
         title = box.get("Test", "")
-        operation = next((o for word, o in _OPERATIONS.items() if word in title.split() or title.startswith(word)), "")
+        operation = next((o for word, o in _OPERATIONS.items() if f"{title} ".startswith(f"{word} ")), "unknown")
+        options = {"operation": operation}
+        uct = box.get("API") == _UCT
+        if uct:
+            options["layout"] = box.get("Data layout", "unknown").replace(" ", "")
         kind = "latency" if any(value.name == "latency_us" for value in values) else "bandwidth"
         doubts = [] if size else [SIZE_UNKNOWN]
         if not title:
             doubts.append(note("test-unknown", "ucx_perftest's client does not name the operation (tag, put, get, am)"))
         made.append(
             Run(
-                test="ucx_perftest -v, which heads every time a latency" if unnamed else f"ucx_perftest {kind}",
+                test=f"ucx_perftest {'UCT ' if uct else ''}{kind}" if not unnamed else _UNNAMED,
                 values=tuple(values),
                 line=place,
                 size=size,
-                options={"operation": operation or "unknown"},
+                options=options,
                 stated={setting_name(name): value for name, value in box.items() if name != "Message size"},
                 parameters=box,
                 doubts=tuple(doubts),

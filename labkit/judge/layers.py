@@ -154,7 +154,7 @@ def bindings(size: int, transport: str, testbed: str = "local") -> list[Path]:
 
 
 def ladder(size: int, transport: str, testbed: str = "local") -> list[Path]:
-    """Paths of one way of a message between one pair: verbs, UCX, MPI, Python with buffers and with pickled objects.
+    """Paths of one way of a message between one pair: verbs, UCT, UCP, MPI, Python with buffers and pickled objects.
 
     Parameters
     ----------
@@ -172,16 +172,25 @@ def ladder(size: int, transport: str, testbed: str = "local") -> list[Path]:
         metric="latency_us",
         where={**where, "option_tool": "perftest", "option_completion": "poll"},
     )
-    alone = Path(
-        name="ucx",
-        text="UCX (tag)",
+    uct = Path(
+        name="uct",
+        text="UCT (active message)",
         kind="UCX",
-        path="UCX (ucx_perftest)",
+        path="UCT (ucx_perftest)",
+        benchmark="verbs.uct_latency",
+        metric="latency_us",
+        where={**where, "transport": transport, "option_operation": "am"},
+    )
+    ucp = Path(
+        name="ucp",
+        text="UCP (tag)",
+        kind="UCX",
+        path="UCP (ucx_perftest)",
         benchmark="verbs.ucx_latency",
         metric="latency_us",
         where={**where, "transport": transport, "option_operation": "tag"},
     )
-    return [verbs, alone, *bindings(size, transport, testbed)]
+    return [verbs, uct, ucp, *bindings(size, transport, testbed)]
 
 
 def socket_tool(testbed: str) -> str:

@@ -95,6 +95,23 @@ class Ucx(Addressed):
 
 
 @frozen
+class Uct(Addressed):
+    """Options of the benchmarks of a transport of UCX (UCT).
+
+    Parameters
+    ----------
+    operation : active messages; put and get into the other's memory.
+    layout : how the transport takes the bytes: with the request (short), copied into a buffer of its own (bcopy), or
+        from where they are (zcopy). ``ucx_info -d`` lists what a transport supports, up to which size.
+    driver : of the adapter over rc and ud: verbs, or mlx5 for the adapters of NVIDIA without verbs.
+    """
+
+    operation: Literal["am", "put", "get"] = "am"
+    layout: Literal["short", "bcopy", "zcopy"] = "short"
+    driver: Literal["verbs", "mlx5"] = "verbs"
+
+
+@frozen
 class Stream(Verbs):
     """Options of the verbs benchmarks that measure a stream.
 

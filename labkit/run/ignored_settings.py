@@ -11,6 +11,7 @@ from labkit.errors import SpecError
 from labkit.host import network
 from labkit.point.spec import Spec
 from labkit.run import launch
+from labkit.tools import ucx_perftest
 
 # field → values that ask for nothing; a resolved spec of a tool has launcher "none"
 USUAL: Mapping[str, tuple[Any, ...]] = {
@@ -71,7 +72,7 @@ def _of_tool(spec: Spec, field: str) -> str:
     """Return why the tools of a benchmark ignore a setting; they check the hosts of a server themselves."""
     benchmark = benchmarks.get(spec.benchmark)
     if field == "device":
-        follows = benchmark.ends.rdma and not (benchmark.ends.transports and spec.transport == "shm")
+        follows = benchmark.ends.rdma and not (benchmark.ends.transports and spec.transport in ucx_perftest.MEMORY)
         return "" if follows else f"{spec.benchmark} over {_path(spec)} has no choice of device"
     if field == "transport":
         return "" if benchmark.ends.transports else f"{spec.benchmark} uses the transport of its tool"

@@ -18,7 +18,7 @@ from labkit.point.spec import Spec, sweep
 from labkit.run import launch
 from labkit.studies import path_words, size_words
 
-_PATHS = ("tcp", "shm", *launch.RDMA)  # of UCX by itself, and of MPI
+_PATHS = ("tcp", "shm", *launch.RDMA)  # of UCX by itself, and of MPI; UCT takes shm as POSIX shared memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +43,16 @@ class Parameters(studies.Parameters):
 
 
 class Study(studies.Study):
-    """Wire, verbs, UCX, MPI, mpi4py and TCP between one pair."""
+    """Wire, verbs, UCT, UCP, MPI, mpi4py and TCP between one pair."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = ("verbs.send_latency", "verbs.ucx_latency", "mpi.latency", "sockets.tcp_rr")
+    benchmarks: ClassVar = (
+        "verbs.send_latency",
+        "verbs.uct_latency",
+        "verbs.ucx_latency",
+        "mpi.latency",
+        "sockets.tcp_rr",
+    )
     values: Parameters
 
     def specs(self) -> list[Spec]:
@@ -55,7 +61,8 @@ class Study(studies.Study):
         if v.transport not in _PATHS:
             raise SpecError(f"transport={v.transport!r}, but it must be one of {', '.join(_PATHS)}. Set transport=tcp.")
         size, place = str(v.size), {"testbed": v.testbed}
-        specs = sweep("verbs.ucx_latency", sizes=size, transport=v.transport, **place)
+        specs = sweep("verbs.uct_latency", sizes=size, transport=v.transport, **place)
+        specs += sweep("verbs.ucx_latency", sizes=size, transport=v.transport, **place)
         if v.transport in launch.RDMA:
             specs += sweep("verbs.send_latency", sizes=size, tool="perftest", **place)
         ranks = sweep(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from labkit import benchmarks
 from labkit.errors import LaunchError, SpecError
 from labkit.point.spec import Spec
-from labkit.tools import Place
+from labkit.tools import Place, ucx_perftest
 
 # every used entry of every active port 1: device, link layer, index, GID, type
 FIND = """
@@ -131,14 +131,22 @@ def place(spec: Spec) -> Place:
     LaunchError
         If the peer does not answer.
     """
-    if not benchmarks.get(spec.benchmark).ends.rdma or spec.transport in ("shm", "tcp"):
+    library = benchmarks.get(spec.benchmark).ends.rdma
+    if not library or spec.transport in ("tcp", *ucx_perftest.MEMORY):
         return Place()
     if len(spec.hosts) > 1:
         raise SpecError(f"hosts={','.join(spec.hosts)}, but {spec.benchmark} has one peer. Name one host.")
     this_machine = [host for host in spec.hosts if host in ("localhost", "127.0.0.1")]
     peer = "" if this_machine or not spec.hosts else spec.hosts[0].partition(":")[0]
     ssh = ("ssh", "-oBatchMode=yes", peer, "--") if peer else ()
-    local_entry = chosen(parsed(output_of(["sh", "-c", FIND])), spec.device)
+    entries = parsed(output_of(["sh", "-c", FIND]))
+    if not entries and library == "ucx":
+        raise SpecError(
+            f"transport={spec.transport}, but this machine has no active RDMA device. UCX has "
+            f"{ucx_perftest.listed(ucx_perftest.offered())} here. Set the transport to one of these, or use --testbed "
+            "soft-roce."
+        )
+    local_entry = chosen(entries, spec.device)
     peer_entry = chosen(parsed(output_of([*ssh, f"sh -c '{FIND}'"])), spec.device) if peer else local_entry
     return Place(
         address=peer or "127.0.0.1",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.options.verbs import Connected, Echo, Served, Stream, Verbs
+from labkit.options.verbs import Connected, Echo, Served, Stream, Uct, Verbs
 from labkit.point.spec import Effort, Scalar, Spec, has
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Of = TypeVar("Of")
     Tools = tuple[Callable[[Spec[Of], Effort], Invocation], ...]
 
-VERBS = Ends(rdma="verbs")
+VERBS, UCX = Ends(rdma="verbs"), Ends(rdma="ucx", transports=True)
 MTUS = (0, 256, 512, 1024, 2048, 4096)
 
 
@@ -142,6 +142,18 @@ def program(
         cadence="streaming",
         ends=VERBS,
     )
+
+
+def uct(spec: Spec[Uct]) -> str:
+    """Say what is wrong with a spec of a transport of UCX; empty if nothing is."""
+    operation, size = spec.options.operation, spec.size
+    if operation == "am" and size < 8:
+        return f"size={size} B, but an active message has a header of 8 B. Set size=8."
+    if not size:
+        return "size=0, but ucx_perftest moves at least 1 B. Set size=8."
+    if operation == "get" and spec.options.layout == "short":
+        return "layout=short, but a get has no short form. Set layout=bcopy or zcopy."
+    return ""
 
 
 def scenario(spec: Spec[Served]) -> str:

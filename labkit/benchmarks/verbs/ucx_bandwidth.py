@@ -5,7 +5,8 @@ bytes over the time of all of them. The tool keeps its samples to itself. ``tran
 rc or ud.
 """
 
-from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.verbs import UCX
 from labkit.options.verbs import Ucx
 from labkit.tools import ucx_perftest
 
@@ -19,6 +20,6 @@ BENCHMARK = ToolBenchmark(
     tools=(ucx_perftest.bandwidth,),
     logs={"ucx_perftest bandwidth": {}},
     cadence="streaming",
-    ends=Ends(rdma="ucx", transports=True),
+    ends=UCX,
     directions=1,
 )

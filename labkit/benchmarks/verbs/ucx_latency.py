@@ -5,7 +5,8 @@ The definition of ucx_perftest: half the round trip of ``tag_lat``, ``ucp_put_la
 median is that of the newest iterations. ``transport`` is the path: auto, tcp, shm, rc or ud.
 """
 
-from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.verbs import UCX
 from labkit.options.verbs import Ucx
 from labkit.tools import ucx_perftest
 
@@ -19,6 +20,6 @@ BENCHMARK = ToolBenchmark(
     tools=(ucx_perftest.latency,),
     logs={"ucx_perftest latency": {}},
     cadence="streaming",
-    ends=Ends(rdma="ucx", transports=True),
+    ends=UCX,
     crossings=1,
 )

@@ -37,7 +37,7 @@ _OF_SAMPLES = ("cadence", "timing")  # values that a tool reports have neither
 OF_SOURCES = ("origin", "ranks_assumed")  # decide whether a value was stated
 NONE = "-"
 UNSTATED = "not stated"
-_WORDS = {"shm": "shared memory", "tcp": "TCP"}
+_WORDS = {"shm": "shared memory", "posix": "POSIX shared memory", "sysv": "System V shared memory", "tcp": "TCP"}
 OPEN = ("auto", UNSTATED)  # levels that name no path: the library chose it, or a log does not state it
 ASSUMED = " (assumed)"
 # the second column adds nothing if every value of the first goes with one value of the second
