@@ -83,10 +83,10 @@ def rung(name: str, *values: float, **where: Any) -> dict[str, Any]:
 
 LADDER = (
     rung("verbs.ucx_latency", 6.0, 6.2, transport="tcp", option_operation="tag"),
-    rung("verbs.uct_latency", 4.0, 4.2, transport="tcp", option_operation="am"),
     rung("mpi.latency", 5.0, 5.1, transport="tcp", option_binding="c"),
     rung("mpi.latency", 6.0, 6.5, transport="tcp", option_binding="buffers"),
     rung("sockets.tcp_rr", 20.0, 22.0, option_tool="sockperf"),
+    rung("verbs.uct_latency", 4.0, 4.2, transport="tcp", option_operation="am"),
 )
 
 
@@ -109,13 +109,13 @@ def test_each_layer_begins_where_the_one_below_ends() -> None:
     one = ladder(*LADDER)
     own = one.breakdown
     assert own is not None
-    assert own.names == ["ucx", "c", "buffers"]
-    assert [part.time.value for part in own.parts] == pytest.approx([6.1, -1.05, 1.2])
+    assert own.names == ["uct", "ucp", "c", "buffers"]
+    assert [part.time.value for part in own.parts] == pytest.approx([4.1, 2.0, -1.05, 1.2])
     assert own.whole.value == pytest.approx(6.25)
     figure = one.figure()
     assert not isinstance(figure, str)
     bases = {x: base for trace in figure.data if trace.name for x, base in zip(trace.x, trace.base, strict=True)}
-    assert sorted(bases.values()) == pytest.approx(sorted([0.0, 0.0, 5.05, 6.1]))
+    assert sorted(bases.values()) == pytest.approx(sorted([0.0, 0.0, 4.1, 5.05, 6.1]))
 
 
 def test_a_layer_that_avoids_the_one_below_and_one_without_samples_are_named() -> None:
@@ -126,6 +126,7 @@ def test_a_layer_that_avoids_the_one_below_and_one_without_samples_are_named() -
     states = dict(zip(*(ladder(*LADDER).table()[name] for name in ("layer", "latency")), strict=True))
     assert states["verbs (perftest)"] == "not measured"
     assert ladder(*LADDER[:1]).breakdown is not None
+    assert "UCT (active message)" in str(ladder(*LADDER[:4]).findings()), "not measured, and named"
     assert waterfall.Study(measure=False, campaign=str(EXAMPLES / "virtual-cluster")).figure() == NOTHING
 
 
@@ -143,7 +144,7 @@ def test_launches_that_lie_far_apart_name_no_largest_layer() -> None:
 def test_a_point_with_more_launches_stands_for_a_path() -> None:
     paths = layers.ladder(64, "tcp")
     rows = table(LADDER[1], LADDER[1] | {"latency_us_p50": [float(n) for n in range(7)]})
-    time = layers.time_of(rows, paths[2])
+    time = layers.time_of(rows, paths[3])
     assert time is not None
     assert list(time.launches) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     assert layers.time_of(rows, paths[0]) is None

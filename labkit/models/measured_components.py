@@ -78,8 +78,8 @@ def latency_of_benchmark(printed: float, update: float) -> float:
 
     Examples
     --------
-    >>> round(latency_of_benchmark(1215.0, 49.69), 2)  # the paper prints 1190.25
-    1190.16
+    >>> round(latency_of_benchmark(1215.0, 49.69), 3)  # the paper prints 1190.25
+    1190.155
     """
     return printed - update / 2
 

@@ -37,6 +37,7 @@ UCT_LATENCY = {"am": "am_lat", "put": "put_lat", "get": "get"}
 UCT_BANDWIDTH = {"am": "am_bw", "put": "put_bw", "get": "get"}
 # path → transport of UCT; {} is the driver of the adapter
 TRANSPORTS = {"tcp": "tcp", "shm": "posix", "posix": "posix", "sysv": "sysv", "rc": "rc_{}", "ud": "ud_{}"}
+_DRIVERS = ("verbs", "mlx5")
 MEMORY = ("shm", "posix", "sysv")  # paths through shared memory
 # path → UCX_TLS; over auto UCX chooses from the devices there are
 PATHS = {"auto": "", "tcp": "tcp", "shm": "sm,self", "rc": "rc", "ud": "ud"}
@@ -142,14 +143,16 @@ def offered() -> Mapping[str, list[str]]:
 
 
 def listed(transports: Mapping[str, list[str]]) -> str:
-    """Return transports and their devices in words.
+    """Return the paths that transports of UCX serve, with their devices, in words.
 
     Examples
     --------
-    >>> listed({"tcp": ["eth0", "lo"], "posix": ["memory"]})
-    'tcp (eth0, lo), posix (memory)'
+    >>> listed({"self": ["memory0"], "tcp": ["eth0", "lo"], "rc_verbs": ["mlx5_0:1"], "rc_mlx5": ["mlx5_0:1"]})
+    'tcp (eth0, lo), rc (mlx5_0:1)'
     """
-    return ", ".join(f"{name} ({', '.join(devices)})" for name, devices in transports.items())
+    paths = {name.format(driver): path for path, name in TRANSPORTS.items() for driver in _DRIVERS}
+    served = {paths[name]: devices for name, devices in transports.items() if name in paths}
+    return ", ".join(f"{path} ({', '.join(devices)})" for path, devices in served.items())
 
 
 def _present(transport: str, device: str) -> None:
