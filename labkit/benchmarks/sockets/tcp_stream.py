@@ -35,7 +35,13 @@ BENCHMARK = ToolBenchmark(
     check=stream,
     metrics={"bandwidth_MBps": lambda spec: spec.size},
     tools=(netperf.tcp_stream, iperf3.tcp_stream, iperf.tcp_stream, qperf.tcp_stream),
-    logs={test: {} for test in ("netperf TCP_STREAM", "netperf TCP_MAERTS", "iperf3 TCP", "iperf TCP", "qperf tcp_bw")},
+    logs={
+        test: {}
+        for test in (
+            *("netperf TCP_STREAM", "netperf TCP_MAERTS", "iperf3 TCP", "iperf TCP", "qperf tcp_bw"),
+            "pScheduler throughput TCP",
+        )
+    },
     cadence="streaming",
     ends=Ends(where="asked", sockets=True, one_call=True),
     directions=1,

@@ -28,7 +28,10 @@ BENCHMARK = ToolBenchmark(
     check=_check,
     metrics={"bandwidth_MBps": lambda spec: spec.size},
     tools=(netperf.udp_stream, iperf3.udp_stream, iperf.udp_stream, qperf.udp_stream),
-    logs={test: {} for test in ("netperf UDP_STREAM", "iperf3 UDP", "iperf UDP", "qperf udp_bw")},
+    logs={
+        test: {}
+        for test in ("netperf UDP_STREAM", "iperf3 UDP", "iperf UDP", "qperf udp_bw", "pScheduler throughput UDP")
+    },
     cadence="streaming",
     ends=Ends(where="asked", sockets=True, datagrams=True),
     directions=1,

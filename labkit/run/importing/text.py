@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import hashlib
 import math
 import os
 import re
 import stat
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,6 +50,7 @@ _NAMED = {
 _LINES = 10_000  # that are searched for such a name
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BOM = "\ufeff"
+_GZIP = b"\x1f\x8b"  # first bytes of a compressed file
 _IN_LINE = re.compile(r"[\w.,%+-]")  # a file that ends with one of these may be cut; JSON ends with a bracket
 _OPEN = note(
     "open-end", "the file does not end with a line end, so its last line may be cut. Compare it with the tool's output"
@@ -283,13 +286,23 @@ def _pieces(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:
 
 
 def _decoded(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Yield the text in pieces, with the number of bytes read; invalid bytes are replaced."""
-    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    """Yield the text in pieces, with the number of unpacked bytes; invalid bytes are replaced."""
+    decoder, total = codecs.getincrementaldecoder(encoding)(errors="replace"), 0
     try:
         with os.fdopen(_open(path), "rb") as file:
-            while piece := file.read(PIECE):
+            packed = file.peek(len(_GZIP)).startswith(_GZIP)
+            stream = gzip.GzipFile(fileobj=file) if packed else file
+            while piece := stream.read(PIECE):
+                total += len(piece)
+                if packed and total > LARGEST:
+                    most = f"{LARGEST >> 20} MiB"
+                    raise malformed(
+                        str(path), 0, f"more than {most} when unpacked", f"{most} at most", "Unpack it first."
+                    )
                 yield len(piece), decoder.decode(piece)
             yield 0, decoder.decode(b"", final=True)
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise DataError(f"{path} is damaged: {error}. Copy it to this machine again.") from None
     except OSError as error:
         raise DataError(
             f"{path} cannot be read: {error.strerror}. Copy it to this machine, and name the copy."
