@@ -101,7 +101,7 @@ def _software(installed: Facts, programs: Mapping[str, Program]) -> list[Check]:
     ]
 
 
-_CLIENTS = {"kv_client": "kv.*", "delayed_link": "delay and loss on virtual-cluster"}  # labkit's, and no tools
+_CLIENTS = {"kv_client": "kv.*", "delayed_link": "delay, loss and ECN on virtual-cluster"}  # labkit's, and no tools
 
 
 def _programs(facts: Facts, installed: Facts, programs: Mapping[str, Program]) -> list[Check]:

@@ -54,6 +54,7 @@ LATER = (  # facts of the moment, which are read when somebody asks for them
     facts.LATE_SHARE,
     facts.EVIDENCE,
     facts.EVIDENCE_ALONE,
+    facts.COUNTERS,
     facts.ELAPSED_ALONE,
     facts.ELAPSED_BESIDE,
     facts.COMMANDS,

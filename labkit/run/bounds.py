@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.store.samples.facts import EVIDENCE, EVIDENCE_ALONE, HOST_B, INTERFACE_B, LOOP_NS
+from labkit.store.samples.facts import COUNTERS, EVIDENCE, EVIDENCE_ALONE, HOST_B, INTERFACE_B, LOOP_NS
 
 MOST = 3 << 10  # B of the facts of a point, which leaves the rest of 4 KiB to its spec and effort
 HOSTS = 16  # with counters of their own, at most
@@ -37,7 +37,7 @@ def _bounded(facts: Mapping[str, Any], room: int) -> dict[str, Any]:
     bounded: dict[str, Any] = {}
     if HOST_B.given(facts):
         bounded[HOST_B.name] = by_host(HOST_B.of(facts), room)
-    for fact in (INTERFACE_B, EVIDENCE, EVIDENCE_ALONE):
+    for fact in (INTERFACE_B, EVIDENCE, EVIDENCE_ALONE, COUNTERS):
         if _length(fact.of(facts)) > room:
             bounded[fact.name] = _largest(fact.of(facts), room)
     loops = LOOP_NS.of(facts)

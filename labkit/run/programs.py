@@ -20,7 +20,7 @@ from labkit.io import control_groups
 from labkit.point import conditions
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
-from labkit.run import bounds, launch, lines, paths
+from labkit.run import bounds, counted, launch, lines, paths
 from labkit.run.launch import Launcher, Placement
 from labkit.run.point import Failure, Point
 from labkit.run.progress import Counter
@@ -30,6 +30,7 @@ from labkit.store.samples.facts import CLOCK_NS, PROCESSOR_QUOTA, THROTTLED_SHAR
 from labkit.store.samples.start import Start
 from labkit.testbeds import Testbed
 from labkit.tools import Invocation, Place
+from labkit.worker import counters
 
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 COMMANDS = 512  # B of command lines from which they are a part of the start's record
@@ -163,6 +164,7 @@ def with_ranks(invocation: Invocation, spec: Spec, testbed: Testbed) -> Invocati
 
 def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) -> None:
     """Run one point and write its samples file."""
+    congested = counted.of_run(testbed)
     spec, load, began, clock = point.spec, host.load_snapshot(), datetime.now(UTC), perf_counter()
     watch = host.Watch()
     benchmark = benchmarks.get(spec.benchmark)
@@ -177,6 +179,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     load_end: conditions.Load = {**host.load_snapshot(), "others": watch.since(load["monotonic_s"])}
     machine = host.describe()
     elapsed = perf_counter() - clock
+    grown = counters.grown(congested, counted.of_run(testbed))
     processes = (
         spec.ranks if ranks else (2 if invocation.server else 1) * len(invocation.each)
     )  # processes of the tool that keep a core busy
@@ -203,6 +206,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
         "load_start": load,
         "load_end": load_end,
         "evidence": crossed,
+        **({"counters": grown} if grown else {}),
         **({} if spec.hosts else _throttled(quotas)),  # the groups of other hosts are not known
         **point.marks[0],
         **noted(

@@ -24,17 +24,17 @@ from labkit.point import conditions, storage
 from labkit.point.notes import Note, badge, note
 from labkit.point.spec import Effort, Spec, has
 from labkit.point.units import KiB
-from labkit.run import bounds, launch, lines, paths, staging
+from labkit.run import bounds, counted, launch, lines, paths, staging
 from labkit.run.point import Failure, Point
 from labkit.run.progress import Counter
 from labkit.stats import across_ranks
 from labkit.stats.across_ranks import OverRanks
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import CHUNKS, RANK_HOSTS, STAGED, TIMING, WARMUP, complete, noted
+from labkit.store.samples.facts import CHUNKS, COUNTERS, RANK_HOSTS, STAGED, TIMING, WARMUP, complete, noted
 from labkit.store.samples.start import Start as Record
 from labkit.testbeds import Testbed
-from labkit.worker import ABSENT, LACKING, PIECE, Frame, Reader, links, reported_failure
+from labkit.worker import ABSENT, LACKING, PIECE, Frame, Reader, counters, links, reported_failure
 
 STARTING = 10.0  # s; ranks on a busy machine may take that long to meet, however short the time limit is
 ENDING = 10.0  # s for MPI_Finalize; MPICH 4.0 over UCX may hang in it on TCP, when all samples are there
@@ -120,6 +120,7 @@ class Start:
         self._plan = memoryview(f"{line.plan}\n".encode())
         self._machine: Mapping[str, Any] = {}
         self._record: Record | None = None
+        self._site = counted.of_site()  # then the start has one point
 
     @property
     def remaining(self) -> list[Point]:
@@ -136,6 +137,7 @@ class Start:
         self._counter.tell(self._current)
         environment, began = os.environ | self._line.environment, time.perf_counter_ns()
         environment |= {links.LINKS: json.dumps(dict(self._testbed.links))} if self._testbed.links else {}
+        environment |= {links.SWITCHES: str(self._testbed.switches)} if self._testbed.switches else {}
         fed = bool(self._line.plan)
         with supervise.start(self._line.command, env=environment, grace=GRACE, fed=fed) as tree, self._saving:
             self._feed(tree)
@@ -308,6 +310,8 @@ class Start:
         warnings = conditions.warnings_for_run(machine, *load, ranks=self._local_ranks, guest=self._testbed.guest_cores)
         warnings += self._doubts + paths.doubts(spec, facts) + point.marks[1]
         facts |= point.marks[0]
+        if more := counters.grown(self._site, counted.of_site() if self._site else {}):
+            facts[COUNTERS.name] = {**COUNTERS.of(facts), **more}
         iterations = sum(chunks) + WARMUP.of(facts) * len(chunks)
         rdma = bool(machine.get("rdma_devices")) or bool(self._testbed.rdma)
         others = os.environ.keys() - self._line.environment.keys()

@@ -11,7 +11,7 @@ from contextvars import copy_context
 from labkit import benchmarks
 from labkit.host import allocation
 from labkit.point.spec import Effort, Spec
-from labkit.run import nodes
+from labkit.run import counted, nodes
 from labkit.run.point import Failure, Point
 
 BESIDE = "LABKIT_SIDE_BY_SIDE"  # set: independent starts share the hosts of a job
@@ -43,7 +43,8 @@ def _groups(points: Sequence[Point]) -> list[list[Point]]:
     groups: dict[object, list[Point]] = {}
     for point in points:
         spec = point.spec
-        alone = point.fingerprint if benchmarks.get(spec.benchmark).own_start else None
+        own_start = benchmarks.get(spec.benchmark).own_start or os.environ.get(counted.SITE)  # reads between starts
+        alone = point.fingerprint if own_start else None
         threads = benchmarks.threads(spec)  # the thread level
         groups.setdefault((setting(spec), threads, alone), []).append(point)
     return list(groups.values())

@@ -66,6 +66,9 @@ class Testbed:
     place : where the two ends of a tool run, and the words that fill their commands.
     evidence : counters of its links and devices at this moment: name → value.
     links : links whose counters ranks can read: name → table and interface, see `labkit.worker.links`.
+    counters : counters of loss, pause and congestion of its hosts and switches at this moment: name → value; None for
+        those of this machine.
+    switches : process in whose network its switches are; 0 without any.
     facts : its properties, for the metadata.
     handle : plain values from which ``attach`` makes it again in another process; empty if that is impossible.
     rdma : variables of UCX for ranks that send over its RDMA devices.
@@ -82,6 +85,8 @@ class Testbed:
     place: Callable[[Spec], Place] = lambda spec: Place()
     evidence: Callable[[], Mapping[str, int]] = dict
     links: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    counters: Callable[[], Mapping[str, int]] | None = None
+    switches: int = 0
     facts: Mapping[str, Any] = field(default_factory=dict)
     handle: Mapping[str, Any] = field(default_factory=dict)
     rdma: Mapping[str, str] = field(default_factory=dict)

@@ -31,20 +31,21 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class HostPlan(TypedDict):
-    """A host: its name and address, and its lines for ``ip -batch`` and ``tc -batch``."""
+    """A host: name and address, lines for ``ip -batch`` and ``tc -batch``, and values of files below /proc/sys."""
 
     name: str
     address: str
     ip: list[str]
     tc: list[str]
+    settings: dict[str, str]
 
 
 class Plan(TypedDict):
     """A cluster.
 
     ``ip`` and ``tc`` are lines of the switches; ``{n}`` stands for the process of host n. ``ordinary`` is whether the
-    user is not root. ``cables`` has the ends of each cable at its host and at its switch, TAP devices that ``relay``, a
-    command that takes their files, connects; empty for veth pairs.
+    user is not root. ``cables`` has the two ends of each cable, TAP devices that the command ``relay`` connects, where
+    ``{n}`` stands for the file of end n; empty for veth pairs.
     """
 
     ordinary: bool
@@ -112,6 +113,8 @@ def _host(host: HostPlan, order_pipe: int, answer_pipe: int) -> None:
         os.read(order_pipe, 1)
         _batch("ip", host["ip"])
         _batch("tc", host["tc"])
+        for name, value in host["settings"].items():
+            _write(f"/proc/sys/{name}", value)
         os.write(answer_pipe, b"+\n")
     except (RefusedError, OSError) as error:
         os.write(answer_pipe, str(error).encode())
@@ -179,7 +182,7 @@ def _start_relay(words: list[str], fds: list[int]) -> None:
         _keep_only(*fds)
         for fd in fds:
             os.set_inheritable(fd, True)
-        os.execv(words[0], [*words, *map(str, fds)])
+        os.execv(words[0], [word.format(*fds) for word in words])
     for fd in fds:
         os.close(fd)
 

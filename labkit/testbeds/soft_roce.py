@@ -286,6 +286,7 @@ def _testbed(place: Guest | _ThisMachine, facts: Mapping[str, Any]) -> Testbed:
         wrap=lambda argv: [*words, *argv],
         place=ends,
         evidence=lambda: counters(place.run(["sh", "-c", _COUNTERS])),
+        counters=dict,  # those of this machine are not the guest's, and the evidence has the guest's
         facts={name: value for name, value in facts.items() if name != "gids"},
         handle={"folder": place.folder, "facts": dict(facts)},
         rdma=RANKS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,9 +25,10 @@ from labkit.kernels import programs
 from labkit.point.notes import badge
 from labkit.point.spec import Spec
 from labkit.testbeds import Kind, Testbed
-from labkit.testbeds._links import Options, address, has_ipv6, options_of, plan
+from labkit.testbeds._links import Options, address, has_ipv6, lacking, options_of, plan
 from labkit.testbeds._links import bits as bits
 from labkit.tools import Place
+from labkit.worker import counters
 from labkit.worker.links import read
 
 if TYPE_CHECKING:  # a program of its own
@@ -70,11 +72,13 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
             "The testbed virtual-cluster needs packages that are not installed. Run: sudo apt-get install "
             f"{' '.join(missing)}"
         )
-    relay = "" if not (chosen.delay or chosen.loss) or _has_netem() else _relay()
-    with _held(plan(chosen, os.geteuid() != 0, has_ipv6(), relay)) as (tree, answer):
+    _refuse_tcp(chosen.tcp)
+    lacks = lacking(chosen, _has)
+    relay = _relay(lacks) if lacks else ""
+    with _held(plan(chosen, os.geteuid() != 0, has_ipv6(), relay, lacks)) as (tree, answer):
         if "error" in answer:
             raise _refusal(answer["error"])
-        handle = {"pids": answer["pids"], "options": {**options, "nodes": str(chosen.nodes)}, "relay": bool(relay)}
+        handle = {"pids": answer["pids"], "options": {**options, "nodes": str(chosen.nodes)}, "relay": lacks}
         testbed = attach(handle)
         networks = {_network(pid) for pid in answer["pids"]} - {""}
         try:
@@ -98,17 +102,42 @@ def _held(planned: Plan) -> Iterator[tuple[supervise.Tree, dict[str, Any]]]:
         yield tree, json.loads(_answer(tree, command))
 
 
+_TRIED = {"netem": "netem", "red": "red limit 60000 min 15000 max 16500 avpkt 1500 burst 10 ecn nodrop"}
+_DOES = {"netem": "delay and loss", "red": "queue=drop and queue=mark"}
+
+
 @cache
-def _has_netem() -> bool:
-    """Whether the kernel can delay and lose packets itself."""
+def _has(kind: str) -> bool:
+    """Whether the kernel can delay and lose packets itself (netem), or mark them (red)."""
     tried: Plan = {"ordinary": os.geteuid() != 0, "hosts": [], "ip": [], "tc": [], "cables": [], "relay": []}
-    tried["tc"].append("qdisc add dev lo root netem")
+    tried["tc"].append(f"qdisc add dev lo root {_TRIED[kind]}")
     with _held(tried) as (_, answer):
         return "qdisc kind is unknown" not in answer.get("error", "")
 
 
-def _relay() -> str:
-    """Return labkit's program that delays and loses frames in place of netem.
+def _refuse_tcp(name: str) -> None:
+    """Refuse a congestion control that a new network may not have.
+
+    Raises
+    ------
+    SpecError
+        If the kernel does not have it, or keeps it for root.
+    """
+    if not name:
+        return
+    files = (Path(f"/proc/sys/net/ipv4/tcp_{which}_congestion_control") for which in ("allowed", "available"))
+    allowed, known = (file.read_text().split() for file in files)
+    if name in allowed:
+        return
+    load = "" if name in known else f"modprobe tcp_{name}; "
+    raise SpecError(
+        f"testbed virtual-cluster: tcp={name}, but hosts may use {', '.join(allowed)}. Set one of these, or as root: "
+        f"{load}sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'."
+    )
+
+
+def _relay(lacks: Sequence[str]) -> str:
+    """Return labkit's program that does what the kernel lacks.
 
     Raises
     ------
@@ -116,12 +145,12 @@ def _relay() -> str:
         If it was not built, or cannot be used here.
     """
     program, device = programs.path("delayed_link"), Path("/dev/net/tun")
-    lacking = "" if os.access(device, os.R_OK | os.W_OK) else f"this user may not open {device}"
-    lacking = lacking if program.exists() else f"there is no {programs.how('delayed_link', 'a C compiler')}"
-    if lacking:
+    wrong = "" if os.access(device, os.R_OK | os.W_OK) else f"this user may not open {device}"
+    wrong = wrong if program.exists() else f"there is no {programs.how('delayed_link', 'a C compiler')}"
+    if wrong:
         raise SpecError(
-            f"testbed virtual-cluster: this kernel lacks sch_netem, so delay and loss need TAP devices, but {lacking}. "
-            "Load sch_netem as root (modprobe sch_netem), cure that, or leave the option out."
+            f"testbed virtual-cluster: this kernel lacks sch_{lacks[0]}, so {_DOES[lacks[0]]} need TAP devices, but "
+            f"{wrong}. Load sch_{lacks[0]} as root (modprobe sch_{lacks[0]}), cure that, or leave the option out."
         )
     return str(program)
 
@@ -163,8 +192,10 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
     """Return the testbed of a running holder, also of another process."""
     options, (fabric, *pids) = options_of("", handle["options"]), handle["pids"]
     description, links = outline("", handle["options"]), links_of(options, fabric, pids)
-    by = "delayed_link" if handle.get("relay") else "netem"
-    delayed_by = {"delayed_by": by} if options.delay or options.loss else {}
+    own = handle.get("relay") or ()
+    methods = {"delayed_by": "netem"} if options.delay or options.loss else {}
+    methods |= {"queued_by": "red"} if options.queue != "tail" else {}
+    methods = {what: "delayed_link" if kind in own else kind for what, kind in methods.items()}
 
     def on(host: str, argv: Sequence[str]) -> list[str]:
         if host not in options.hosts:
@@ -196,7 +227,9 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
         wrap=lambda argv: on(options.hosts[0], argv),
         evidence=lambda: _counters(links),
         links=links,
-        facts={**description.facts, **delayed_by},
+        counters=lambda: congestion(dict(zip(options.hosts, pids, strict=True)), fabric),
+        switches=fabric,
+        facts={**description.facts, **methods},
         handle=dict(handle),
     )
 
@@ -279,6 +312,24 @@ def _counters(links: Mapping[str, tuple[str, str]]) -> dict[str, int]:
     if len(counters) < 2 * len(links):
         raise LaunchError("The virtual cluster is stopped. Start it again.")
     return counters
+
+
+def congestion(hosts: Mapping[str, int], fabric: int) -> dict[str, int]:
+    """Return the counters of loss and marks of all hosts, and of the queues at the ports of all switches.
+
+    Parameters
+    ----------
+    hosts : name → process that holds it.
+    fabric : process that holds the switches.
+    """
+    found = {
+        f"{host}.{name}": value
+        for host, pid in hosts.items()
+        for name, value in counters.protocols(Path(f"/proc/{pid}/net")).items()
+    }
+    words = [SHELL, str(fabric), sys.executable, "-I", "-S", counters.__file__]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return found | (json.loads(done.stdout) if done.returncode == 0 else {})
 
 
 def _end_processes_in(networks: Collection[str]) -> None:

@@ -29,7 +29,7 @@ from labkit.options.ranks import Binding, Buffers, Separate, Symmetric, Timing
 from labkit.point.spec import Spec, has
 from labkit.point.units import KiB
 from labkit.stats import across_ranks, clock_resolution
-from labkit.worker import ABSENT, LACKING, Frame, Plan, links
+from labkit.worker import ABSENT, LACKING, Frame, Plan, counters, links
 from labkit.worker.group import Alone, Together
 from labkit.worker.retention import WHOLE, Every, Extremes, Kept
 from labkit.worker.setting import Setting
@@ -54,6 +54,8 @@ class Worker:
         self._leaders: Together | None = None  # one rank of each host, where there are several
         self._several = False  # hosts, whose clocks differ
         self._links: Mapping[str, list[str]] = json.loads(os.environ.get(links.LINKS, "{}"))
+        self._host: counters.Host | None = None  # from the first point on, on a rank of each host
+        self._queues: counters.Queues | None = None  # on rank 0, if a testbed has switches
 
     def send(self, kind: str, values: NDArray[np.int64] | None = None, **header: Any) -> None:
         """Send a frame to the parent; ranks other than 0 send nothing."""
@@ -141,7 +143,8 @@ class Worker:
         if reason:
             self.send("failed", index=index, reason=reason)
             return
-        counters, usage = self._counters(), resource.getrusage(resource.RUSAGE_SELF)
+        carried, usage = self._counters(), resource.getrusage(resource.RUSAGE_SELF)
+        congested = self._congestion()
         quotas, start = control_groups.quotas(), perf_counter()
         kept, facts = self._measure(index, spec, benchmark)
         if isinstance(benchmark, benchmarks.ApplicationBenchmark):
@@ -154,7 +157,8 @@ class Worker:
                 return
             facts |= solution.facts(self.ranks, spec, results)
         usage_after, span = resource.getrusage(resource.RUSAGE_SELF), perf_counter() - start
-        facts |= self._carried(*counters)
+        facts |= self._carried(*carried)
+        facts |= self._grown(congested)
         facts["involuntary_switches"] = usage_after.ru_nivcsw - usage.ru_nivcsw
         facts |= self._idlest(usage_after.ru_utime + usage_after.ru_stime - usage.ru_utime - usage.ru_stime, span)
         facts |= self._throttled(quotas)
@@ -188,6 +192,26 @@ class Worker:
         if sockets is not None and sockets_after is not None and sockets_after >= sockets:  # else some were closed
             facts["socket_B"] = sockets_after - sockets
         return facts
+
+    def _congestion(self) -> dict[str, int]:
+        """Counters of loss, pause and congestion so far, on the first rank of each host; empty on the others."""
+        if self._leaders is None and (self._several or self.ranks.rank):
+            return {}
+        if self._host is None:
+            self._host = counters.Host()
+            if self.ranks.rank == 0 and (process := os.environ.get(links.SWITCHES)):
+                self._queues = counters.Queues(int(process))
+        name = self.mpi.Get_processor_name() if self.mpi is not None else os.uname().nodename
+        counted = {f"{name}.{counter}": value for counter, value in self._host.read().items()}
+        return counted | (self._queues.read() if self._queues is not None else {})
+
+    def _grown(self, before: Mapping[str, int]) -> dict[str, dict[str, int]]:
+        """By how much these counters grew since then, of all hosts, on rank 0; empty if none did."""
+        more = counters.grown(before, self._congestion())
+        if self._leaders is not None:
+            texts = self._leaders.texts(json.dumps(more))
+            more = {counter: by for text in texts for counter, by in json.loads(text).items()}
+        return {"counters": more} if more else {}
 
     def _idlest(self, used: float, span: float) -> dict[str, float]:
         """The rank that had a processor for the shortest time, and in which part of the time; on rank 0."""

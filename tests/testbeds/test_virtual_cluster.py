@@ -199,7 +199,14 @@ def test_lines_for_one_switch_with_delay_and_loss() -> None:
 def test_lines_for_a_kernel_without_netem() -> None:
     options = _links.options_of("2", {"delay": "1.5ms", "loss": "0.1"})
     plan = _links.plan(options, ordinary=True, relay="/there/delayed_link")
-    assert plan["relay"] == ["/there/delayed_link", "1500000", "0.001000000"]
+    late = "1500000:0.001000000"
+    assert plan["relay"] == [
+        "/there/delayed_link",
+        f"{{0}}:{{1}}:{late}",
+        "{1}:{0}:0:0",
+        f"{{2}}:{{3}}:{late}",
+        "{3}:{2}:0:0",
+    ]
     assert plan["cables"] == [("to-vc0", "vc0"), ("to-vc1", "vc1")]
     assert "link set to-vc1 name eth0 netns {1}" in plan["ip"]
     assert plan["hosts"][0]["tc"] == _links.shaped("eth0", 200e6)
@@ -486,12 +493,12 @@ def without_netem(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let labkit's own program delay and lose frames, also where the kernel could."""
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
         pytest.skip("this user may not make TAP devices here")
-    monkeypatch.setattr(virtual_cluster, "_has_netem", lambda: False)
+    monkeypatch.setattr(virtual_cluster, "_has", lambda kind: False)
 
 
 @pytest.mark.netns
 def test_packets_are_late_and_lost_as_stated_and_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    ways = ["netem", "delayed_link"] if virtual_cluster._has_netem() else ["delayed_link"]
+    ways = ["netem", "delayed_link"] if virtual_cluster._has("netem") else ["delayed_link"]
     for by in ways:
         if by == "delayed_link":
             without_netem(monkeypatch)
@@ -520,15 +527,16 @@ def test_nothing_is_lost_where_only_a_delay_is_stated(
 
 def test_the_program_that_delays_says_how_it_is_called() -> None:
     program = ROOT / "labkit" / "kernels" / "programs" / "delayed_link"
-    done = subprocess.run([str(program), "1000", "0", "3"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "DELAY_NS LOSS HOST SWITCH" in done.stderr
+    for word in ("1000", "3:4:0", "3:4:0:0:1e8:9000:900:none"):
+        done = subprocess.run([str(program), word], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "FROM:TO:DELAY_NS:LOSS" in done.stderr
 
 
 def test_where_neither_the_kernel_nor_labkit_can_delay_the_error_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(virtual_cluster, "_has_netem", lambda: False)
+    monkeypatch.setattr(virtual_cluster, "_has", lambda kind: False)
     monkeypatch.setattr(virtual_cluster.programs, "path", lambda name: tmp_path / name)
     refused = "lacks sch_netem, so delay and loss need TAP devices, but .*modprobe sch_netem"
     with pytest.raises(SpecError, match=refused), testbeds.open("virtual-cluster:2,delay=1ms"):

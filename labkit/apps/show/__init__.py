@@ -187,14 +187,17 @@ def campaign(
     full : add the columns of OMB's option -f.
     beside : print published numbers of the same benchmarks after the results, as a table or in JSON.
     """
+    from labkit.apps.show import grown
     from labkit.apps.show.odd import hint  # pandas, 0.4 s
     from labkit.read import columnar
 
-    frame = columnar.read_campaigns(campaign, benchmark=benchmark).records
+    launches = columnar.read_campaigns(campaign, benchmark=benchmark)
+    frame = launches.records
     below = ""
     if form == "table":
         odd = hint(frame, str(campaign.path)) if len(frame) <= MANY else ""
-        below = "\n".join(filter(None, [_unmeasured(campaign, benchmark), odd]))
+        counted = grown.lines(launches) if len(frame) <= MANY else ""
+        below = "\n".join(filter(None, [_unmeasured(campaign, benchmark), counted, odd]))
     _write(frame, _Unread(campaign, benchmark), form, output, full, beside, below)
 
 

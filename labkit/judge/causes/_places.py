@@ -11,7 +11,7 @@ from labkit.judge.finding import SHARE, Evidence, Several, Value, Values
 from labkit.models import bounds
 from labkit.point.adapters import Adapter, bytes_of, interfaces, ports
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import DEVICE, EVIDENCE, RANK_AFFINITY, RANK_HOSTS
+from labkit.store.samples.facts import COUNTERS, DEVICE, EVIDENCE, RANK_AFFINITY, RANK_HOSTS
 
 
 def ranks_of_first_host(samples: Samples) -> dict[int, list[int]]:
@@ -99,8 +99,11 @@ MANY = 0.01  # part of the segments: a queue that overflows loses fewer
 
 
 def again_of_hosts(samples: Samples) -> list[Evidence]:
-    """Return that the hosts of an emulated network sent segments of TCP again, if they are many; a clue of `AGAIN`."""
+    """Return that the hosts of the point sent segments of TCP again, if they are many; a clue of `AGAIN`."""
     sent, again = (evidence.total(samples, f"{name}_segments") or 0 for name in ("sent", "retransmitted"))
+    if not sent:  # no emulated network
+        counters = COUNTERS.of(samples.meta)
+        sent, again = (evidence.sum_of(counters, name) or 0 for name in ("OutSegs", "RetransSegs"))
     if not sent or again < MANY * sent:
         return []
     values: Values = {"count": f"{again:,}", "share": Value(value=again / sent, unit=SHARE)}

@@ -9,9 +9,9 @@ from labkit.judge.causes._places import OTHERS, other_hosts
 from labkit.judge.finding import TIMES, Evidence, Finding, Value
 from labkit.point.columns import statistic_column
 from labkit.read.records import headline_statistic
-from labkit.store.samples.facts import EVIDENCE
+from labkit.store.samples.facts import COUNTERS, EVIDENCE
 
-_COUNTERS = ("wait", "pause", "cnp", "ecn", "congest", "discard")  # parts of names of counters of congestion
+_COUNTERS = ("wait", "pause", "cnp", "ecn", "congest", "discard", "cepkts")  # parts of names of counters of congestion
 _IMPACT = "impact_p50_times"
 _FELT = 1.1  # times as long as alone, from which a victim feels an aggressor
 
@@ -21,7 +21,8 @@ def test(case: Case) -> Finding | None:
     samples = case.samples
     if not case.networked:
         return None
-    counted = [*_counted(EVIDENCE.of(samples.meta)), *other_hosts(samples)]
+    own = COUNTERS.of(samples.meta) if samples.spec.testbed == "local" else {}  # elsewhere bytes of links show others
+    counted = [*_counted(EVIDENCE.of(samples.meta) | own), *other_hosts(samples)]
     apart = [one for one in scattered(case) if one.code == "apart"] if samples.spec.testbed == "local" else []
     if not counted and not apart:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from labkit import benchmarks
 from labkit.errors import SpecError
@@ -15,13 +16,15 @@ from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Values
 from labkit.point.adapters import bytes_of
 from labkit.point.units import format_number, parse_duration
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import EVIDENCE, SEGMENT_B, TESTBED, WRITTEN_B
+from labkit.store.samples.facts import COUNTERS, EVIDENCE, SEGMENT_B, TESTBED, WRITTEN_B
 
 _AGAIN_S = 0.2  # after which Linux sends a lost segment of TCP again, at the soonest (RFC 6298; TCP_RTO_MIN)
 _USUAL_S = 0.02  # a median of so much at most was not delayed by that
 _SEGMENT = 1448  # B of payload in a packet of 1500 B
 REORDERED = "reordered_segments"  # counter of a host
 _MISSING = 0.02  # part of the bytes
+# counters of RDMA ports, of drivers and of a site's switches that grow when packets are lost
+_LOST = re.compile(r"discard|packet_seq_err|out_of_sequence|ack_timeout|no_buffer|out_of_buffer", re.IGNORECASE)
 _ENOUGH = 100_000  # B: counters are read a moment before and after, when other packets pass
 
 
@@ -43,7 +46,7 @@ def test(case: Case) -> Finding | None:
     again = again_of_hosts(samples) or _again_of_tool(case)
     if again and not missing and reordered and not clues:  # what overtook was sent again, but nothing was lost
         return CAUSE.found(case, again, [Evidence(code="reordered", values={"count": Count(reordered, "time")})])
-    clues += [*again, *missing, *_waited(case)]
+    clues += [*again, *missing, *_counted(samples), *_waited(case)]
     packets = evidence.total(samples, "sent_pkts") or 0
     none = [Evidence(code="none", values={"packets": Count(packets, "packet")})] if packets and not any(clues) else []
     return CAUSE.found(case, clues, none, predicted=_predicted(case, share))
@@ -66,6 +69,15 @@ def _again_of_tool(case: Case) -> list[Evidence]:
         return []
     values: Values = {"count": f"{sum(counts):,.0f}", "share": Value(value=min(share, 1.0), unit=SHARE)}
     return [Evidence(code="of tool", values=values)]
+
+
+def _counted(samples: Samples) -> list[Evidence]:
+    """Return the counter of lost packets that grew most at an adapter or a switch."""
+    grown = {name: by for name, by in COUNTERS.of(samples.meta).items() if _LOST.search(name.rpartition(".")[2])}
+    if not grown:
+        return []
+    name = max(grown, key=lambda one: grown[one])
+    return [Evidence(code="grown", values={"name": name, "count": f"{grown[name]:,}"})]
 
 
 def _missing(samples: Samples) -> list[Evidence]:
@@ -116,6 +128,7 @@ CAUSE = Cause(
     decides="counters of both ends before and after the point: ethtool -S, nstat, rdma statistic",
     clues={
         "again": "adapters counted {count} {what}",
+        "grown": "{name} grew by {count}",
         "stated": "the testbed loses {share} of the packets",
         "waited": "the longest iteration took {longest}, half of them {median} or less: TCP waits 200 ms and more "
         "before it sends again",

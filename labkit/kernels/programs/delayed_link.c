@@ -1,11 +1,15 @@
-/* Cables that delay and lose frames, for kernels without sch_netem: netem's constant delay and its independent loss.
+/* Cables between hosts and switches, for kernels without sch_netem and sch_red.
  *
- *   delayed_link DELAY_NS LOSS HOST SWITCH [HOST SWITCH ...]
+ *   delayed_link FROM:TO:DELAY_NS:LOSS[:BIT_PER_S:LIMIT_B:THRESHOLD_B:ACTION] ...
  *
- * Each pair of numbers names two open TAP devices, the ends of a cable. A frame from the host leaves at the switch
- * DELAY_NS later, or, with probability LOSS, not at all; a frame from the switch reaches the host at once. Frames keep
- * their order. TAP devices take no segmentation offload, so each frame is one packet of the wire, and one loss loses
- * one packet. It ends when a device is gone, or by a signal. The rate is not its concern: HTB shapes both ends.
+ * Each word is one direction of a cable; FROM and TO number two open TAP devices. A frame leaves DELAY_NS after it came,
+ * or, with probability LOSS, not at all: netem's constant delay and its independent loss. With a rate, frames wait in a
+ * queue of LIMIT_B before the delay, and leave it one after the other. A frame that finds THRESHOLD_B or more in the
+ * queue is marked (ECN's CE), or dropped, as ACTION is mark or drop: RED of the queue's present length, as DCTCP wants
+ * it. A frame that cannot be marked waits like any other (nodrop of sch_red). Without a rate, HTB shapes the ends.
+ *
+ * Frames of one direction keep their order. TAP devices take no segmentation offload, so each frame is one packet of
+ * the wire, and one loss loses one packet. The program ends when a device is gone, or by a signal.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,18 +23,24 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CABLES = 64, FRAME = 65536, LIMIT = 100000, BATCH = 64 }; /* LIMIT: frames that wait, as netem's limit */
+enum { WAYS = 256, FRAME = 65536, LIMIT = 100000, BATCH = 64 }; /* LIMIT: frames that wait, as netem's limit */
 
 typedef struct frame {
     struct frame *next;
     int64_t due;
-    int to;
     size_t length;
     char bytes[];
 } Frame;
 
-static Frame *first, **end = &first;
-static int waiting;
+typedef struct way { /* one direction of a cable */
+    int from, to, marks;
+    int64_t delay, free; /* ns; free: when the link has sent all that waits for it */
+    double loss, bit_per_s, limit, threshold;
+    Frame *first, **end;
+} Way;
+
+static Way ways[WAYS];
+static int count, waiting;
 
 static int64_t now(void)
 {
@@ -48,6 +58,23 @@ static double uniform(uint64_t *state)
     return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
+/* Mark a frame of IP as RFC 3168 has it: congestion experienced, if its sender understands that. */
+static void mark(unsigned char *bytes, size_t length)
+{
+    if (length >= 34 && bytes[12] == 0x08 && bytes[13] == 0x00 && bytes[15] & 3) {
+        const uint32_t before = (uint32_t)bytes[14] << 8 | bytes[15];
+        bytes[15] |= 3;
+        uint32_t sum = (uint16_t)~(bytes[24] << 8 | bytes[25]); /* RFC 1624: HC' = ~(~HC + ~m + m') */
+        sum += (uint16_t)~before + ((uint32_t)bytes[14] << 8 | bytes[15]);
+        sum = (sum & 0xffff) + (sum >> 16);
+        sum = ~((sum & 0xffff) + (sum >> 16));
+        bytes[24] = (unsigned char)(sum >> 8);
+        bytes[25] = (unsigned char)sum;
+    } else if (length >= 54 && bytes[12] == 0x86 && bytes[13] == 0xdd && bytes[15] & 0x30) {
+        bytes[15] |= 0x30;
+    }
+}
+
 /* A full receiver drops the frame, as a switch does. */
 static void pass(int to, const char *bytes, size_t length)
 {
@@ -55,66 +82,93 @@ static void pass(int to, const char *bytes, size_t length)
     }
 }
 
-static void keep(int to, const char *bytes, size_t length, int64_t due)
+static void keep(Way *way, const char *bytes, size_t length, int64_t due)
 {
     Frame *frame = waiting < LIMIT ? malloc(sizeof *frame + length) : NULL;
     if (!frame) return;
-    *frame = (Frame){.due = due, .to = to, .length = length};
+    *frame = (Frame){.due = due, .length = length};
     memcpy(frame->bytes, bytes, length);
-    *end = frame;
-    end = &frame->next;
+    *way->end = frame;
+    way->end = &frame->next;
     waiting++;
 }
 
-static void pass_due(void)
+/* Pass frames whose time has come; return when the next one is due, or INT64_MAX. */
+static int64_t pass_due(void)
 {
-    while (first && first->due <= now()) {
-        Frame *frame = first;
-        pass(frame->to, frame->bytes, frame->length);
-        first = frame->next;
-        if (!first) end = &first;
-        free(frame);
-        waiting--;
+    int64_t next = INT64_MAX;
+    for (Way *way = ways; way < ways + count; way++) {
+        while (way->first && way->first->due <= now()) {
+            Frame *frame = way->first;
+            pass(way->to, frame->bytes, frame->length);
+            way->first = frame->next;
+            if (!way->first) way->end = &way->first;
+            free(frame);
+            waiting--;
+        }
+        if (way->first && way->first->due < next) next = way->first->due;
     }
+    return next;
 }
 
-/* Take frames of one end of a cable; return -1 if the device is gone. */
-static int take(int from, int to, int delays, int64_t delay, double loss, uint64_t *state)
+/* Take frames of one direction; return -1 if the device is gone. */
+static int take(Way *way, uint64_t *state)
 {
     static char bytes[FRAME];
     for (int i = 0; i < BATCH; i++) {
-        const ssize_t length = read(from, bytes, sizeof bytes);
+        const ssize_t length = read(way->from, bytes, sizeof bytes);
         if (length < 0) return errno == EAGAIN || errno == EINTR || errno == EIO ? 0 : -1; /* EIO: it is down */
-        if (delays && loss > 0 && uniform(state) < loss) continue;
-        if (delays && delay > 0)
-            keep(to, bytes, (size_t)length, now() + delay);
-        else
-            pass(to, bytes, (size_t)length);
+        if (way->loss > 0 && uniform(state) < way->loss) continue;
+        if (way->bit_per_s <= 0 && way->delay <= 0) {
+            pass(way->to, bytes, (size_t)length);
+            continue;
+        }
+        int64_t due = now();
+        if (way->bit_per_s > 0) {
+            const double queued = way->free > due ? (double)(way->free - due) * way->bit_per_s / 8e9 : 0;
+            if (queued + (double)length > way->limit || (queued >= way->threshold && !way->marks)) continue;
+            if (queued >= way->threshold) mark((unsigned char *)bytes, (size_t)length);
+            way->free = due = (way->free > due ? way->free : due) + (int64_t)((double)length * 8e9 / way->bit_per_s);
+        }
+        keep(way, bytes, (size_t)length, due + way->delay);
     }
     return 0;
 }
 
+/* Read a direction from a word; return whether it is one. */
+static int parse(const char *word, Way *way)
+{
+    char action[5] = "";
+    *way = (Way){0};
+    const int read = sscanf(word, "%d:%d:%ld:%lf:%lf:%lf:%lf:%4s", &way->from, &way->to, &way->delay, &way->loss,
+                            &way->bit_per_s, &way->limit, &way->threshold, action);
+    way->marks = !strcmp(action, "mark");
+    way->end = &way->first;
+    return read == 4 || (read == 8 && way->bit_per_s > 0 && (way->marks || !strcmp(action, "drop")));
+}
+
 int main(int argc, char **argv)
 {
-    const int ends = argc - 3;
-    if (ends < 2 || ends % 2 || ends > 2 * CABLES) {
-        fprintf(stderr, "delayed_link DELAY_NS LOSS HOST SWITCH [HOST SWITCH ...]: 1 to %d cables\n", CABLES);
+    int sound = argc > 1 && argc - 1 <= WAYS;
+    for (count = 0; sound && count < argc - 1; count++) sound = parse(argv[1 + count], &ways[count]);
+    if (!sound) {
+        fprintf(stderr, "delayed_link FROM:TO:DELAY_NS:LOSS[:BIT_PER_S:LIMIT_B:THRESHOLD_B:mark|drop] ...: 1 to %d\n",
+                WAYS);
         return 2;
     }
-    const int64_t delay = atoll(argv[1]);
-    const double loss = atof(argv[2]);
-    struct pollfd files[2 * CABLES];
-    for (int i = 0; i < ends; i++) files[i] = (struct pollfd){.fd = atoi(argv[3 + i]), .events = POLLIN};
+    struct pollfd files[WAYS];
+    for (int i = 0; i < count; i++) files[i] = (struct pollfd){.fd = ways[i].from, .events = POLLIN};
     prctl(PR_SET_TIMERSLACK, 1);
     sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}); /* as softirqs; not for every user */
     uint64_t state = (uint64_t)now() ^ ((uint64_t)getpid() << 32);
-    for (;;) {
-        const int64_t left = first ? first->due - now() : 0;
+    for (int64_t next = INT64_MAX;;) {
+        const int64_t left = next == INT64_MAX ? 0 : next - now();
         const struct timespec wait = {.tv_sec = left > 0 ? left / 1000000000 : 0,
                                       .tv_nsec = left > 0 ? left % 1000000000 : 0};
-        if (ppoll(files, (nfds_t)ends, first ? &wait : NULL, NULL) < 0 && errno != EINTR) return 1;
+        if (ppoll(files, (nfds_t)count, next == INT64_MAX ? NULL : &wait, NULL) < 0 && errno != EINTR) return 1;
         pass_due();
-        for (int i = 0; i < ends; i++)
-            if (files[i].revents && take(files[i].fd, files[i ^ 1].fd, !(i & 1), delay, loss, &state)) return 1;
+        for (int i = 0; i < count; i++)
+            if (files[i].revents && take(&ways[i], &state)) return 1;
+        next = pass_due();
     }
 }

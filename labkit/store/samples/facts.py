@@ -97,6 +97,9 @@ LOAD_END = Fact[dict[str, Any]](
 )
 TESTBED = Fact[dict[str, Any]]("testbed", {}, "", "Parts of the testbed; empty without one.", (*MEASURED, "simulated"))
 EVIDENCE = Fact[dict[str, int]]("evidence", {}, "", "Increase of the counters of links and adapters.")
+COUNTERS = Fact[dict[str, int]](
+    "counters", {}, "", "Increase of counters of loss, pause and marks, of those that grew."
+)
 RETRIED = Fact("retried", "", "", "Why the first start failed, if a second one measured the point.")
 ALLOCATION = Fact[dict[str, Any]]("allocation", {}, "", "Batch job that measured it.")
 PLACEMENT = Fact[dict[str, Any]]("placement", {}, "", "Hosts of a batch job, their switches, their distance.")
