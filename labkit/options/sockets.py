@@ -97,6 +97,24 @@ class UnderLoad:
 
 
 @frozen
+class UnderStreams(UnderLoad):
+    """Options of sockets.under_streams.
+
+    Parameters
+    ----------
+    streams : connections that send meanwhile, in each direction.
+    congestion : their congestion control, as the kernel names it; empty leaves it to the system.
+    message_rate : messages per second.
+    protocol : of the messages.
+    """
+
+    message_rate: int = 200
+    protocol: Literal["tcp", "udp"] = "udp"
+    streams: int = 4
+    congestion: str = ""
+
+
+@frozen
 class Netpipe:
     """Options of sockets.netpipe.
 

@@ -56,7 +56,8 @@ class Invocation:
     server : command line of the other end; empty for none.
     listens : protocol in which the server listens on ``{port}`` when it is ready; ``unix`` for ``{socket}``.
     each : words that fill further placeholders of both commands, a mapping for each pair of server and client. Several
-        pairs run at once, every server on ports of its own, the clients from an agreed moment on.
+        pairs run at once, every server on ports of its own, the clients from an agreed moment on. The word ``listens``
+        replaces the field for one pair.
     parse : from the client's standard output and the folder to values; raises DataError.
     combine : from what `parse` made of each of several clients to one.
     environment : variables of both commands, beside this process's.

@@ -289,7 +289,7 @@ def _served(
             tempfile.TemporaryFile() as output,
             supervise.start(command, cwd=folder, env=_environment(invocation), stdout=output, grace=_GRACE_S) as tree,
         ):
-            if _ready(tree, invocation, ports[0], place):
+            if _ready(tree, words.get("listens", invocation.listens), ports[0], place):
                 yield words, command
                 return
             status = tree.returncode
@@ -305,14 +305,14 @@ def _served(
             raise LaunchError(text, command=command, exit_status=status, stderr=stderr)
 
 
-def _ready(tree: supervise.Tree, invocation: Invocation, port: int, place: Place) -> bool:
+def _ready(tree: supervise.Tree, protocol: str, port: int, place: Place) -> bool:
     """Wait until the server listens on the port; False if it ends or time is over."""
     end = time.monotonic() + _READY_S
     while time.monotonic() < end and tree.poll() is None:
         if place.listens is not None:
-            listening = place.listens(invocation.listens, port)
+            listening = place.listens(protocol, port)
         else:
-            listening = any(_listens(pid, invocation.listens, port) for pid in _family(tree.pid))
+            listening = any(_listens(pid, protocol, port) for pid in _family(tree.pid))
         if listening:
             return True
         time.sleep(0.01)
