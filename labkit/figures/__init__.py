@@ -5,7 +5,7 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 """
 
 from labkit.figures.bounded import bounded, with_bounds
-from labkit.figures.cells import heat_map, heat_maps
+from labkit.figures.cells import heat_map, heat_maps, matrix
 from labkit.figures.factors import factors, phases
 from labkit.figures.guesses import Asked, guesses
 from labkit.figures.iterations import distribution, over_iterations
@@ -56,6 +56,7 @@ __all__ = [
     "keep",
     "label_lines",
     "launches",
+    "matrix",
     "measured_and_published",
     "over_iterations",
     "overlay",

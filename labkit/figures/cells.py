@@ -1,4 +1,4 @@
-"""Draw heat maps over two sizes, such as iozone's file size × record size."""
+"""Draw heat maps over two sizes, such as iozone's file size × record size, or over two lists of names."""
 
 from __future__ import annotations
 
@@ -137,6 +137,55 @@ def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value
     )
     height = max(_LEAST, _ROW * len(y) * lines + 150 + 60 * (lines - 1))
     return style.finish(figure, note("launches", small), _meaning(tables.values(), unit), height=height, axis=middle)
+
+
+def matrix(table: pd.DataFrame, rows: str, columns: str, value: str, *, title: str, small: str) -> go.Figure:
+    """Draw a value over two columns of names, on a logarithmic scale of colours, with a label in every cell.
+
+    Parameters
+    ----------
+    table : a row for each cell, with a text for the cell (``label``) and one for its hover (``about``). Names stand in
+        the order of their first rows; cells without a row, and values that are not above 0, stay empty.
+    rows, columns, value : columns of the table.
+    title : of the scale, with the unit.
+    small : the note below.
+
+    Raises
+    ------
+    DataError
+        If no value is above 0.
+    """
+    table = table[table[value] > 0]
+    if table.empty:
+        raise DataError(f"No {value!r} above 0 to draw. Measure it, or relax the filter.")
+    y, x = (list(dict.fromkeys(table[name])) for name in (rows, columns))
+    cells = {(row[rows], row[columns]): row for row in table.to_dict("records")}
+
+    def each(name: str, none: Any) -> list[list[Any]]:
+        return [[cells[row, col][name] if (row, col) in cells else none for col in x] for row in y]
+
+    heat = go.Heatmap(
+        z=[[None if v is None else math.log10(v) for v in row] for row in each(value, None)],
+        x=x,
+        y=y,
+        text=each("label", ""),
+        customdata=each("about", ""),
+        hovertemplate="%{customdata}<extra></extra>",
+        hoverongaps=False,
+        xgap=1,
+        ygap=1,
+        coloraxis="coloraxis",
+        meta={"logarithm": 10},
+    )
+    ends = (math.log10(table[value].min()), math.log10(table[value].max()))
+    figure = go.Figure([heat, *labels([heat], 12, ends)])
+    figure.update_layout(
+        coloraxis=_colours(table[value].tolist(), title),
+        xaxis={"title": {"text": columns}, "showgrid": False, "type": "category"},
+        yaxis={"title": {"text": rows}, "showgrid": False, "type": "category", "autorange": "reversed"},
+        plot_bgcolor="#f4f4f4",
+    )
+    return style.finish(figure, note("matrix", small), height=max(_LEAST, _ROW * len(y) + 120))
 
 
 def _panel(

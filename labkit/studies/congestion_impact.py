@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
 
 import pandas as pd
 
@@ -37,10 +37,10 @@ class Parameters(studies.Parameters):
     launches : fresh starts of every point; from 6 on an impact has a 95 % interval, below it a range.
     time_cap : s of timed iterations for a point and launch.
     patterns : what the victims do, a list of latency, bandwidth, bandwidth_sync, get_latency, put_bandwidth,
-        allreduce and alltoall; latencies and allreduce have 8 B.
+        allreduce and alltoall, or all; latencies and allreduce have 8 B.
     bandwidth_size : of the messages of the other patterns, B; 131072 in GPCNeT.
-    congestors : what the others do, a list of incast, alltoall, put_incast, get_broadcast and mixed. The first is that
-        of the sweeps.
+    congestors : what the others do, a list of incast, alltoall, put_incast, get_broadcast and mixed, or all. The first
+        is that of the sweeps.
     share : % of the nodes that are congestors.
     further_shares : others than share, of the first pattern beside the first congestor; empty leaves them out.
     fan_ins : ranks that send to one, of the same; empty leaves them out.
@@ -79,7 +79,7 @@ class Study(studies.Study):
         """All patterns with and without every congestor; sweeps of share and fan-in; the congestors alone."""
         v, specs = self.values, []
         where = {"ranks": v.ranks, "ppn": v.ppn, "transport": v.transport, "launcher": v.launcher, "testbed": v.testbed}
-        patterns, kinds = words(v.patterns), words(v.congestors)
+        patterns, kinds = self.patterns, self.kinds
         if not patterns or not kinds:
             raise SpecError("patterns and congestors must name at least one each, as in patterns=latency.")
         for pattern in patterns:
@@ -96,6 +96,16 @@ class Study(studies.Study):
         specs += sweep(LOAD, sizes=[v.congestor_size], congestor=kinds, **where)
         return specs
 
+    @property
+    def patterns(self) -> list[str]:
+        """What the victims do."""
+        return _named(self.values.patterns, "pattern")
+
+    @property
+    def kinds(self) -> list[str]:
+        """What the congestors do."""
+        return _named(self.values.congestors, "congestor")
+
     def _load(self) -> dict[str, Any]:
         """Options of the usual load."""
         return {"share": self.values.share, "congestor_size": self.values.congestor_size, "fan_in": 0}
@@ -104,19 +114,15 @@ class Study(studies.Study):
 
     def loaded(self, **options: Any) -> list[list[Samples]]:
         """Launches of each loaded point with these options, those not named as usual; None for any value."""
-        first = words(self.values.patterns)[0]
-        usual = {"pattern": first, "congestor": words(self.values.congestors)[0], **self._load()} | options
+        usual = {"pattern": self.patterns[0], "congestor": self.kinds[0], **self._load()} | options
         groups: dict[Spec[network_tests.Loaded], list[Samples]] = {}
         for point in self.samples:
             if point.spec.benchmark == LOADED:
                 spec = _resolved(point)
                 if all(value is None or spec.values[name] == value for name, value in usual.items()):
                     groups.setdefault(spec, []).append(point)
-        patterns, congestors = self.values.patterns, self.values.congestors
-        order = sorted(
-            groups,
-            key=lambda spec: (_rank(patterns, spec, "pattern"), _rank(congestors, spec, "congestor"), str(spec)),
-        )
+        ranks = {"pattern": self.patterns, "congestor": self.kinds}
+        order = sorted(groups, key=lambda spec: (*(_rank(*one, spec) for one in ranks.items()), str(spec)))
         return [sorted(groups[spec], key=lambda point: point.launch) for spec in order]
 
     def impacts(self, name: str, **options: Any) -> pd.DataFrame:
@@ -136,6 +142,27 @@ class Study(studies.Study):
     def congestor_figure(self) -> Figure | Omitted:
         """Impact factors of the first pattern beside every congestor."""
         return self._factors(self.impacts("congestor", congestor=None), "congestor", "what the congestors do")
+
+    def matrix_figure(self, statistic: str = "mean") -> Figure | Omitted:
+        """Impact factors of every pattern beside every congestor; in parentheses where the launches show no effect."""
+        table = self.impacts("pattern", pattern=None, congestor=None)
+        if table.empty:
+            return NOTHING
+        rows = table[(table["phase"] == "loaded") & (table["statistic"] == statistic)].dropna(subset=["factor"])
+        if rows.empty or rows["pattern"].nunique() * rows["congestor"].nunique() < 2:
+            return NOTHING
+        factors = [number(value) for value in rows["factor"]]
+        shows = rows["differs"].isin(["longer", "shorter"])
+        shown = [text if show else f"({text})" for text, show in zip(factors, shows, strict=True)]
+        about = [
+            f"{row['pattern']} beside {row['congestor']}<br><b>{text} times</b>"
+            + ("" if pd.isna(row["low"]) else f"<br>{number(row['low'])} – {number(row['high'])}")
+            for text, row in zip(factors, rows.to_dict("records"), strict=True)
+        ]
+        cells = rows.assign(label=shown, about=about).rename(columns={"pattern": "victims", "congestor": "congestors"})
+        small = f"{STATISTICS[statistic]} of all times of all victims; in parentheses: the launches show no effect"
+        title = "loaded over isolated (times)"
+        return Figure(figures.matrix(cells, "victims", "congestors", "factor", title=title, small=small))
 
     def share_figure(self) -> Figure | Omitted:
         """Impact factors of the first pattern against the share of congestors."""
@@ -193,8 +220,9 @@ class Study(studies.Study):
 
     def gpcnet_tables(self, launch: int = 0) -> Text | Omitted:
         """GPCNeT's network_load_test of one launch, as a block of text."""
-        first = words(self.values.congestors)[0]
-        samples = [one for group in self.loaded(pattern=None, congestor=first) for one in group if one.launch == launch]
+        samples = [
+            one for group in self.loaded(pattern=None, congestor=self.kinds[0]) for one in group if one.launch == launch
+        ]
         return Text(f"```text\n{gpcnet.text(samples)}```") if samples else NOTHING
 
     def export(self, folder: str = "") -> Text | Omitted:
@@ -265,7 +293,12 @@ def _resolved(point: Samples) -> Spec[network_tests.Loaded]:
     return benchmarks.resolve(point.spec).of(network_tests.Loaded)
 
 
-def _rank(names: str, spec: Spec, option: str) -> int:
-    """Place of an option's value in a parameter; after all others if it is not named."""
-    known, value = words(names), str(spec.values[option])
-    return known.index(value) if value in known else len(known)
+def _named(text: str, option: str) -> list[str]:
+    """Names of a list; all values of the option for the word all."""
+    return [*get_args(get_type_hints(network_tests.Loaded)[option])] if text.strip() == "all" else words(text)
+
+
+def _rank(option: str, names: Sequence[str], spec: Spec) -> int:
+    """Place of an option's value in a list; after all others if it is not there."""
+    value = str(spec.values[option])
+    return names.index(value) if value in names else len(names)
