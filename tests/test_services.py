@@ -252,7 +252,14 @@ def _answer(graph: _call_graph.Graph, node: int, operation: int, key: int) -> li
     return [total, *((first + k) & (1 << 64) - 1 for k in range(8, graph.answers[node], 8))]
 
 
-@pytest.mark.parametrize("graph", [_call_graph.social_network(128), _call_graph.generated(14, 256, 3)])
+@pytest.mark.parametrize(
+    "graph",
+    [
+        _call_graph.published("social_network", 128),
+        _call_graph.published("media", 128),
+        _call_graph.generated(14, 256, 3),
+    ],
+)
 def test_an_answer_proves_that_every_service_was_asked(tmp_path: Path, graph: _call_graph.Graph) -> None:
     (tmp_path / "graph").write_text(graph.text())
     data = ["service=call_graph", "role=front", "graph=graph", "lifetime=60"]
@@ -265,7 +272,11 @@ def test_an_answer_proves_that_every_service_was_asked(tmp_path: Path, graph: _c
 
 
 def test_graphs_reach_every_service_and_have_no_circle() -> None:
-    for graph in (_call_graph.social_network(64), *(_call_graph.generated(n, 64, n) for n in (12, 30, 48))):
+    for graph in (
+        _call_graph.published("social_network", 64),
+        _call_graph.published("media", 64),
+        *(_call_graph.generated(n, 64, n) for n in (12, 30, 48)),
+    ):
         reached = {0}
         for caller, _, _, callee in sorted(graph.calls):
             assert caller < callee
@@ -411,7 +422,8 @@ def test_command_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("services.router", {"reads": 1.5}, "it is a share"),
         ("services.set_algebra", {"words": 5}, "words=5, but it must be 8"),
         ("services.recommend", {"users": 5}, "takes five others"),
-        (SOCIAL, {"services": 20}, "a social network has 18"),
+        (SOCIAL, {"services": 20}, "social_network has services of its own"),
+        (SOCIAL, {"services": 38, "topology": "media"}, "media has services of its own"),
         (SOCIAL, {"services": 5, "topology": "random"}, "services=5, but it must be 12 to 48"),
     ],
 )

@@ -99,9 +99,9 @@ class SocialNetwork(Load):
 
     Parameters
     ----------
-    topology : who calls whom.
+    topology : who calls whom: DeathStarBench's `social_network` or `media` service, or a `random` graph.
     services : in a random topology.
     """
 
-    topology: Literal["social_network", "random"] = "social_network"
+    topology: Literal["social_network", "media", "random"] = "social_network"
     services: int = 18

@@ -92,8 +92,13 @@ def parse_size(text: str | int) -> int:
     return int(value)
 
 
+# published lists of sizes, B; DeepBench: code/kernels/all_reduce_problems.h
+_ALL_REDUCE = (100_000, 3_097_600, 4_194_304, 6_553_600, 16_777_217, 38_360_000, 64_500_000)  # float32
+SIZES = {"deepbench": tuple(4 * elements for elements in _ALL_REDUCE)}
+
+
 def parse_sizes(text: str | int | list[int] | tuple[int, ...]) -> tuple[int, ...]:
-    """Sizes of a sweep: ``MIN:MAX`` in powers of two, ``MIN:MAX:*4`` by another factor, or a list.
+    """Sizes of a sweep: ``MIN:MAX`` in powers of two, ``MIN:MAX:*4`` by another factor, a list, or a name in `SIZES`.
 
     A bare ``MAX`` is one size. Like OSU's ``-m 0:…``, a range from 0 has 0 and then the powers from 1.
 
@@ -101,6 +106,8 @@ def parse_sizes(text: str | int | list[int] | tuple[int, ...]) -> tuple[int, ...
     --------
     >>> parse_sizes("1:8"), parse_sizes("8,1Ki,3000"), parse_sizes("1:1Ki:*8")
     ((1, 2, 4, 8), (8, 1024, 3000), (1, 8, 64, 512))
+    >>> parse_sizes("8,deepbench")[:3]
+    (8, 400000, 12390400)
     """
     if isinstance(text, int):
         return (parse_size(text),)
@@ -109,7 +116,7 @@ def parse_sizes(text: str | int | list[int] | tuple[int, ...]) -> tuple[int, ...
     sizes: list[int] = []
     for part in text.split(","):
         if ":" not in part:
-            sizes.append(parse_size(part))
+            sizes += SIZES.get(part.strip()) or (parse_size(part),)
             continue
         low, high, *step = part.split(":")
         factor = int(step[0].lstrip("*x")[:30]) if step and re.fullmatch(r"[*x][0-9]+", step[0]) else 2

@@ -1,4 +1,4 @@
-"""Graphs of services that call one another: the social network of DeathStarBench, and random ones.
+"""Graphs of services that call one another: applications of DeathStarBench whose calls are published, and random ones.
 
 A graph is written for ``labkit/kernels/programs/call_graph.h``. Services stand in an order in which every service comes
 before those that it calls; the first is the one that users ask.
@@ -7,61 +7,15 @@ before those that it calls; the first is the one that users ask.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-# Operation → share of the requests (mixed-workload.lua of DeathStarBench's socialNetwork)
-OPERATIONS: Mapping[str, float] = {"compose_post": 0.1, "read_user_timeline": 0.3, "read_home_timeline": 0.6}
+from labkit.tools import _media_service, _social_network
+
 LEAST, MOST = 12, 48
-_SMALL, _TIMELINE = 64, 10  # B of an answer without posts; posts of a page of a timeline
-# service → what it answers with (in B, or posts of a record as -1 and a page of them as -10), words of memory it reads
-_SERVICES: Mapping[str, tuple[int, int]] = {
-    "front-end": (_SMALL, 4000),
-    "compose-post": (_SMALL, 8000),
-    "text": (-1, 20000),
-    "media": (_SMALL, 2000),
-    "user": (_SMALL, 4000),
-    "unique-id": (_SMALL, 1000),
-    "url-shorten": (_SMALL, 6000),
-    "user-mention": (_SMALL, 6000),
-    "home-timeline": (-_TIMELINE, 12000),
-    "user-timeline": (-_TIMELINE, 12000),
-    "post-storage": (-_TIMELINE, 16000),
-    "social-graph": (_SMALL, 8000),
-    "post-cache": (-_TIMELINE, 40000),
-    "home-timeline-store": (_SMALL, 10000),
-    "user-timeline-store": (_SMALL, 10000),
-    "social-graph-store": (_SMALL, 10000),
-    "url-store": (_SMALL, 10000),
-    "user-store": (_SMALL, 10000),
-}
-# operation → caller → stages; the calls of a stage are under way at once
-_CALLS: Mapping[str, Mapping[str, Sequence[Sequence[str]]]] = {
-    "compose_post": {
-        "front-end": [["compose-post"]],
-        "compose-post": [
-            ["text", "media", "user", "unique-id"],
-            ["post-storage", "user-timeline", "home-timeline"],
-        ],
-        "text": [["url-shorten", "user-mention"]],
-        "url-shorten": [["url-store"]],
-        "user-mention": [["user-store"]],
-        "post-storage": [["post-cache"]],
-        "user-timeline": [["user-timeline-store"]],
-        "home-timeline": [["social-graph"], ["home-timeline-store"]],
-        "social-graph": [["social-graph-store"]],
-    },
-    "read_user_timeline": {
-        "front-end": [["user-timeline"]],
-        "user-timeline": [["user-timeline-store"], ["post-storage"]],
-        "post-storage": [["post-cache"]],
-    },
-    "read_home_timeline": {
-        "front-end": [["home-timeline"]],
-        "home-timeline": [["home-timeline-store"], ["post-storage"]],
-        "post-storage": [["post-cache"]],
-    },
-}
+_SMALL = 64  # B of a short answer
+# services, calls and operations of each
+_PUBLISHED = {"social_network": _social_network, "media": _media_service}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,25 +49,27 @@ class Graph:
         return "\n".join(lines) + "\n"
 
 
-def social_network(post: int) -> Graph:
-    """The services of DeathStarBench's social network, their stores one service each.
+def published(application: str, post: int) -> Graph:
+    """The services and calls of an application of DeathStarBench.
 
     Parameters
     ----------
-    post : B of a post.
+    application : ``social_network`` or ``media``.
+    post : B of a post, or of a review.
     """
-    names = tuple(_SERVICES)
+    tables = _PUBLISHED[application]
+    names = tuple(tables.SERVICES)
     number = {name: k for k, name in enumerate(names)}
     calls = [
         (number[caller], k, stage, number[callee])
-        for k, by_caller in enumerate(_CALLS.values())
+        for k, by_caller in enumerate(tables.CALLS.values())
         for caller, stages in by_caller.items()
         for stage, callees in enumerate(stages)
         for callee in callees
     ]
-    answers = tuple(8 + (size if size > 0 else -size * post) for size, _ in _SERVICES.values())
-    reads = tuple(reads for _, reads in _SERVICES.values())
-    return Graph(names=names, answers=answers, reads=reads, operations=OPERATIONS, calls=tuple(calls))
+    answers = tuple(8 + (size if size > 0 else -size * post) for size, _ in tables.SERVICES.values())
+    reads = tuple(reads for _, reads in tables.SERVICES.values())
+    return Graph(names=names, answers=answers, reads=reads, operations=tables.OPERATIONS, calls=tuple(calls))
 
 
 def generated(services: int, post: int, seed: int) -> Graph:

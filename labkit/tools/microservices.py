@@ -122,7 +122,7 @@ def social_network(spec: Spec[SocialNetwork], effort: Effort) -> Invocation:
     if spec.options.topology == "random":
         graph = _call_graph.generated(spec.options.services, spec.size, effort.seed)
     else:
-        graph = _call_graph.social_network(spec.size)
+        graph = _call_graph.published(spec.options.topology, spec.size)
     data = _data(spec, effort, "call_graph", graph=_GRAPH)
     plan = [
         Service(group=name, arguments=(*data, "role=front"), asks=graph.asks(k)) for k, name in enumerate(graph.names)

@@ -64,7 +64,7 @@ def options(verb: argparse.ArgumentParser) -> None:
         "-m",
         "--sizes",
         metavar="MIN:MAX",
-        help="message sizes: powers of two from MIN to MAX, or a list A,B,C (default: the benchmark's)",
+        help="message sizes: powers of two from MIN to MAX, a list A,B,C, or deepbench (default: the benchmark's)",
     )
     add("-W", "--window", metavar="N", help="same as -o window=N")
     option(verb)
