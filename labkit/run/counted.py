@@ -9,10 +9,10 @@ import subprocess
 from pathlib import Path
 
 from labkit.errors import LaunchError
+from labkit.run.schedule import COUNTERS as SITE
 from labkit.testbeds import Testbed
 from labkit.worker import counters
 
-SITE = "LABKIT_COUNTERS"  # variable with a site's command: it prints a line with a name and a number for each counter
 LONGEST = 60.0  # s that it may take
 _LINE = re.compile(r"(\S+?)[\s=:]+(\d+)")
 

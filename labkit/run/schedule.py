@@ -11,10 +11,12 @@ from contextvars import copy_context
 from labkit import benchmarks
 from labkit.host import allocation
 from labkit.point.spec import Effort, Spec
-from labkit.run import counted, nodes
+from labkit.run import nodes
 from labkit.run.point import Failure, Point
 
 BESIDE = "LABKIT_SIDE_BY_SIDE"  # set: independent starts share the hosts of a job
+# a site's command that prints a line with a name and a number for each counter of its switches, between starts
+COUNTERS = "LABKIT_COUNTERS"
 
 Run = Callable[[Sequence[Point]], Iterator[Failure]]  # measures the points of a start, and yields those that failed
 
@@ -43,7 +45,7 @@ def _groups(points: Sequence[Point]) -> list[list[Point]]:
     groups: dict[object, list[Point]] = {}
     for point in points:
         spec = point.spec
-        own_start = benchmarks.get(spec.benchmark).own_start or os.environ.get(counted.SITE)  # reads between starts
+        own_start = benchmarks.get(spec.benchmark).own_start or os.environ.get(COUNTERS)
         alone = point.fingerprint if own_start else None
         threads = benchmarks.threads(spec)  # the thread level
         groups.setdefault((setting(spec), threads, alone), []).append(point)

@@ -144,7 +144,7 @@ class Study(studies.Study):
         return self._factors(self.impacts("congestor", congestor=None), "congestor", "what the congestors do")
 
     def matrix_figure(self, statistic: str = "mean") -> Figure | Omitted:
-        """Impact factors of every pattern beside every congestor; in parentheses where the launches show no effect."""
+        """Impact factors of every pattern beside every congestor; in parentheses where launches do not show it."""
         table = self.impacts("pattern", pattern=None, congestor=None)
         if table.empty:
             return NOTHING
@@ -160,9 +160,8 @@ class Study(studies.Study):
             for text, row in zip(factors, rows.to_dict("records"), strict=True)
         ]
         cells = rows.assign(label=shown, about=about).rename(columns={"pattern": "victims", "congestor": "congestors"})
-        small = f"{STATISTICS[statistic]} of all times of all victims; in parentheses: the launches show no effect"
-        title = "loaded over isolated (times)"
-        return Figure(figures.matrix(cells, "victims", "congestors", "factor", title=title, small=small))
+        small = f"{STATISTICS[statistic]}, loaded over isolated; in parentheses: too few launches, or no effect"
+        return Figure(figures.matrix(cells, "victims", "congestors", "factor", title="impact (times)", small=small))
 
     def share_figure(self) -> Figure | Omitted:
         """Impact factors of the first pattern against the share of congestors."""
