@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -93,13 +94,13 @@ def test_a_site_gives_a_command_for_the_counters_of_its_switches(
     script: str, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert counted.of_site() == {}
-    monkeypatch.setenv(counted.SITE, f"'{sys.executable}' -c \"{script}\"")
+    monkeypatch.setenv(schedule.COUNTERS, f"'{sys.executable}' -c \"{script}\"")
     if complaint:
         with pytest.raises(LaunchError, match=complaint):
             counted.of_site()
     else:
         assert counted.of_site() == {"leaf1.ethernet7.pause": 12, "leaf2.drops": 3}
-    monkeypatch.setenv(counted.SITE, "/no/such/command")
+    monkeypatch.setenv(schedule.COUNTERS, "/no/such/command")
     with pytest.raises(LaunchError, match="LABKIT_COUNTERS names a command that does not run"):
         counted.of_site()
 
@@ -108,7 +109,7 @@ def test_with_such_a_command_each_point_has_a_start_of_its_own(monkeypatch: pyte
     specs = [benchmarks.resolve(Spec(benchmark="mpi.latency", size=size)) for size in (8, 64)]
     points = [Point(spec, 0, f"{spec.size:032x}", "none") for spec in specs]
     assert len(schedule.starts(points, Effort())) == 1
-    monkeypatch.setenv(counted.SITE, "true")
+    monkeypatch.setenv(schedule.COUNTERS, "true")
     assert len(schedule.starts(points, Effort())) == 2
 
 
@@ -116,7 +117,7 @@ def test_a_run_says_what_a_sites_counters_grew_by(tmp_path: Path, monkeypatch: p
     count = tmp_path / "count"
     count.write_text("4")
     script = f"from pathlib import Path; p = Path('{count}'); n = int(p.read_text()); p.write_text(str(2 * n)); print('leaf.drops', n)"
-    monkeypatch.setenv(counted.SITE, f"'{sys.executable}' -c \"{script}\"")
+    monkeypatch.setenv(schedule.COUNTERS, f"'{sys.executable}' -c \"{script}\"")
     campaign = measuring.measure(
         [Spec(benchmark="micro.clock")], Effort(launches=1, iterations=100), into=tmp_path / "c"
     )
@@ -149,9 +150,9 @@ def test_queues_of_the_switch_are_read_from_outside_and_this_thread_stays_in_its
         assert {"switch.vc0.dropped_packets", "switch.vc1.dropped_packets", "vc0.Tcp.RetransSegs"} <= read.keys()
         if os.geteuid():
             return
-        queues = counters.Queues(cluster.switches)
-        assert queues.read().keys() == {name for name in read if name.startswith("switch.")}
-        assert counters.Queues().read().keys().isdisjoint(queues.read())
+        with closing(counters.Queues(cluster.switches)) as there, closing(counters.Queues()) as here:
+            assert there.read().keys() == {name for name in read if name.startswith("switch.")}
+            assert here.read().keys().isdisjoint(there.read())
 
 
 @pytest.mark.netns

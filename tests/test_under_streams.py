@@ -10,6 +10,7 @@ import pytest
 
 from labkit import benchmarks
 from labkit.errors import SpecError
+from labkit.options.sockets import UnderStreams
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.run import measuring
 from labkit.tools import Parsed, _under_streams
@@ -19,7 +20,8 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def test_both_pairs_run_between_the_same_hosts_and_the_streams_outlast_the_messages() -> None:
-    spec = benchmarks.resolve(SPEC.replace(options={"streams": 3, "congestion": "reno", "message_rate": 500}))
+    options = {"streams": 3, "congestion": "reno", "message_rate": 500}
+    spec = benchmarks.resolve(SPEC.replace(options=options)).of(UnderStreams)
     made = _under_streams.sockperf(spec, Effort(time_cap=1.0))
     messages, streams = made.each
     assert messages["client"].startswith("sockperf under-load -m 64 --mps 500 --reply-every 1 -t 2 --full-log")
@@ -50,12 +52,10 @@ def test_messages_wait_in_the_queue_that_streams_fill(tmp_path: Path) -> None:
     for program in ("sockperf", "iperf3"):
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed")
-    where = {"testbed": "virtual-cluster:2,rate=50mbit"}
+    where = "virtual-cluster:2,rate=50mbit"
     effort = Effort(launches=1, time_cap=0.5)
-    loads = [
-        SPEC.replace(**where),
-        Spec(benchmark="sockets.under_load", size=64, options={"message_rate": 200}, **where),
-    ]
+    alone_too = Spec(benchmark="sockets.under_load", size=64, options={"message_rate": 200}, testbed=where)
+    loads = [SPEC.replace(testbed=where), alone_too]
     beside, alone = measuring.measure(loads, effort, into=tmp_path / "c").samples()
     if beside.spec.benchmark != SPEC.benchmark:
         beside, alone = alone, beside

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from labkit.errors import LaunchError
-from labkit.run.schedule import COUNTERS as SITE
+from labkit.run.schedule import COUNTERS
 from labkit.testbeds import Testbed
 from labkit.worker import counters
 
@@ -25,21 +25,23 @@ def of_site() -> dict[str, int]:
     LaunchError
         If it fails, takes too long, or prints something else.
     """
-    words = shlex.split(os.environ.get(SITE, ""))
+    words = shlex.split(os.environ.get(COUNTERS, ""))
     if not words:
         return {}
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=LONGEST, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LaunchError(
-            f"{SITE} names a command that does not run. {_WANTED}", stderr=str(error), lasting=True
+            f"{COUNTERS} names a command that does not run. {_WANTED}", stderr=str(error), lasting=True
         ) from None
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
     found = [_LINE.fullmatch(line) for line in lines]
     if done.returncode or not all(found):
         wrong = next((line[:80] for line, one in zip(lines, found, strict=True) if one is None), "")
         text = (
-            f"{SITE}: the command printed {wrong!r}. {_WANTED}" if wrong else f"{SITE}: the command failed. {_WANTED}"
+            f"{COUNTERS}: the command printed {wrong!r}. {_WANTED}"
+            if wrong
+            else f"{COUNTERS}: the command failed. {_WANTED}"
         )
         raise LaunchError(text, command=words, exit_status=done.returncode, stderr=done.stderr, lasting=True)
     return {one[1]: int(one[2]) for one in found if one}

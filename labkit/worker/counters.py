@@ -71,7 +71,7 @@ class Host:
                     for interface, names in found.items()
                     if any(map(_TELLS.search, names))
                 }
-            counters = {}
+            counters: dict[str, int] = {}
             for interface, names in self._adapters.items():
                 values = _driver_values(one.fileno(), interface, len(names))
                 counters |= {name: value for name, value in zip(names, values, strict=False) if name}
@@ -80,7 +80,7 @@ class Host:
 
 def protocols(net: Path) -> dict[str, int]:
     """Return what TCP, UDP and IP beside a folder ``/proc/…/net`` count of loss, marks and full buffers."""
-    counters = {}
+    counters: dict[str, int] = {}
     for table in (net / "snmp", net / "netstat"):
         lines = _lines(table)
         for head, row in zip(lines[::2], lines[1::2], strict=False):
@@ -212,6 +212,10 @@ class Queues:
                 counters[name] = counters.get(name, 0) + value
         return counters
 
+    def close(self) -> None:
+        """Close the socket to the kernel."""
+        self._socket.close()
+
     def _dump(self, kind: int, size: int) -> Iterator[bytes]:
         """Yield the bodies of the messages that answer a question, whose own body has so many B."""
         self._socket.send(_HEAD.pack(_HEAD.size + size, kind, _DUMP, 1, 0) + bytes(size))
@@ -264,4 +268,5 @@ def _text(data: bytes) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(Queues().read()))
+    with closing(Queues()) as own:
+        sys.stdout.write(json.dumps(own.read()))

@@ -129,6 +129,8 @@ class Worker:
         """End what MPI_Finalize does not end."""
         if self._openshmem is not None:
             self._openshmem.close()
+        if self._queues is not None:
+            self._queues.close()
 
     def _point(self, index: int, spec: Spec) -> None:
         """Verify and time one point, and send its samples."""
