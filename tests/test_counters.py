@@ -20,6 +20,7 @@ from labkit.point.spec import Effort, Spec
 from labkit.read import columnar
 from labkit.run import counted, measuring, schedule
 from labkit.run.point import Point
+from labkit.store.pseudonyms import Pseudonyms
 from labkit.worker import counters
 from tests import made
 from tests.test_causes_of_system import EVEN, MPI, judged, launches
@@ -147,7 +148,7 @@ def test_queues_of_the_switch_are_read_from_outside_and_this_thread_stays_in_its
     with testbeds.open("virtual-cluster:2") as cluster:
         assert cluster.counters is not None
         read = cluster.counters()
-        assert {"switch.vc0.dropped_packets", "switch.vc1.dropped_packets", "vc0.Tcp.RetransSegs"} <= read.keys()
+        assert {"switch.vc0.dropped_packets", "switch.vc1.dropped_packets", "vc0:Tcp.RetransSegs"} <= read.keys()
         if os.geteuid():
             return
         with closing(counters.Queues(cluster.switches)) as there, closing(counters.Queues()) as here:
@@ -160,7 +161,7 @@ def test_queues_of_the_switch_are_read_from_outside_and_this_thread_stays_in_its
 def test_the_first_rank_of_each_host_reads_its_counters(tmp_path: Path) -> None:
     spec = Spec(benchmark="mpi.bandwidth", size=65536, ranks=2, transport="tcp", testbed="virtual-cluster:2,loss=5")
     (one,) = measuring.measure([spec], Effort(launches=1, iterations=5), into=tmp_path / "c").samples()
-    assert {"vc0.Tcp.OutSegs", "vc0.Tcp.RetransSegs"} <= one.meta["counters"].keys()
+    assert {"vc0:Tcp.OutSegs", "vc0:Tcp.RetransSegs"} <= one.meta["counters"].keys()
     assert all(one.meta["counters"].values())
 
 
@@ -181,14 +182,26 @@ def test_points_are_listed_with_what_grew_most_first() -> None:
 
 def test_pause_marks_and_losses_are_evidence() -> None:
     def case(code: str, **grown: int) -> str:
-        counts = {name.replace("__", "."): by for name, by in grown.items()}
+        counts = {f"a:{name.replace('__', '.')}": by for name, by in grown.items()}
         found = judged(code, launches(MPI, EVEN, counters=counts))
         return sentence(found) if found is not None and found.supported else ""
 
-    assert "a.eth0.rx_prio3_pause grew by 40" in case("contention", a__eth0__rx_prio3_pause=40)
-    assert "a.IpExt.InCEPkts grew by 7" in case("contention", a__IpExt__InCEPkts=7)
-    assert "a.mlx5_0.1.packet_seq_err grew by 3" in case("packet-loss", a__mlx5_0__1__packet_seq_err=3)
-    many = case("packet-loss", a__Tcp__OutSegs=1000, a__Tcp__RetransSegs=20)
+    assert "a:eth0.rx_prio3_pause grew by 40" in case("contention", eth0__rx_prio3_pause=40)
+    assert "a:IpExt.InCEPkts grew by 7" in case("contention", IpExt__InCEPkts=7)
+    assert "a:mlx5_0.1.packet_seq_err grew by 3" in case("packet-loss", mlx5_0__1__packet_seq_err=3)
+    many = case("packet-loss", Tcp__OutSegs=1000, Tcp__RetransSegs=20)
     assert "the hosts sent 20 segments of TCP again, 2 % of all" in many
-    assert case("packet-loss", a__Tcp__OutSegs=1000, a__Tcp__RetransSegs=2) == ""
+    assert case("packet-loss", Tcp__OutSegs=1000, Tcp__RetransSegs=2) == ""
     assert {"packet-loss", "contention"} <= causes.every().keys()
+
+
+def test_a_redacted_archive_keeps_the_counters_and_not_the_hosts() -> None:
+    hosts = ["gpu-node7.site.example", "gpu-node8"]
+    counts = {f"{hosts[0]}:Tcp.RetransSegs": 3, f"{hosts[0]}:Tcp.OutSegs": 90, f"{hosts[1]}:mlx5_0.1.np_cnp_sent": 2}
+    names = Pseudonyms()
+    names.learn({"rank_hosts": hosts})
+    redacted = names.value({"rank_hosts": hosts, "counters": counts})
+    first, second = redacted["rank_hosts"]
+    expected = {f"{first}:Tcp.RetransSegs": 3, f"{first}:Tcp.OutSegs": 90, f"{second}:mlx5_0.1.np_cnp_sent": 2}
+    assert redacted["counters"] == expected
+    assert "gpu-node" not in str(redacted)

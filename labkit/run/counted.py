@@ -61,4 +61,4 @@ def of_run(testbed: Testbed) -> dict[str, int]:
     if testbed.counters is not None:
         return {**testbed.counters(), **of_site()}
     name = os.uname().nodename
-    return {f"{name}.{counter}": value for counter, value in counters.Host(Path("/proc")).read().items()} | of_site()
+    return {f"{name}:{counter}": value for counter, value in counters.Host(Path("/proc")).read().items()} | of_site()

@@ -323,7 +323,7 @@ def congestion(hosts: Mapping[str, int], fabric: int) -> dict[str, int]:
     fabric : process that holds the switches.
     """
     found = {
-        f"{host}.{name}": value
+        f"{host}:{name}": value
         for host, pid in hosts.items()
         for name, value in counters.protocols(Path(f"/proc/{pid}/net")).items()
     }

@@ -204,7 +204,7 @@ class Worker:
             if self.ranks.rank == 0 and (process := os.environ.get(links.SWITCHES)):
                 self._queues = counters.Queues(int(process))
         name = self.mpi.Get_processor_name() if self.mpi is not None else os.uname().nodename
-        counted = {f"{name}.{counter}": value for counter, value in self._host.read().items()}
+        counted = {f"{name}:{counter}": value for counter, value in self._host.read().items()}
         return counted | (self._queues.read() if self._queues is not None else {})
 
     def _grown(self, before: Mapping[str, int]) -> dict[str, dict[str, int]]:

@@ -71,7 +71,7 @@ def grown_by(queue: str) -> dict[str, int]:
         assert cluster.facts.get("queued_by") in methods
     sums: dict[str, int] = {}
     for name, by in more.items():
-        short = name.partition(".")[2]
+        short = name.partition(":")[2] or name
         sums[short] = sums.get(short, 0) + by
     return sums
 
