@@ -449,7 +449,7 @@ def test_the_report_has_a_table_of_broken_rules(tmp_path: Path) -> None:
     text = linting.broken(Content([source], {}))
     assert "{#tbl-rules}" in text
     assert "`few-launches` (doubtful): 1\u00a0place |" in text
-    assert "ask for the author's judgement" in text
+    assert "need the author's judgement" in text
 
 
 def test_every_rule_is_in_the_documentation() -> None:

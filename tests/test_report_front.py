@@ -700,7 +700,7 @@ def test_a_report_states_what_its_numbers_rest_on(
 ) -> None:
     read = source(spread(apart_s), tmp_path)
     content = Content([read], {})
-    assert f"The values rest on {basis}." in summary.key_table(content)
+    assert f"The values are based on {basis}." in summary.key_table(content)
     assert f"Points had 6 launches each ({basis})" in methods.effort(content)
     assert {number.basis for number in variables.key_numbers(read)} == {basis}
     assert f"Brackets are 95 % intervals of {brackets}" in abstract.abstract(content).replace("\xa0", " ")

@@ -78,11 +78,11 @@ def commands(content: Content) -> str:
         paragraphs.append(f"{len(ordered) - _COMMANDS} more command lines are in the samples files under `command`.")
     if any(_PLAN in paragraph for paragraph in paragraphs):
         paragraphs.append(
-            f"`{_PLAN}` stands for a long argument, such as the plan of the ranks; samples files hold it."
+            f"`{_PLAN}` represents a long argument, such as the plan of the ranks; samples files hold it."
         )
     if any(_FOLDER.search(paragraph) for paragraph in paragraphs):
         paragraphs.append(
-            "`LABKIT` stands for the folder of labkit's package, `VENV` for the virtual environment, `HOME` for the "
+            "`LABKIT` is the folder of labkit's package, `VENV` the virtual environment, and `HOME` the "
             "user's home folder."
         )
     return "\n\n".join(paragraphs)
@@ -168,9 +168,9 @@ def _cut(reason: str) -> str:
 def left_out(content: Content) -> str:
     """Return a line on what chapters would show, but the campaign does not hold."""
     items = [f"{c.title}: {', '.join(c.omitted)}" for c in (*content.omitted, *content.chapters.values()) if c.omitted]
-    sentences = [f"Left out, because this campaign has nothing to show there: {'; '.join(items)}."] if items else []
+    sentences = [f"Left out, because this campaign has no data for it: {'; '.join(items)}."] if items else []
     if content.absent:
-        sentences.append(f"Sections that the style has, but for which there are no data: {', '.join(content.absent)}.")
+        sentences.append(f"Sections left out, because there are no data: {', '.join(content.absent)}.")
     return "\n\n".join(sentences)
 
 

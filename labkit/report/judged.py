@@ -37,7 +37,7 @@ def table(found: Found, caption: str, *, several: bool = False) -> str:
     -------
     Markdown; empty if there is nothing but notes.
     """
-    head = ["rule, places", "first place: what is", "what must be, and the remedy"]
+    head = ["rule, places", "first place: what is", "requirement and remedy"]
     rows = [_row(some, found, several) for some in _by_rule(found) if some[0].level != _LEAST]
     return markdown.table(head, rows, caption=caption) if rows else ""
 

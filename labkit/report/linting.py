@@ -21,7 +21,7 @@ def broken(content: Content) -> str:
     table = judged.table(found, "Rules of measurement that the data break. {#tbl-rules}", several=content.several)
     also = judged.notes(found)
     duties = listed([str(one.number) for one in DUTIES])
-    last = f"Rules {duties} of the twelve ask for the author's judgement; `labkit lint` says what data cannot show."
+    last = f"Rules {duties} of the twelve need the author's judgement; `labkit lint` lists what to check."
     return "\n\n".join(filter(None, [*counts, table, f"{also} {last}".strip()]))
 
 

@@ -34,7 +34,7 @@ def definitions(content: Content) -> str:
     names = _names(content)
     if not names:
         return "There are no measurements, so there is nothing to define."
-    ranks = "In each iteration the time is that of rank 0's clock; where † stands, that of the slowest rank."
+    ranks = "The time of an iteration is from rank 0's clock; with †, it is from the slowest rank."
     texts = {name: _paragraphs(name) for name in names}
     users: dict[str, list[str]] = {}
     for name, paragraphs in texts.items():

@@ -69,7 +69,7 @@ def key_table(content: Content) -> str:
         ["quantity", "path", "ranks", "setting", "size", "value", "interval", "launches", "n"],
         rows,
         align="llrlrrlrr",
-        caption=f"Key numbers.{rest} The values rest on {rests}. {{#tbl-key}}",
+        caption=f"Key numbers.{rest} The values are based on {rests}. {{#tbl-key}}",
         empty="This campaign has no samples yet, so there are no key numbers.",
     )
 

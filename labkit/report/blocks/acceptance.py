@@ -123,7 +123,7 @@ def evidence(content: Content) -> str:
     words = (
         f"The points that decide, the worst first, at most {_MOST} of a clause. In brackets: the 95 % interval over "
         f"launches, or the range of fewer than {stats.LAUNCHES}. A verdict is safe if the interval lies wholly on one "
-        "side of the bound. Margins are those of the number that is compared."
+        "side of the bound. Margins refer to the compared number."
     )
     if shared:
         words += f" Caveats of all these points: {escape(', '.join(shared))}."

@@ -64,9 +64,9 @@ def summary(content: Content) -> str:
         parts.insert(0, markdown.callout("important", "Not comparable", escape(why)))
     p, width, level = (format_share(one) for one in (1 - stats.LEVEL, made.relevant, stats.LEVEL))
     parts.append(
-        "The units are medians of launches, or of sessions on a side with six sessions or more; if both sides have "
-        "launches in each of these sessions, they are paired by session, and Wilcoxon's signed rank test takes the "
-        "place of Mann-Whitney's. A point is *same* if two Mann-Whitney tests of one side, corrected by Holm "
+        "The units are medians of launches, or of sessions on a side with six sessions or more. If both sides have "
+        "launches in each of these sessions, Wilcoxon's signed rank test of the pairs replaces Mann-Whitney's test. A "
+        "point is *same* if two Mann-Whitney tests of one side, corrected by Holm "
         f"over all points, reject with p ≤ {p} that its shift reaches {width} of the base in either direction. It is "
         f"faster or slower if the two-sided test, corrected in the same way, gives p ≤ {p} and the shift is larger "
         f"than {width}. If one side was measured before the other, it *differs between sessions* instead, because a "

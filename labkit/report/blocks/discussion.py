@@ -73,8 +73,8 @@ def references(content: Content) -> str:
     if not count:
         return ""
     return (
-        f"{repeated.counts(content)} {plural(count, 'published value')} stand beside ours. They are from other "
-        "machines, so they show the order of magnitude that a reader may expect, and no error of either."
+        f"{repeated.counts(content)} {plural(count, 'published value')} are compared with ours. They come from "
+        "other machines, so they show the expected order of magnitude, and no error of either side."
     )
 
 

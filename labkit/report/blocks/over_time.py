@@ -53,7 +53,7 @@ def section(content: Content) -> str:
     table = changes_table(past)
     if len(table):
         rows = [[escape(str(cell)) for cell in row] for row in table.head(_ROWS).itertuples(index=False)]
-        caption = "Changes over the campaigns, and what of the system changed with them. {#tbl-over-time}"
+        caption = "Changes over the campaigns, and simultaneous changes of the system. {#tbl-over-time}"
         parts.append(markdown.table(list(table.columns), rows, caption=caption))
     parts.append(_system(past))
     return "\n\n".join(filter(None, parts))
@@ -66,7 +66,7 @@ def _system(past: History) -> str:
         for run, texts in zip(past.runs[1:], past.system, strict=True)
         if texts
     ]
-    return f"What of the system changed:\n\n{markdown.bullets(lines)}" if lines else ""
+    return f"Changes of the system:\n\n{markdown.bullets(lines)}" if lines else ""
 
 
 BLOCKS = {"over-time": section}

@@ -22,10 +22,10 @@ from labkit.store.samples.facts import BROUGHT
 _FINDINGS, _LEAST, _MOST = 3, 160, 250  # findings of the abstract, fewest words, and most words
 _HOW = (  # what an abstract with few results says of the method
     "Each launch starts all processes anew, the points of one run alternate in random order, and two settings differ "
-    "only if an exact test over launches says so.",
-    "Each number is judged beside a reference that was measured on the same machine, computed or stated: the rate of a "
-    "link, copies in memory, or the delays of a path.",
-    "A cause is named only if something in the data tells it from other causes.",
+    "only if an exact test over launches shows it.",
+    "Each number is compared with a reference that was measured on the same machine, computed or stated: the rate of "
+    "a link, copies in memory, or the delays of a path.",
+    "A cause is named only if the data distinguish it from other causes.",
 )
 _COMPARED = ("a comparison with numbers that other papers print, for equal arguments, quantities and statistics;",)
 _ALWAYS = ("interconnects", "performance measurement", "reproducibility")
@@ -55,7 +55,7 @@ def summary(content: Content) -> str:
         f"{abstract.question(members)}{'' if _brought(content) else f', on {places}'}.",
         " ".join(filter(None, (_much(content), abstract.no_network(members), abstract.sure(members)))),
         *(said or ["No comparison supports a claim about performance."]),
-        f"Beside what their paths allow, {counted(every)}." if every else "",
+        f"Compared with the bounds of their paths, {counted(every)}." if every else "",
         _beside(content),
     ]
     for place, one in enumerate(_HOW[1:] if _brought(content) else _HOW, start=2):
@@ -80,7 +80,7 @@ def _much(content: Content) -> str:
 
 def _beside(content: Content) -> str:
     count = repeated.published(content)
-    return f"{plural(count, 'value')} that papers print stand beside values measured here." if count else ""
+    return f"{plural(count, 'value')} published by papers are compared with values measured here." if count else ""
 
 
 def keywords(content: Content) -> str:
@@ -96,8 +96,8 @@ def contributions(content: Content) -> str:
     numbers = "numbers" if _brought(content) else "measurements"
     points = [
         f"{numbers} of {abstract.families(members)}, each with its interval over launches where it has several;",
-        "a verdict on each number beside a reference that was measured, computed or stated, with the likeliest cause "
-        "where it is not good;",
+        "a verdict on each number against a reference that was measured, computed or stated, with the likeliest cause "
+        "if it is not good;",
         *(_COMPARED if repeated.published(content) else ()),
         "a supplement with every definition, command, table and figure, so that each number can be traced.",
     ]

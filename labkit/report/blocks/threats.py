@@ -82,18 +82,18 @@ def _two_ranks(member: Member) -> str:
 
 
 THREATS = (
-    Threat("construct", _marked("within one host"), "The numbers are those of memory, not of a network."),
+    Threat("construct", _marked("within one host"), "The numbers describe memory, not a network."),
     Threat("construct", _marked("path unknown"), "The numbers may describe memory or the protocol stack instead."),
-    Threat("construct", _marked("loopback"), "The numbers are those of the protocol stack, not of a network."),
+    Threat("construct", _marked("loopback"), "The numbers describe the protocol stack, not a network."),
     Threat(
         "construct",
         _marked("emulated device"),
-        "Times and rates are those of an emulation.",
+        "Times and rates describe an emulation.",
     ),
-    Threat("construct", _marked("stand-in for a GPU"), "The numbers are those of host memory, not of a GPU."),
+    Threat("construct", _marked("stand-in for a GPU"), "The numbers describe host memory, not a GPU."),
     Threat("construct", _marked("emulated link"), "Delay and rate were set, so they are no result."),
-    Threat("construct", _marked("page cache"), "The numbers are those of memory, not of a device."),
-    Threat("construct", _marked("another tool"), "A number of one tool is not that of another."),
+    Threat("construct", _marked("page cache"), "The numbers describe memory, not a device."),
+    Threat("construct", _marked("another tool"), "Tools may measure differently."),
     Threat("internal", _marked("busy machine"), "Other work may have caused a difference, and most of a tail."),
     Threat("internal", _marked("no core left"), "The system's own work interrupts ranks: tails are upper bounds."),
     Threat("internal", _marked("virtual machine"), "The hypervisor may have caused a difference."),
@@ -106,7 +106,7 @@ THREATS = (
     Threat("external", _one_host, "Other machines, and pairs of machines, may behave otherwise."),
     Threat("external", _one_day, "Other loads of the machine may give other numbers."),
     Threat("external", _one_library, "Other libraries may choose other protocols."),
-    Threat("external", _two_ranks, "Nothing is known about more ranks."),
+    Threat("external", _two_ranks, "The results may not hold for more ranks."),
 )
 
 
