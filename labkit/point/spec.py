@@ -111,14 +111,14 @@ class Spec(Generic[Options]):
     ranks : number of ranks; 1 for a tool.
     ppn : ranks per host (default: the launcher decides).
     hosts : hosts to run on, each as ``HOST`` or ``HOST:SLOTS`` (default: this machine, or the hosts of the job).
-    launcher : what starts the ranks: ``auto`` (the first that is installed), ``openmpi``, ``mpich``, ``intelmpi``,
+    launcher : program that starts the ranks: ``auto`` (the first installed one), ``openmpi``, ``mpich``, ``intelmpi``,
         ``srun``, or the folder of an MPI installation.
-    transport : path of the messages: ``auto``, ``shm``, ``tcp``; of MPI ``rc`` or ``ud`` too, over UCX and RDMA.
+    transport : path of the messages: ``auto``, ``shm``, ``tcp``; for MPI also ``rc`` or ``ud``, over UCX and RDMA.
     device : network device to use (default: the library decides).
     testbed : where to run: ``local``, or an emulated network as ``NAME[:ARG][,key=value…]``.
     options : the benchmark's own options; a mapping is accepted.
     bind : bind each rank to a ``core``, a ``socket`` or ``none``; ``auto`` binds to cores if there are enough.
-    environment : variables the ranks run with, as sorted pairs; a mapping is accepted. MCA parameters, CVARs.
+    environment : environment variables of the ranks, such as MCA parameters, as sorted pairs; a mapping is accepted.
     """
 
     benchmark: str
@@ -276,8 +276,8 @@ class Effort:
     iterations : time exactly N iterations (default: the stop rule decides).
     warmup : run N untimed iterations before each timed chunk (default: the benchmark's, as in OSU's).
     launches : repeat each point in N launches, which are fresh starts of MPI; a 95 % interval needs 6.
-    sessions : spread the launches over N sessions, which are groups in time; 6 have an interval of their own (default:
-        no sessions; with spread, 6, or as many as launches).
+    sessions : spread the launches over N sessions, which are groups in time; from 6 on, the interval is over sessions
+        (default: no sessions; with spread, 6, or one per launch if there are fewer).
     spread : time from the first session to the last, such as 2h (default: 10 minutes between two sessions).
     ci : stop a launch when the interval of its median is narrower than this fraction of the median.
     time_cap : time each point for at most S seconds per launch.

@@ -30,7 +30,7 @@ from labkit.stats.shift import holm, paired_shifts, rank_sum_ps, rank_sums_above
 
 Outcome = Literal["differ", "same", "cannot say"]
 Side = Literal["above", "below", "cannot say"]
-RELEVANT = 0.02  # smallest difference that matters, as a part of the value
+RELEVANT = 0.02  # smallest relevant difference, as a fraction of the value
 TOO_FEW = "there are too few launches to decide"
 SMALL = "there is a difference, but it may be too small to matter"
 OPEN = "the launches decide neither for a difference nor against one"

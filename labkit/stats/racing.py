@@ -93,7 +93,7 @@ def standing(
     looks : most looks that the race may have, one after each round from the second on.
     error : chance that the best setting stops; also that another one is better by more than `relevant` when the race
         is settled.
-    relevant : smallest difference that matters, as a part of the value.
+    relevant : smallest relevant difference, as a fraction of the value.
     kept : setting that never stops, such as a default that others are compared with; -1 for none.
     grain : smallest difference from another setting that the clock resolves, logarithm, one or (settings,). It limits
         every launch in the same way, so more rounds do not help.

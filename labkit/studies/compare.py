@@ -37,7 +37,7 @@ class Parameters(studies.Parameters):
     factor : setting that is compared: transport, launcher, bind, an option of the benchmark, or env.NAME.
     levels : of the factor; the first is the base.
     allow : further factors that may differ, such as library where launchers are compared.
-    relevant : smallest difference that matters, as a part of the value.
+    relevant : smallest relevant difference, as a fraction of the value.
     testbed : where the ranks run.
     """
 

@@ -42,7 +42,7 @@ class Plan:
     effort : of a launch; its `launches` plays no part.
     rounds : most launches of a setting in the race.
     error : chance that the race of a point stops its best setting.
-    relevant : smallest difference that matters, as a part of the value.
+    relevant : smallest relevant difference, as a fraction of the value.
     confirm : launches a side of a confirmation.
     budget : s that measuring may take.
 

@@ -224,7 +224,7 @@ VERBS: tuple[tuple[str, str, str, str, str], ...] = (
         "doctor",
         "_doctor",
         "_text_or_json",
-        "Check this machine for what may falsify measurements; print remedies.",
+        "Check this machine for conditions that distort measurements; print remedies.",
         "labkit doctor",
     ),
     (
@@ -282,7 +282,7 @@ VERBS: tuple[tuple[str, str, str, str, str], ...] = (
         "cancel",
         "jobs.cancel",
         "jobs.campaign_options",
-        "Cancel the batch job of a campaign. Keep what it measured.",
+        "Cancel the batch job of a campaign. Keep the measured points.",
         "labkit cancel quick",
     ),
     (
@@ -343,7 +343,7 @@ VERBS: tuple[tuple[str, str, str, str, str], ...] = (
         "explain",
         "checks.explain",
         "checks.explain_options",
-        "Compare bandwidths and latencies with what their paths allow; say what to check next.",
+        "Compare bandwidths and latencies with the bounds of their paths; print what to check next.",
         "labkit explain data/campaigns/examples/virtual-cluster\n"
         "labkit explain quick --link 100gbit --mtu 9000 --pcie 3x16\n"
         "labkit explain roce --link '100 Gb/sec (4X EDR)' --mtu 4096 --format json",

@@ -346,7 +346,7 @@ def report_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--style",
         default="report",
-        help="what the report holds and how it looks: report, letter, survey, acceptance, comparison, lab, slides, or "
+        help="style of the report: report, letter, survey, acceptance, comparison, lab, slides, or "
         "a style of your project (default: %(default)s, in report/; others in report-STYLE/; of campaigns A and B in "
         "report+B/ of A)",
     )

@@ -65,10 +65,10 @@ def explain_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--decide",
         action="store_true",
-        help="measure into the campaign what its answer lacks and what separates the likely causes, then answer again",
+        help="measure missing references and points that separate the likely causes, then answer again",
     )
     verb.add_argument(
-        "--budget", metavar="TIME", default="60s", help="with --decide: measure about so long (default: %(default)s)"
+        "--budget", metavar="TIME", default="60s", help="with --decide: measure for about TIME (default: %(default)s)"
     )
     formats(verb, "table", "json", "csv")
 
@@ -134,7 +134,7 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--log",
         metavar="FILE",
-        help="with --contract: append this test to FILE and print all tests in it; re-tests are thus on record",
+        help="with --contract: append this test to FILE and print all tests in it",
     )
     verb.add_argument(
         "--accept",

@@ -57,7 +57,7 @@ def options(verb: argparse.ArgumentParser) -> None:
         type=number,
         metavar="PART",
         default=0.02,
-        help="smallest difference that matters, as a part of the value (default: %(default)s, which is 2 percent)",
+        help="smallest relevant difference, as a fraction of the value (default: %(default)s, which is 2 percent)",
     )
     verb.add_argument(
         "--force",

@@ -24,7 +24,7 @@ def options(verb: argparse.ArgumentParser) -> None:
         nargs=1,
         metavar="HISTORY",
         required=True,
-        help="folder with the campaigns of the nights before, which gets that of this night; made if it is missing",
+        help="folder of earlier nights; labkit adds this night, and makes the folder if it is missing",
     )
     verb.add_argument(
         "--metrics",

@@ -59,7 +59,7 @@ def options(verb: argparse.ArgumentParser) -> None:
         "--budget",
         metavar="MINUTES",
         type=number,
-        help="stop the race early enough to confirm within so many minutes (default: no limit)",
+        help="end after about MINUTES, confirmation included (default: no limit)",
     )
     add(
         "--rounds",
@@ -80,14 +80,14 @@ def options(verb: argparse.ArgumentParser) -> None:
         metavar="N",
         type=whole,
         default=8,
-        help="confirm each winner by N launches of it and of the default in turns (default: %(default)s)",
+        help="confirm each winner with N launches of it and of the default, interleaved (default: %(default)s)",
     )
     add(
         "--relevant",
         metavar="PART",
         type=number,
         default=0.02,
-        help="smallest difference that matters, as a part of the value (default: %(default)s, which is 2 percent)",
+        help="smallest relevant difference, as a fraction of the value (default: %(default)s, which is 2 percent)",
     )
     add("--no-proof", action="store_true", help="do not measure ranks with and without the files that were written")
     measure.into(verb)

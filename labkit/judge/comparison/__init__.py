@@ -168,7 +168,7 @@ def compare(
     by : what the sides are.
     allow : factors that may differ between sides.
     metric : to compare (default: the first of each benchmark that all sides have).
-    relevant : smallest difference that matters, as a part of the value.
+    relevant : smallest relevant difference, as a fraction of the value.
     force : compare even if factors differ that are not in `allow`; the result says so.
 
     Raises

@@ -184,7 +184,7 @@ def judge(
 
     Parameters
     ----------
-    relevant : smallest difference that matters, as a part of the value; of a share, 0.02 is 2 percentage points.
+    relevant : smallest relevant difference, as a fraction of the value; of a share, 0.02 is 2 percentage points.
     level : of the intervals and of the verdicts.
     tests : pairs of the family, if it has more than are given.
     larger : whether only an other side that is larger is a difference: the tests have one side.
