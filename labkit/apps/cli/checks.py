@@ -60,7 +60,7 @@ def explain_options(verb: argparse.ArgumentParser) -> None:
     )
     verb.add_argument("--mtu", type=whole, metavar="B", default=0, help="MTU of the interface, or of the RDMA port")
     verb.add_argument("--pcie", metavar="GENxLANES", default="", help="slot of the adapter: 3x16")
-    verb.add_argument("--delay", metavar="TIME", default="", help="one way of cables and switches: 300ns")
+    verb.add_argument("--delay", metavar="TIME", default="", help="one-way delay of cables and switches: 300ns")
     verb.add_argument("--all", action="store_true", help="print every finding, not only the answer to each topic")
     verb.add_argument(
         "--decide",

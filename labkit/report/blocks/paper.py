@@ -95,7 +95,7 @@ def contributions(content: Content) -> str:
     members = [one for one in all_members(content) if len(one.summary)]
     numbers = "numbers" if _brought(content) else "measurements"
     points = [
-        f"{numbers} of {abstract.families(members)}, each with its interval over launches where it has several;",
+        f"{numbers} of {abstract.families(members)}, with intervals over launches;",
         "a verdict on each number against a reference that was measured, computed or stated, with the likeliest cause "
         "if it is not good;",
         *(_COMPARED if repeated.published(content) else ()),
@@ -163,8 +163,8 @@ def published(content: Content) -> str:
         return "No number that the five papers of the supplement print was measured here with the same arguments."
     head = ["published in", "quantity", "published", "measured here", "launches", "ratio"]
     caption = (
-        "Numbers of papers beside those of the same arguments, path, quantity and statistic, and the ratio of "
-        "measured to published. Intervals are those of the measured values over launches. {#tbl-published}"
+        "Published and measured numbers with the same arguments, path, quantity and statistic, and the ratio of "
+        "measured to published. Intervals are over launches of the measured values. {#tbl-published}"
     )
     text = (
         f"{repeated.counts(content)} The table has each number that the papers print and that was measured with the "
