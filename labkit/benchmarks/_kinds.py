@@ -423,7 +423,7 @@ class SymmetricBenchmark(KernelBenchmark[Options]):
     work_array: Callable[[Spec[Options]], int] = lambda spec: 0
 
     def start(self, spec: Spec[Options]) -> str:
-        """As in `Benchmark`: the library is started with settings of its own."""
+        """As in `Benchmark`: the library is started with its own settings."""
         return spec.family
 
 
@@ -482,7 +482,7 @@ class ParallelFileBenchmark(FileBenchmark[Options]):
     path : below the folder, what a rank opens or works in.
     fields : further fields of a rank's job: arrays and numbers by name.
     owns : whether a rank makes what its path names, and removes it.
-    alone : whether every rank opens a file of its own.
+    alone : whether every rank opens its own file.
     amode : how files are opened: names of MPI's MODE constants.
     folders : below the folder, made before the kernel runs.
     fill : writes what a rank will read, from its path's owner; gets spec, rank and folder.
@@ -532,7 +532,7 @@ class InterferenceBenchmark(RankBenchmark[Options]):
     warmup: int = 2
 
     def start(self, spec: Spec[Options]) -> str:
-        """As in `Benchmark`: its victim has a start of its own."""
+        """As in `Benchmark`: its victim has its own start."""
         return spec.benchmark
 
     def rows(self, spec: Spec[Options]) -> int:

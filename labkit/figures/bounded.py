@@ -1,4 +1,4 @@
-"""Draw what a path allows into a figure of measured values: a line of its own, named after what binds."""
+"""Draw what a path allows into a figure of measured values: its own line, named after what binds."""
 
 from __future__ import annotations
 

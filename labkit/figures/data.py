@@ -184,7 +184,7 @@ def rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a row for each point of a plotly figure: its series, panel, places and values, with their intervals.
 
     If the tick labels of an axis are names, the rows hold these names instead of positions. Panels with different axes
-    have columns of their own, named after the axis.
+    have their own columns, named after the axis.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def axis_of(trace: Mapping[str, Any], axis: str) -> str:
 
 
 def named(places: list[Any], axis: Mapping[str, Any]) -> list[Any]:
-    """Return the names of rows in the place of their numbers, where each has a tick that is more than its number."""
+    """Return the names of rows in place of their numbers, where each has a tick that is more than its number."""
     ticks = zip(values(axis.get("tickvals")), values(axis.get("ticktext")), strict=False)
     names = {place: " ".join(html.unescape(_TAG.sub(" ", str(text))).split()) for place, text in ticks}
     if axis.get("type") == "log":  # which shows 0 at a place of its own

@@ -1,6 +1,6 @@
 """Give each series a colour and a marker by what it is called, the same in every session, figure and report.
 
-Paths through memory and TCP have a look of their own everywhere. The name of any other series says where the search
+Paths through memory and TCP have their own look everywhere. The name of any other series says where the search
 for its look begins: a digest of its words, moved on by its numbers. Only a series that has this colour in the same
 figure moves it further. For the session it then stays, whatever else is drawn; its points remember it, so that a line
 keeps its look when its name changes because others came.
@@ -238,7 +238,7 @@ def _by_path(name: str, points: Collection[Hashable]) -> int | None:
 
 
 def free(series: str, beside: Iterable[int], given: Iterable[int] = ()) -> int:
-    """Return the look of a series that was not drawn before: if possible, with a colour of its own beside the others.
+    """Return the look of a series that was not drawn before: if possible, with a new colour.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def _labelled(ordered: NDArray[np.float64], labels: Sequence[str]) -> go.Heatmap
 
 
 def _merged(ordered: NDArray[np.float64], names: Sequence[str], each: int) -> go.Heatmap:
-    """Cells of `each` × `each` pairs, of which the greatest counts, without a text of their own."""
+    """Cells of `each` × `each` pairs, of which the greatest counts, without their own text."""
     side = len(names)
     padded = np.full((side * each, side * each), -np.inf)
     padded[: len(ordered), : len(ordered)] = np.where(np.isnan(ordered), -np.inf, ordered)

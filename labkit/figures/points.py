@@ -135,7 +135,7 @@ def versus_size(
     summary : from `labkit.read.records.summary`.
     metric : as in `labkit.point.columns.METRICS`.
     series : columns whose values make a line each; None for those that differ. Origins are always kept apart.
-    statistic : of the thick line. ``headline`` is the median; points of a source without one make a line of their own
+    statistic : of the thick line. ``headline`` is the median; points of a source without one make their own line
         that names its statistic. Of any other, only that is drawn: a gap, and its reason, where a point has none.
     tail : of the thin line; None for none.
     bounds : label → value of horizontal lines no measurement can pass, in the metric's unit.
@@ -319,7 +319,7 @@ def bars(
     Raises
     ------
     DataError
-        If there is nothing to draw, or a bar would stand for several rows.
+        If there is nothing to draw, or a bar would represent several rows.
     """
     definition, figure = metric_of(summary, metric), go.Figure()
     if category not in summary:

@@ -41,7 +41,7 @@ def time_split(programs: Sequence[Shares], *, by: str = "kernel", small: str = "
     Parameters
     ----------
     programs : in the order of the figure.
-    by : what tells the programs apart, in the title of the axis.
+    by : what distinguishes the programs, in the title of the axis.
     small : small print below.
 
     Raises

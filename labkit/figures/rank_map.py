@@ -150,7 +150,7 @@ def rank_map(
 
 
 def _notes(timed: Sequence[Samples], what: Statistic, grid: Floats, each: tuple[int, int]) -> list[Note]:
-    """Small print: launches, what a cell stands for, what was kept."""
+    """Small print: launches, what a cell represents, what was kept."""
     launches = "1 launch" if len(timed) == 1 else f"{what.said.partition(' ')[0]} of {len(timed)} launches"
     small = f"{len(per_rank.ranks(timed[0])):,} ranks on {plural(len(grid), 'node')}, {launches}"
     merged = f"a cell is the greatest of {each[0]} nodes × {each[1]} ranks" if each != (1, 1) else ""

@@ -89,7 +89,7 @@ def seen(spec: Mapping[str, Any]) -> str:
 
 
 def _is_shown(trace: Mapping[str, Any]) -> bool:
-    """Whether a trace has values of its own: no label, no tail, no bound or published number."""
+    """Whether a trace has its own values: no label, no tail, no bound or published number."""
     meta = trace.get("meta")
     beside = isinstance(meta, Mapping) and meta.get("overlay")
     return trace.get("mode") != "text" and not beside and not (trace.get("opacity") or 1) < 1

@@ -23,7 +23,7 @@ def rendered(title: str, notes: Iterable[Note | str], fits: int = FITS) -> str:
 
 
 def write(figure: go.Figure, notes: Iterable[Note | str], axis: str = "xaxis") -> None:
-    """Put notes below an axis, in the place of those that the figure had; its height stays."""
+    """Put notes below an axis, in place of those that the figure had; its height stays."""
     meta = dict(raw(figure)[1].get("meta") or {})
     title = meta.get(TITLE, figure.layout[axis].title.text or "")
     kept = [one if isinstance(one, Note) else note("figure", one) for one in notes if str(one)]

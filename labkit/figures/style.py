@@ -229,7 +229,7 @@ def settle(traces: Sequence[Mapping[str, Any]], layout: dict[str, Any]) -> None:
 
     Parameters
     ----------
-    layout : changed in place; axes with ticks of their own stay as they are.
+    layout : changed in place; axes with their own ticks stay as they are.
     """
     across, height = float(layout.get("width") or WIDTH), float(layout.get("height") or HEIGHT)
     margin = TEMPLATE["layout"]["margin"]

@@ -342,7 +342,7 @@ def opening(part: str, facts: Iterable[str], tests: Iterable[str]) -> tuple[str,
     Parameters
     ----------
     part : such as ``IMB-MPI1``.
-    facts : further lines, told apart by their ``#`` like IMB's own.
+    facts : further lines, distinguished by their ``#`` like IMB's own.
     tests : names in the list of what is run.
     """
     if part == "IMB-MT":

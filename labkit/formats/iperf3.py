@@ -117,7 +117,7 @@ def moved(text: str) -> dict[str, int]:
     Returns
     -------
     ``received_B`` and ``written_B`` of the direction that moved more, and ``segment_B``; empty for UDP, where iperf3
-    does not tell them apart.
+    does not distinguish them.
     """
     whole = loaded(text)
     end = whole["end"]

@@ -6,7 +6,7 @@ ranks of each rank's mean time (``osu_mean``), with -f the means of the fastest 
 of a bandwidth count from the slowest window upwards: OMB's P1 is the rate that 99 % of the windows exceed, which is
 labkit's p99. OMB prints 0.00 for a percentile with too few iterations; it is left out here.
 
-Some programs cannot be told apart by their text: osu_bw_fan_in and osu_bw_fan_out print what osu_bw does, and
+Some programs cannot be distinguished by their text: osu_bw_fan_in and osu_bw_fan_out print what osu_bw does, and
 osu_oshm_get_nb what osu_oshm_get does. osu_neighbor_alltoallw has the title of osu_alltoallw, but a line on its graph
 before it; osu_oshm_put_overlap has that of osu_oshm_put_nb, but other columns.
 """

@@ -1,7 +1,7 @@
 """Tables of PARAM's comms.py: collectives and point-to-point messages of torch.distributed.
 
 Each rank takes the mean over its iterations. The percentiles, the least and the largest value are over ranks. The
-median over ranks is imported as the mean, the others under names of their own (``p95_of_ranks``). ``AlgBW`` is
+median over ranks is imported as the mean, the others under their own names (``p95_of_ranks``). ``AlgBW`` is
 ``total-size`` over that median, in GB/s of 10^9 B, and ``BusBW`` has the factors of nccl-tests. The total size is that
 of a rank's longest buffer.
 

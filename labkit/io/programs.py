@@ -45,7 +45,7 @@ class Program:
     target : of ``make`` in a checkout, which installs it; empty if none does.
     built : program of labkit (`labkit.kernels.programs`) that runs as this tool; empty for a program of somebody else.
     purpose : what it is for.
-    instead : what stands in for it; empty for nothing.
+    instead : what replaces it; empty for nothing.
     needs : kind of machine it is of use on: ``rdma``, ``slurm``, or any.
     mpi : whether it is the launcher of an MPI library; one of those is enough.
     """

@@ -2,7 +2,7 @@
 
 A wheel holds copies of these top-level folders below ``labkit/_shipped`` (see setup.py). A project is a folder that
 `init` laid out: it has ``notebooks``, ``suites`` and ``_quarto.yml``. What a project holds takes precedence over what
-labkit ships. ``quarto render`` there makes a book of the guide and the notebooks; reports have settings of their own.
+labkit ships. ``quarto render`` there makes a book of the guide and the notebooks; reports have their own settings.
 """
 
 from __future__ import annotations

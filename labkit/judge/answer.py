@@ -76,7 +76,7 @@ class Topic:
 
     @cached_property
     def _best(self) -> tuple[Finding, ...]:
-        """The best setting of each benchmark on each system; one beyond its bound is wrong, and stands for itself."""
+        """The best setting of each benchmark on each system; one beyond its bound is wrong, and represents itself."""
         groups: dict[tuple[object, ...], list[Finding]] = {}
         for one in self.findings:
             key = (_judged(one), one.form == DEFECT, one.subject.benchmark, one.subject.system)

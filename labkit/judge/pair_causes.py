@@ -146,7 +146,7 @@ def _part(name: str, members: NDArray[np.bool_], moved: tuple[float, float, floa
 
 
 def _polished(values: NDArray[np.float64], near: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the effect of each host, which is in all its pairs, and what is left of the pairs without all effects."""
+    """Return the effect of each host, which is in all its pairs, and the residuals of the pairs."""
     effects, known = np.zeros(len(values)), ~np.isnan(values)
     met = known.any(axis=1)
     for _ in range(_ROUNDS):

@@ -18,8 +18,8 @@ of a threshold in a regression (Hansen, Econometrica 68, 2000). Every other brea
 - With a jump: two lines, or one smooth curve and a step, in time against size or in their logarithms.
 - Without: polynomials, and curves with a bend at any place, in both.
 - The squares that the best of the former leaves are less than those of the best of the latter by `JUMP` times the
-  variance of points around the better curve (median over all places), which contains the scatter of launches and what
-  each size has of its own.
+  variance of points around the better curve (median over all places), which contains the scatter of launches and
+  the properties of single sizes.
 """
 
 from __future__ import annotations

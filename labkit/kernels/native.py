@@ -103,7 +103,7 @@ class Work:
     datatype, op : MPI objects; None without MPI.
     count : elements of one message.
     itemsize : B of one element.
-    send, recv : message buffers, uint8; an address stands for MPI_IN_PLACE.
+    send, recv : message buffers, uint8; an address represents MPI_IN_PLACE.
     stride : B between the messages of a window; 0 when they share one buffer.
     rank, ranks, peer, root : this rank, the number of ranks, the partner, the root.
     window : messages in flight.

@@ -233,7 +233,7 @@ class Breakdown:
 
 
 def attributed(title: str, unit: str, whole: Time, parts: Sequence[Part], *, origin: str = "measured") -> Breakdown:
-    """Return a measured whole with the parts that explain it, and what they leave as a part of its own.
+    """Return a measured whole with the parts that explain it, and the remainder as a separate part.
 
     Parameters
     ----------

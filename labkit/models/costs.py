@@ -72,7 +72,7 @@ class Costs:
         return _near(self.crossings, size)
 
     def message(self, size: int) -> tuple[int, Cost] | None:
-        """The time of a loopback message of the largest measured size that is not larger; a byte stands for none."""
+        """The time of a loopback message of the largest measured size that is not larger; a byte represents none."""
         known = max((one for one in self.messages if one <= max(size, 1)), default=None)
         return None if known is None else (known, self.messages[known])
 

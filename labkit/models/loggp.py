@@ -13,7 +13,7 @@ A parameter is not resolved if its interval reaches 0 or below, if its line lies
 are missing: it then has no value but a reason. Weights are relative and common to all launches, so a fit is linear in
 the times and as good at small sizes as at large ones.
 
-Launches repeat what a size has of its own (its alignment, a bend of the curve), so their spread does not show it. The
+Launches repeat the properties of a size (its alignment, a bend of the curve), so their spread does not show it. The
 residuals of the medians over launches do: their variance s² has the scatter of the medians (pure error) and the lack of
 fit in it, and s² (X'X)⁻¹ is the covariance of the line through them [6]_. An interval reaches as far as the root of the
 squares of two reaches: that of the launches, and Student's t times this deviation. The scatter of single points is in
@@ -191,7 +191,7 @@ class Model:
         """What messages cost by the lines of one launch, for `loggp_engine.finish`.
 
         Without windows the gap is the time of a message, as in Hockney's model. Without separate overheads each end has
-        half of both. Where a line is negative at an end of its range, its chord from 0 stands for it.
+        half of both. Where a line is negative at an end of its range, its chord from 0 represents it.
         """
         segments = []
         bounds = [_between(one.last, other.first) for one, other in zip(self.ranges, self.ranges[1:], strict=False)]

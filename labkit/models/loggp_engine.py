@@ -214,7 +214,7 @@ class Stage:
 
     @classmethod
     def of(cls, source: ArrayLike, target: ArrayLike, size: ArrayLike, *, combined: bool = False) -> Stage:
-        """Make a stage of arrays or single numbers, which stand for all messages."""
+        """Make a stage of arrays or single numbers, which represent all messages."""
         arrays = np.broadcast_arrays(*(np.asarray(one, np.int64) for one in (source, target, size)))
         one, other, sizes = (np.atleast_1d(array) for array in arrays)
         return cls(one, other, sizes, combined)

@@ -91,7 +91,7 @@ def published(paper: Paper, total: str, parts: Iterable[str], cheaper: float) ->
 
     Parameters
     ----------
-    total, parts : names of numbers of the paper; a part that is itself a sum stands for its own parts.
+    total, parts : names of numbers of the paper; a part that is itself a sum represents its own parts.
     cheaper : by how much, %.
     """
     return saving(of_paper(paper, total), {leaf.name for leaf in paper.leaves(parts)}, cheaper)

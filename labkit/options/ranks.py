@@ -1,4 +1,4 @@
-"""Options of benchmarks that ranks read, whatever the benchmark: each a class of its own, which options inherit."""
+"""Options of benchmarks that ranks read, whatever the benchmark: separate classes, which options inherit."""
 
 from typing import Literal
 

@@ -148,7 +148,7 @@ class FabricPingpong:
     Parameters
     ----------
     provider : as ``fi_info -l`` lists them.
-    endpoint : kind of endpoint; `auto` takes the one the provider has of its own.
+    endpoint : kind of endpoint; `auto` takes the one that the provider offers.
     ip : version of the internet protocol of the control connection.
     """
 

@@ -76,7 +76,7 @@ class Mdtest:
     ----------
     operation : whose rate is the result; mdtest makes all operations of files, or of directories.
     items : of each rank (-n).
-    unique : each rank works in a directory of its own (-u), else all in one.
+    unique : each rank works in its own directory (-u), else all in one.
     write_size : B that are written to each file, and read from it (-w and -e).
     shift : each phase takes the items of the rank so many places further than the phase before (-N).
     directory : on the file system to be measured, which all ranks see; empty for the folder of temporary files.

@@ -36,7 +36,7 @@ class Range:
     usual: float | None = None
 
     def holds(self, value: object) -> bool:
-        """Whether a value lies in the range and has its kind."""
+        """Whether a value is in the range and has its kind."""
         if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
             return False
         if self.between:

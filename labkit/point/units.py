@@ -274,7 +274,7 @@ def format_number(
     ----------
     value, width, step, digits : as in `decimals`.
     unit : written behind it.
-    none : what stands for NaN and infinity.
+    none : what represents NaN and infinity.
 
     Examples
     --------

@@ -78,7 +78,7 @@ def _without(group: Group, seen: Collection[Name]) -> Group:
 
 
 def _chunk(names: list[Name], where: list[Path], raws: list[Raw]) -> Chunk:
-    """Return launches that are in files of their own."""
+    """Return launches that are in their own files."""
     many = {place: raw for place, raw in enumerate(raws) if not compacted.fits(raw) or "time_ns" not in raw.columns}
     plain = [
         raw if place not in many else replace(raw, ranks=(), columns={"time_ns": _NOTHING})

@@ -90,8 +90,8 @@ def build(
         its clauses select.
     log : file of the tests of the contract, as `labkit gate --log` writes it; the page to sign lists them.
     allow : factors that may differ between the campaigns that the style compares.
-    notebooks : folder of notebooks that make the chapters in the place of those of the campaigns.
-    into : folder that gets that of the report in the place of the first campaign; no campaign names the latter then.
+    notebooks : folder of notebooks that make the chapters in place of those of the campaigns.
+    into : folder that gets that of the report in place of the first campaign; no campaign names the latter then.
     title : of the report; else that of the campaigns or of the style.
     progress : gets short messages: what the campaigns hold, and the current step.
     known : the campaigns, if they were read already; an empty list gets them when they are read.

@@ -202,7 +202,7 @@ def verdicts(content: Content) -> str:
     """Return a line for each chapter: topic and finding; of several campaigns, the finding in brief.
 
     Chapters of which the same is said share a line. The chapter that says whether numbers are good has none: its
-    verdicts stand in a table of their own.
+    verdicts stand in their own table.
     """
     said_of: dict[str, list[Chapter]] = {}
     for chapter in content.chapters.values():

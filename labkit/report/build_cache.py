@@ -1,7 +1,7 @@
 """Tell whether a report is still the one that labkit would make, so that nothing needs to be done.
 
 A report is a function of its campaigns, of the settings and parts of the user's project, of labkit with its templates,
-notebooks and reference data, and of the packages, fonts and programs installed here. Their fingerprint lies in the
+notebooks and reference data, and of the packages, fonts and programs installed here. Their fingerprint is in the
 report's folder, with one of the files in it. Where both are as they were, the report stays. The file is data and may be
 deleted, as may the whole folder: then labkit makes the report anew.
 """

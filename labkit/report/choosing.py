@@ -1,4 +1,4 @@
-"""Choose the rows of a summary that stand for a benchmark on a path, so that tables need not show all settings."""
+"""Choose the rows of a summary that represent a benchmark on a path, so that tables need not show all settings."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Picture:
 
     @property
     def live(self) -> str:
-        """What the page shows in the place of the svg."""
+        """What the page shows in place of the svg."""
         link = f"data/{self.label}.csv" if self.csv else ""
         return str(bundle(self.spec, self.svg, alt=self._about.alt, link=link, still=self.file)["text/html"])
 

@@ -143,7 +143,7 @@ def join(texts: dict[str, str], content: Content) -> Any:
 
 
 def listed(names: list[str], content: Content) -> list[str]:
-    """Return the chapters of a paper with the results in the place of their parts."""
+    """Return the chapters of a paper with the results in place of their parts."""
     kept: list[str] = []
     for name in names:
         part = name == _INTRODUCTION or name in content.chapters

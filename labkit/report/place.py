@@ -1,6 +1,6 @@
-"""Put a finished report into the folder of its campaign: whole, in the place of the old one, and through no link.
+"""Put a finished report into the folder of its campaign: whole, in place of the old one, and through no link.
 
-A report is made in a folder of its own in the system's folder for temporary files. So a run that ends early leaves the
+A report is made in its own folder in the system's folder for temporary files. So a run that ends early leaves the
 old report as it was, and nobody who may write to the campaign can turn the writing elsewhere.
 """
 

@@ -25,7 +25,7 @@ def omit(chapters: Sequence[Chapter]) -> list[Chapter]:
     """Take out what says that nothing was measured, and note it in `Chapter.omitted`.
 
     A section that loses all its figures and tables goes with its heading and its prose, unless a sentence in it states
-    a result. What is marked elsewhere as needing them goes too (`without`). A sentence in the place of a
+    a result. What is marked elsewhere as needing them goes too (`without`). A sentence in place of a
     figure becomes prose.
 
     Parameters
@@ -90,7 +90,7 @@ def _kept(cells: Sequence[Any], chapter: Chapter, gone: set[str]) -> list[Any]:
 
 
 def _remark(cell: Any) -> str:
-    """Return the text that a cell shows in the place of a figure; empty for others."""
+    """Return the text that a cell shows in place of a figure; empty for others."""
     if not _label(cell).startswith("fig-") or len(cell.outputs) != 1:
         return ""
     shown = cell.outputs[0]
@@ -98,7 +98,7 @@ def _remark(cell: Any) -> str:
 
 
 def _prose(cell: Any, text: str) -> Any:
-    """Return a cell of prose in the place of another."""
+    """Return a cell of prose in place of another."""
     made = new_markdown_cell(text)
     made["id"] = cell.get("id", made["id"])
     return made
@@ -166,7 +166,7 @@ def settle(chapter: Chapter, gone: set[str]) -> None:
 
 
 def _rewrite(chapter: Chapter, made: Callable[[str], str]) -> None:
-    """Put other texts in the place of a chapter's prose."""
+    """Put other texts in place of a chapter's prose."""
     for cell in chapter.notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = made(cell.source)

@@ -1,4 +1,4 @@
-"""Turn chapters into slides: each figure on a page of its own, with a sentence."""
+"""Turn chapters into slides: each figure on its own page, with a sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BREAK = "{{< pagebreak >}}"
 
 
 def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> list[str]:
-    """Keep the figures of each chapter, each on a page of its own; the title of the first is what the chapter found.
+    """Keep the figures of each chapter, each on its own page; the title of the first is what the chapter found.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ class Source:
         """Return what rules find in its points.
 
         Where it has some points of a campaign, rules compare these with all others. What they find without naming a
-        point, such as a sum over launches, is of its own points.
+        point, such as a sum over launches, is about its own points.
 
         Parameters
         ----------

@@ -347,7 +347,7 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def placed(listed: Sequence[str], notebooks: Sequence[str]) -> list[str]:
-    """Return a list of chapters with notebooks in the place of patterns; those that no pattern matches are left out.
+    """Return a list of chapters with notebooks in place of patterns; those that no pattern matches are left out.
 
     A notebook stands where the first pattern matches it; ``*.ipynb`` takes those that no other pattern takes.
 
@@ -373,5 +373,5 @@ def _in_place(listed: Sequence[str], taken: Mapping[int, Sequence[str]]) -> Iter
 
 
 def is_pattern(name: str) -> bool:
-    """Return whether an entry of the list of chapters stands for notebooks."""
+    """Return whether an entry of the list of chapters represents notebooks."""
     return name.endswith(".ipynb")

@@ -269,7 +269,7 @@ def _installed_at(kind: str, place: Path) -> Launcher:
 
 
 def _instead_of(place: Path) -> str:
-    """Say how to get an environment of `VENVS`, or what stands in for it outside a checkout."""
+    """Say how to get an environment of `VENVS`, or what replaces it outside a checkout."""
     if not (venvs := project.make("venvs")):
         return f"Only labkit's checkout makes it. Install MPICH beside labkit: {extras.command('mpich')}"
     made = project.CHECKOUT / place.name if project.CHECKOUT else place

@@ -78,7 +78,7 @@ def concurrent(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Po
 
 
 def run_concurrently(batch: Sequence[tuple[Sequence[Point], tuple[str, ...]]], run: Run) -> Iterator[Failure]:
-    """Measure groups at the same time, each on hosts of its own."""
+    """Measure groups at the same time, each on its own hosts."""
 
     def narrowed(group: Sequence[Point], hosts: tuple[str, ...]) -> list[Failure]:
         with allocation.narrowed(hosts):

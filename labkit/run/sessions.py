@@ -1,8 +1,8 @@
 """When the sessions of a measurement begin: groups of launches that are spread over time.
 
 Nothing is stored about a schedule but what it did: each launch keeps the session in which it ran, and an event tells
-when one began. A run that was killed therefore goes on where it stopped: the next session begins as long after the last
-one as the schedule says, or at once if that moment has passed.
+when one began. A run that was killed therefore continues where it stopped: the next session begins as long after the
+last one as the schedule says, or at once if that moment has passed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Sessions:
     def enter(self, number: int) -> str:
         """Wait until a session may begin, and return its name: the time at which it began; empty without a schedule.
 
-        A session that an earlier run began goes on under its name until the next one is due, and then as a new one.
+        A session that an earlier run began continues under its name until the next one is due, and then as a new one.
         """
         if self._count == 1:
             return ""

@@ -31,7 +31,7 @@ _TRIAL = 3  # iterations that tell how long one takes
 
 @dataclass(frozen=True)
 class Jobs:
-    """Two jobs on hosts of their own.
+    """Two jobs on their own hosts.
 
     Parameters
     ----------

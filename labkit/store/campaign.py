@@ -294,12 +294,12 @@ class Campaign(Folder):
 
 
 def collected(names: Sequence[str]) -> list[Campaign]:
-    """Return the campaigns that names and folders of campaigns stand for, each identity once.
+    """Return the campaigns that names and folders of campaigns represent, each identity once.
 
     Raises
     ------
     DataError
-        If a name stands for none.
+        If a name represents none.
     """
     campaigns: dict[str, Campaign] = {}
     for name in names:

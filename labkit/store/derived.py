@@ -1,7 +1,7 @@
 """The folder of files that labkit makes from a campaign: reports, executed notebooks, cached records, exports.
 
 Usually this is the campaign itself. labkit never changes its examples, campaigns that it cannot write to, and campaigns
-with a link in the place of a file that it would write. Their derived files are below ``derived`` in the folder of all
+with a link in place of a file that it would write. Their derived files are below ``derived`` in the folder of all
 campaigns.
 """
 

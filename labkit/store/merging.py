@@ -66,7 +66,7 @@ class Merged:
 def merge(sources: Sequence[Path], into: Path, limits: Limits | None = None) -> Merged:
     """Merge the points of several campaigns, folders or archives, into one; each point keeps its origin.
 
-    If two campaigns have a point, the target gets both, as launches of their own. All other files of a campaign go to
+    If two campaigns have a point, the target gets both, as separate launches. All other files of a campaign go to
     ``origins/<name>/``.
 
     Raises

@@ -1,6 +1,6 @@
 """A copy of a campaign with pseudonyms for hosts, users, paths and addresses. Its numbers are the same.
 
-Points are read, their texts replaced, and saved as a measurement saves them. So the copy has checksums of its own, and
+Points are read, their texts replaced, and saved as a measurement saves them. So the copy has its own checksums, and
 `labkit verify` checks it like any other campaign. Reports are not copied; they can be made from the copy.
 """
 

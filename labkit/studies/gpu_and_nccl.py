@@ -184,7 +184,7 @@ class Study(studies.Study):
         return self.drawn(figures.versus_size, rows, "latency_us", series=self._series(rows, ["benchmark"]), tail=None)
 
     def _series(self, rows: pd.DataFrame, names: list[str]) -> list[str]:
-        """Columns that tell lines apart: the given ones, and what else the parameters vary."""
+        """Columns that distinguish lines: the given ones, and what else the parameters vary."""
         varied = [name for name in rows if name.startswith("env_") and rows[name].nunique(dropna=False) > 1]
         return [*names, *varied, *(["transport"] if rows["transport"].nunique() > 1 else [])]
 

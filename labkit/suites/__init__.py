@@ -118,7 +118,7 @@ def run(
     progress: Callable[[measuring.Progress], None] | None = None,
     session: str = "",
 ) -> Outcome:
-    """Execute every notebook of a suite. A notebook that fails is kept with its error; the others go on.
+    """Execute every notebook of a suite. A notebook that fails is kept with its error; the others continue.
 
     Without the packages of the extra ``report``, labkit measures the points and executes no notebook.
 
@@ -126,7 +126,7 @@ def run(
     ----------
     into : campaign folder; by default the suite's name below data/campaigns.
     progress : called with every point that a notebook measures.
-    session : start of the session that all launches belong to, if the suite has no sessions of its own.
+    session : start of the session that all launches belong to, if the suite has no sessions.
 
     Raises
     ------

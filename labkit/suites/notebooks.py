@@ -75,7 +75,7 @@ def execute(entry: Entry, campaign: Campaign, into: Path | None = None, kernel: 
     Parameters
     ----------
     into : folder for the executed copy; by default the campaign's ``notebooks``, and then the campaign logs it.
-    kernel : runs it, without the setting of `entry`, and stays; by default a kernel of its own.
+    kernel : runs it, without the setting of `entry`, and stays; by default its own kernel.
 
     Raises
     ------

@@ -72,8 +72,8 @@ class Testbed:
     facts : its properties, for the metadata.
     handle : plain values from which ``attach`` makes it again in another process; empty if that is impossible.
     rdma : variables of UCX for ranks that send over its RDMA devices.
-    network : what is simulated in the place of ranks and links; None for a place where something runs.
-    guest : whether commands run on a machine of its own: it may see other folders, and gets no standard input.
+    network : what is simulated in place of ranks and links; None for a place where something runs.
+    guest : whether commands run on its own machine: it may see other folders, and gets no standard input.
     """
 
     name: str
@@ -219,7 +219,7 @@ def open(text: str, tell: Tell = lambda words: None) -> AbstractContextManager[T
 
 
 def with_options(text: str, **options: str) -> str:
-    """Return the description of a testbed with further options, in the place of its own of the same name.
+    """Return the description of a testbed with further options, in place of its options of the same name.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def with_options(text: str, **options: str) -> str:
 
 
 def running(text: str) -> str:
-    """Return the full description that a bare testbed name stands for: that of the running testbed, if one is up.
+    """Return the full description that a bare testbed name represents: that of the running testbed, if one is up.
 
     Raises
     ------
@@ -307,7 +307,7 @@ def base_of(text: str) -> str:
 
 
 def resolved(text: str) -> str:
-    """Return the full description: a bare name stands for the only testbed of that name that is up, if there is one."""
+    """Return the full description: a bare name represents the only testbed of that name that is up, if there is one."""
     name, argument, options = parse(text)
     if not argument and not options:
         matching = [one.text for one in usable() if parse(one.text)[0] == name]

@@ -1,4 +1,4 @@
-"""Run a command inside a guest and stand for it: with its output, signals and exit status.
+"""Run a command inside a guest and represent it here, with its output, signals and exit status.
 
 Run by path, with the standard library alone, so that it starts fast::
 

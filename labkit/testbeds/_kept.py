@@ -26,7 +26,7 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 
 @dataclass(frozen=True)
 class Kept:
-    """A testbed that a process of its own keeps up.
+    """A testbed that a separate process keeps up.
 
     Parameters
     ----------

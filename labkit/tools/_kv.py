@@ -32,7 +32,7 @@ def invocation(
     Parameters
     ----------
     tool : the store.
-    server : its command line; ``@port@`` and ``@socket@`` stand for where one of several listens.
+    server : its command line; ``@port@`` and ``@socket@`` represent where one of several listens.
     paced : the spec's options if operations are due at their rate.
 
     Raises

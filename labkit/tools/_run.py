@@ -51,7 +51,7 @@ class Place:
     server_words, client_words : what fills further placeholders of each end's command, such as ``{device}``.
     listens : whether the server listens, from protocol and port, where that cannot be read on this machine.
     loopback : whether the data stay in this machine; None to tell by the address.
-    own_files : whether the hosts may have file systems of their own, so that the folder of a run must be shared.
+    own_files : whether the hosts may have file their own systems, so that the folder of a run must be shared.
     """
 
     address: str = ""
@@ -66,7 +66,7 @@ class Place:
 
 
 def run(invocation: Invocation, *, place: Place | None = None, scratch: Path | None = None) -> Outcome:
-    """Run an invocation in a folder of its own, which is deleted afterwards.
+    """Run an invocation in its own folder, which is deleted afterwards.
 
     The server listens on a free port. labkit reads from the kernel's table of sockets whether it does: some servers
     (iperf3, qperf) take a trial connection for their client. If the server ends before it listens, labkit tries a

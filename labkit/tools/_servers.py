@@ -1,6 +1,6 @@
 """Several servers of a kind as one command: ``_servers.py COUNT tcp|unix ADDRESS PORT SOCKET COMMAND…``.
 
-The standard library alone. In COMMAND ``@port@`` and ``@socket@`` stand for where a server listens. All but the first
+The standard library alone. In COMMAND ``@port@`` and ``@socket@`` represent where a server listens. All but the first
 choose free ports. When they listen, their addresses are written to the file `LIST`, and this process becomes the first
 server, on the given port or socket: once that listens, all do.
 """

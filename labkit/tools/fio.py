@@ -102,7 +102,7 @@ def unix_rr(spec: Spec, effort: Effort) -> Invocation:
     Raises
     ------
     SpecError
-        For a testbed that has hosts of its own.
+        For a testbed that has its own hosts.
     """
     if spec.testbed != "local" or spec.hosts:
         raise SpecError(

@@ -1,7 +1,7 @@
 """HPC Challenge: HPL, and with it in every run DGEMM, PTRANS, STREAM, RandomAccess, FFT, ping-pong and rings.
 
 It has no switch for HPL alone. A run takes seconds beside HPL, on oversubscribed cores a minute. It appends to
-``hpccoutf.txt``, so each run has a folder of its own. Its pattern of blocks and its other vectors follow from N.
+``hpccoutf.txt``, so each run has its own folder. Its pattern of blocks and its other vectors follow from N.
 """
 
 from __future__ import annotations

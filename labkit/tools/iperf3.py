@@ -1,4 +1,4 @@
-"""iperf3: streams over TCP and UDP, in one direction or both, from one host or many; it stands in for netperf."""
+"""iperf3: streams over TCP and UDP, in one direction or both, from one host or many; it replaces netperf."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def udp_stream(spec: Spec[UdpStream], effort: Effort) -> Invocation:
 
 
 def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
-    """Senders with some connections each to one host, every sender to a server of its own there."""
+    """Senders with some connections each to one host, every sender to its own server there."""
     _incast.check(spec, effort, "tcp", "iperf3 sends over TCP")
     options, seconds = spec.options, spec.options.duration
 

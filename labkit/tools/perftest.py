@@ -141,7 +141,7 @@ def atomic_bandwidth(spec: Spec, effort: Effort) -> Invocation:
 
 
 def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
-    """Writers at once, every stream a process with a server of its own at the other end."""
+    """Writers at once, every stream a process with its own server at the other end."""
     _incast.check(spec, effort, "verbs", "ib_write_bw needs RDMA")
     options, one_flow = spec.options, _invocation(spec, effort, "write", "bw")
     classes = options.classes.split(":") if options.classes else []

@@ -72,7 +72,7 @@ class Replay:
 
 
 def require() -> None:
-    """Refuse to go on without SimGrid.
+    """Refuse to continue without SimGrid.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""sockperf: ping-pong and a load at a rate of its own over TCP and UDP, with the time of every packet.
+"""sockperf: ping-pong and a load at its own rate over TCP and UDP, with the time of every packet.
 
-Ping-pong stands in for netperf's request/response. Like netperf, it sends nothing while an answer is late, so that the
+Ping-pong replaces netperf's request/response. Like netperf, it sends nothing while an answer is late, so that the
 tail looks better than it is (coordinated omission). Under load one thread sends at its rate whatever has come back, and
 another one receives; with ``--reply-every 1`` every message is a sample. A sender that is itself delayed still omits
 some, so each message's delay against its plan is kept beside its round trip.
@@ -63,7 +63,7 @@ def udp_rr(spec: Spec[Sockets], effort: Effort) -> Invocation:
 
 
 def under_load(spec: Spec[UnderLoad], effort: Effort) -> Invocation:
-    """Messages of the spec's size at a rate of their own, each of which is answered.
+    """Messages of the spec's size at their own rate, each of which is answered.
 
     Raises
     ------

@@ -239,7 +239,7 @@ def _own(base: Spec) -> Own | None:
 def _contents(
     plan: Plan, tuned: Sequence[Tuned], own: Own | None
 ) -> tuple[list[Rule | Choice], dict[str, str], list[str]]:
-    """Return the rules, the variables that hold at every point, and what is left out with its reason."""
+    """Return the rules, the variables that hold at every point, and the settings that were left out, with the reason."""
     rules: list[Rule | Choice] = []
     everywhere: list[dict[str, str]] = []
     left_out: list[str] = []
@@ -282,7 +282,7 @@ def _split(base: Spec, setting: Setting, own: Own | None) -> tuple[Rule | Choice
 
 
 def _of_library(common: dict[str, str], base: Spec, left_out: list[str]) -> dict[str, str]:
-    """Return variables of the library in the place of fields of a spec; what has none is left out."""
+    """Return variables of the library in place of fields of a spec; what has none is left out."""
     variables = {}
     for key, value in common.items():
         if not key.endswith(":"):

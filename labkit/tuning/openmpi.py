@@ -157,9 +157,9 @@ def seen_size(rule: Rule) -> int:
 
 
 def reach(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Return for each size, in rising order, the first size it stands for and the first that it does not.
+    """Return for each size, in rising order, the first size it represents and the first that it does not.
 
-    A size stands for those from half of it to below its double, and no further than the geometric mean with the next
+    A size represents those from half of it to below its double, and no further than the geometric mean with the next
     one that was tuned.
 
     Examples

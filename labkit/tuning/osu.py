@@ -1,7 +1,7 @@
 """The proof outside labkit: an OSU program does the same work with the written files and without them, in turns.
 
 The program must be on PATH, built with the MPI library of the ranks. What it prints stays in the campaign, a text a
-run, so an interrupted proof goes on where it stopped, and every number can be read again.
+run, so an interrupted proof continues where it stopped, and every number can be read again.
 """
 
 from __future__ import annotations

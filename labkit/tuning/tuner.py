@@ -1,7 +1,7 @@
 """The tuner: race settings by fresh starts, confirm each winner against the default, prove the files that are written.
 
 Everything measured is a point of a campaign, so an interrupted tune resumes, and the same campaign always gives the
-same race. The launches have numbers: those of the race count from 0. Each winner is confirmed in launches of its own
+same race. The launches have numbers: those of the race count from 0. Each winner is confirmed in its own launches
 (`CONFIRM` and up), in which it and the default take turns. So a claim never rests on the launches that chose the
 winner, which would favour it.
 """

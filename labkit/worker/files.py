@@ -34,7 +34,7 @@ def unfit(spec: Spec) -> str:
 
 
 def explain(spec: Spec, error: Exception) -> None:
-    """Raise a clearer error in the place of one, if the file system of the folder is full.
+    """Raise a clearer error in place of one, if the file system of the folder is full.
 
     Raises
     ------

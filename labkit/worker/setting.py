@@ -43,7 +43,7 @@ Allocate = Callable[[str, int], NDArray[np.uint8]]
 
 
 class Mirrored(Protocol):
-    """Buffers in device memory, which the host reads and writes through arrays of its own."""
+    """Buffers in device memory, which the host reads and writes through its own arrays."""
 
     def upload(self) -> None:
         """Bring what the host wrote into device memory."""

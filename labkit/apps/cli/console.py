@@ -26,7 +26,7 @@ def say(text: str) -> None:
 
 
 def warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning on standard error; it can stand in for `warnings.showwarning`."""
+    """Print a warning on standard error; it can replace `warnings.showwarning`."""
     say(f"warning: {message}")
 
 

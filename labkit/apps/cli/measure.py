@@ -173,7 +173,7 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
 
 
 def _refuse_own_flags(given: Iterable[str], benchmark: Benchmark) -> None:
-    """Refuse -o for a setting with a flag of its own, which would overwrite it."""
+    """Refuse -o for a setting with its own flag, which would overwrite it."""
     names = [field.name for field in dataclasses.fields(benchmark.options)]
     for name in given:
         if name not in names and name in WORDS:

@@ -43,7 +43,7 @@ def values(view: View, summary: pd.DataFrame) -> str:
 
 
 def rows(view: View, summary: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the points that stand for a view, all of one size and the best first; empty without any."""
+    """Return the points that represent a view, all of one size and the best first; empty without any."""
     found = view.rows(summary) if view.metric else summary[:0]
     if found.empty:
         return []

@@ -47,7 +47,7 @@ class View:
     ----------
     campaigns : names.
     benchmark : of which points are shown.
-    metric, statistic : what is drawn upward; ``headline`` is the median, or what stands for it, named in the legend.
+    metric, statistic : what is drawn upward; ``headline`` is the median, or what represents it, named in the legend.
     x : column to the right: ``message_size_B`` or another one of numbers.
     x_log, y_log : whether an axis is logarithmic; None for what suits it.
     published : whether published numbers are drawn beside the measured ones, against message size.
@@ -212,7 +212,7 @@ class View:
         return known
 
     def _narrow(self, summary: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows with the columns that tell lines apart and those of the metric: others cost more than all the rest."""
+        """Rows with the columns that distinguish lines and those of the metric: others cost more than all the rest."""
         kept = {*_DRAWN, self.x, *self.series(rows), *differing_columns(summary)}
         return rows.loc[:, [name for name in rows if name in kept or name.startswith(f"{self.metric}_")]]
 

@@ -238,7 +238,7 @@ FORMATS: Mapping[str, Callable[[list[Family], float], str]] = {".om": openmetric
 
 
 def format_of(file: str) -> Callable[[list[Family], float], str]:
-    """Return what writes the format that the name of a file stands for.
+    """Return what writes the format that the name of a file represents.
 
     Raises
     ------

@@ -35,7 +35,7 @@ class Question:
     hints : from a first thought to nearly the answer.
     points : for grading.
     why : why the number is what it is, or why the choice is right, shown after a right answer.
-    base : what an answer of 0 stands for, in the unit of the answer: 100 where the answer is a gain or a loss in %.
+    base : what an answer of 0 represents, in the unit of the answer: 100 where the answer is a gain or a loss in %.
     after : whether it predicts something that the measurement shows first; the first value then is the prediction.
     """
 

@@ -1,6 +1,6 @@
 """Kernels and pseudo-applications of the NAS Parallel Benchmarks: rate and time of the timed part.
 
-Each kernel counts operations of its own (IS keys, EP random numbers, the others flops), so rates compare within a
+Each kernel counts its own operations (IS keys, EP random numbers, the others flops), so rates compare within a
 kernel and a class only.
 """
 

@@ -1,4 +1,4 @@
-"""Operations of a YCSB workload on redis or memcached that are due at a rate of their own (open loop).
+"""Operations of a YCSB workload on redis or memcached that are due at a given rate (open loop).
 
 Every client has a schedule: an operation is due whether or not the one before has been answered. A sample is the time
 from the moment when the operation was due to the end of its answer: YCSB's ``Intended-`` latencies with ``-target``,

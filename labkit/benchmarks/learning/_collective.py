@@ -21,7 +21,7 @@ class Data(Call):
     Parameters
     ----------
     dtype : of the elements.
-    in_flight : calls that are started before the first one is waited for, each with buffers of its own.
+    in_flight : calls that are started before the first one is waited for, each with its own buffers.
     """
 
     dtype: Literal["float32", "float16", "bfloat16", "float64", "int32", "int64", "uint8"] = "float32"

@@ -2,8 +2,8 @@
 
 Two threads on two cores share a buffer. One writes every line of it anew, then the other copies it with memcpy, and
 only the copy is timed. So the bytes come from the cache of the other core, as those of a message from another
-process do. `micro.memory_copy` copies the same buffer again and again, which lies in the cache of its own core. A
-sample copies at least 32 KiB, small messages from buffers of their own.
+process do. `micro.memory_copy` copies the same buffer again and again, which is in the cache of its own core. A
+sample copies at least 32 KiB, small messages from their own buffers.
 """
 
 from labkit.benchmarks import KernelBenchmark

@@ -1,4 +1,4 @@
-"""Calls that are due at a rate of their own, with gRPC or Apache Thrift (open loop).
+"""Calls that are due at a given rate, with gRPC or Apache Thrift (open loop).
 
 Every client has a schedule: a call is due whether or not the one before has been answered. A sample is the time from
 the moment when the call was due to the end of its answer (wrk2's corrected latency, YCSB's ``Intended-``), so that what

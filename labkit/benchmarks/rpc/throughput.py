@@ -1,6 +1,6 @@
 """Calls per second of several clients, with gRPC or Apache Thrift (closed loop).
 
-Each client has a connection and a thread of its own, and calls again when it has its answer: the throughput benchmark
+Each client has its own connection and thread, and calls again when it has its answer: the throughput benchmark
 of the Apache Thrift Benchmarks (ATB; Li, Shi and Lu, SC 2021). A sample is one call. The rate of all clients follows
 from the mean time of a call (Little's law); what was counted over the whole run is reported beside it.
 """

@@ -1,6 +1,6 @@
 """Requests to a graph of services that call one another, such as the social network of DeathStarBench.
 
-`topology=social_network` has its services and calls: 18 services, with one store in the place of memcached, redis and
+`topology=social_network` has its services and calls: 18 services, with one store in place of memcached, redis and
 MongoDB, and three operations in its mix (compose a post 10 %, read a user's timeline 30 %, read the home timeline
 60 %). `topology=media` has those of its media service: 17 services that compose a review. `topology=random` draws a
 graph of `services` from the seed. A service reads memory of its own and answers with a record and a digest of all that

@@ -1,4 +1,4 @@
-"""Latency of shmem_alltoall32: every PE sends a message of its own to every PE.
+"""Latency of shmem_alltoall32: every PE sends its own message to every PE.
 
 A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts.
 

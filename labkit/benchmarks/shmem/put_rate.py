@@ -1,4 +1,4 @@
-"""Message rate of shmem_putmem: a window of puts, each with buffers of its own, and one shmem_quiet.
+"""Message rate of shmem_putmem: a window of puts, each with its own buffers, and one shmem_quiet.
 
 PE r of the first half puts into the memory of PE r + ranks/2, all pairs at once. As osu_oshm_put_mr (OMB 7.4,
 openshmem/osu_oshm_put_mr.c) with `caches=cold`: it writes 200 MiB, times one window of each size, and adds up the rates

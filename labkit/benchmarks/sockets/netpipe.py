@@ -2,7 +2,7 @@
 
 One run gives every size, as reported values with the label ``block_size_B``: latency (half the round trip), round trip
 and bandwidth of the best of several trials. The sizes beside a power of two (``perturbation``) show what alignment
-costs. For one size as a point of its own there is ``sockets.tcp_rr`` with ``tool=netpipe``.
+costs. For one size as a separate point there is ``sockets.tcp_rr`` with ``tool=netpipe``.
 """
 
 from labkit.benchmarks import Ends, ToolBenchmark

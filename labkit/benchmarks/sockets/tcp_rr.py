@@ -1,7 +1,7 @@
 """Round trip of a request and its response over one TCP connection, one at a time.
 
 The definition of netperf's TCP_RR: request and response both have the message size, and the time is that of the whole
-round trip, not half of it. sockperf's ping-pong, qperf's tcp_lat and NetPIPE, which report half, stand in for it, and
+round trip, not half of it. sockperf's ping-pong, qperf's tcp_lat and NetPIPE, which report half, replace it, and
 so does iperf's bounce-back; their numbers are converted to round trips. sockperf also gives every packet's time,
 NetPIPE the best of several trials. All of them wait for an answer before they ask again: what is late keeps back what
 would have been late as well (coordinated omission), so tails are too good; `sockets.under_load` has no such tail.

@@ -1,6 +1,6 @@
 """Round trip of a request and its response in UDP datagrams, one at a time.
 
-The definition of netperf's UDP_RR; sockperf's ping-pong and qperf's udp_lat, which report half, stand in for it,
+The definition of netperf's UDP_RR; sockperf's ping-pong and qperf's udp_lat, which report half, replace it,
 converted. A datagram that is lost is not sent again: netperf then waits until the end. As in `sockets.tcp_rr`, the
 next request waits for the answer (coordinated omission).
 """

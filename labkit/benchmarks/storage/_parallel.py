@@ -133,7 +133,7 @@ def check(spec: Spec[Blocks]) -> str:
 
 
 def private(spec: Spec[Blocks]) -> bool:
-    """Whether each rank has a file of its own."""
+    """Whether each rank has its own file."""
     return spec.options.file != "shared"
 
 

@@ -2,7 +2,7 @@
 
 The grid of the class is cut into cells by diagonal multi-partitioning: p² ranks have p cells each, one in every slice
 of every direction. After every `interval` steps all ranks add the solution, five numbers of 8 B a point, to the file:
-`simple` writes each pencil of a cell with a call of its own, `full` all cells with one collective call and derived
+`simple` writes each pencil of a cell with its own call, `full` all cells with one collective call and derived
 types of memory and file. An iteration is a whole run: all time steps of the class, then closing. Opening is not timed.
 As in NPB, the time in I/O is the harmonic mean over ranks, the bandwidth is all data over it, and the run time is that
 of the slowest rank (`bt.f`, `full_mpiio.f`, `simple_mpiio.f` of NPB 3.3).
@@ -60,7 +60,7 @@ class Options(Folder, Buffers):
     Parameters
     ----------
     problem : class of the problem: S, W, A, B, C, D or E (NPB's CLASS).
-    subtype : `simple`, each pencil by a call of its own, or `full`, one collective call (NPB's SUBTYPE).
+    subtype : `simple`, each pencil by its own call, or `full`, one collective call (NPB's SUBTYPE).
     steps : time steps; 0 for those of the class.
     interval : steps from one data set to the next.
     directory : on the file system to be measured; empty for the folder of temporary files.

@@ -30,7 +30,7 @@ class Options(Folder, Buffers):
     ----------
     operation : phase that is timed, in mdtest's words.
     items : of each rank (mdtest's -n).
-    unique : each rank works in a directory of its own (-u), else all in one.
+    unique : each rank works in its own directory (-u), else all in one.
     write_size : B that are written to each file, and read from it (-w and -e).
     shift : each phase takes the items of the rank so many places further than the phase before (-N).
     directory : on the file system to be measured; empty for the folder of temporary files.

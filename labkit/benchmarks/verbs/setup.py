@@ -1,6 +1,6 @@
 """Cost of making every object of a connection: device, domain, memory, channel, queues, and the states of a queue pair.
 
-A sample is the time of all of them with their ends; each step is a column of its own. This is what a program pays
+A sample is the time of all of them with their ends; each step is a separate column. This is what a program pays
 before its first message, beside the exchange of addresses.
 """
 

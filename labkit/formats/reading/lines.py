@@ -32,7 +32,7 @@ class Skipped:
     Parameters
     ----------
     kinds : what lines have in common → the first such line, its number, how many there were.
-    others : lines of still other kinds, not told apart.
+    others : lines of still other kinds, not distinguished.
     """
 
     kinds: dict[str, tuple[str, int, int]] = field(default_factory=dict)

@@ -136,7 +136,7 @@ class Lines:
         return "".join(f"{line}\n" for line in self.raw[first - 1 : last])[:SHOWN]
 
     def wrong(self, number: int, wanted: str) -> DataError:
-        """Return the error for a line; number 0 stands for the whole text."""
+        """Return the error for a line; number 0 represents the whole text."""
         line = self.texts[number - 1] if 0 < number <= len(self) else "the end of the text"
         return malformed(self.where, number, line, wanted, REMEDY)
 

@@ -100,7 +100,7 @@ def preamble(test: str, datatype: str, *remarks: str, ranks: int = 2, window: in
     ----------
     test : name of the program.
     datatype : as MPI names it; empty for a barrier.
-    remarks : further lines, told apart by their ``#`` like OMB's own.
+    remarks : further lines, distinguished by their ``#`` like OMB's own.
     """
     lines = [f"# {TITLES[test]} v{VERSION}"]
     one_sided, shmem = "MPI_" in TITLES[test], test.startswith("osu_oshm_")

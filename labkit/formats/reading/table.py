@@ -38,7 +38,7 @@ class Meaning:
     place : of the column.
     name, unit, statistic : as in `labkit.point.spec.Reported`.
     factor : from the printed number to `unit`.
-    above_zero : whether 0 stands for no value.
+    above_zero : whether 0 represents no value.
     sized : whether a row of size 0 has none.
     """
 

@@ -59,7 +59,7 @@ _MOST = 1 << 16  # processors of a range; of more, the text is no list of the ke
 def adapters(samples: Samples) -> list[Adapter]:
     """Return the descriptions of the interfaces and RDMA devices that carried the bytes of a point.
 
-    Hosts of a testbed have interfaces of their own, which may have the names of those that the samples describe.
+    Hosts of a testbed have their own interfaces, which may have the names of those that the samples describe.
     """
     if bounds.inside(samples) or samples.spec.testbed != "local":
         return []

@@ -49,7 +49,7 @@ def points(case: Case) -> list[Wanted]:
 def _faster(case: Case) -> Adapter | None:
     """Return the fastest interface that is faster than the one that carried the bytes; None where there is none.
 
-    Hosts of a testbed have interfaces of their own, which the samples do not describe.
+    Hosts of a testbed have their own interfaces, which the samples do not describe.
     """
     nics = interfaces(case.samples.host) if case.spec.testbed == "local" else {}
     used = bounds.carrier(case.samples)

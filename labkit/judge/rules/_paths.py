@@ -103,7 +103,7 @@ class Chosen:
 
     @property
     def _systems(self) -> tuple[str, ...]:
-        """Columns that tell systems apart; tools of other benchmarks than MPI's name a library too."""
+        """Columns that distinguish systems; tools of other benchmarks than MPI's name a library too."""
         known = benchmarks.look_up(str(self.row["benchmark"]))
         if known is None:
             return SYSTEM
@@ -218,7 +218,7 @@ def chosen(
     bounded_by : whether a benchmark is bounded, from its name.
     metrics : the first that a benchmark has is judged.
     known : returns the bounds of a point.
-    ends : whether the largest size stands for a setting too.
+    ends : whether the largest size represents a setting too.
     """
     if view.launches is None or not len(view.summary):
         return

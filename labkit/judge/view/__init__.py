@@ -98,7 +98,7 @@ class View:
         return order[:0] if place is None else order[begins[place] : begins[place] + counts[place]]
 
     def first_launches(self, fingerprints: Sequence[str]) -> dict[str, Samples]:
-        """Return for each point one launch, the first in the order of the records; its metadata stand for the point."""
+        """Return for each point one launch, the first in the order of the records; its metadata represent the point."""
         if self.launches is None:
             return {}
         wanted = [name for name in dict.fromkeys(fingerprints) if len(self.rows_of(name))]
@@ -129,7 +129,7 @@ class View:
 
     @cached_property
     def last(self) -> NDArray[np.intp]:
-        """Row of the records of each point's last launch, (points,); its metadata stand for the point."""
+        """Row of the records of each point's last launch, (points,); its metadata represent the point."""
         rows = dict(zip(self.records["fingerprint"].tolist(), range(len(self.records)), strict=True))
         return np.array([rows[name] for name in self.column("fingerprint").tolist()], np.intp)
 

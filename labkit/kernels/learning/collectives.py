@@ -171,7 +171,7 @@ class Collective:
 
 
 class InFlight:
-    """Several calls of a collective at once, each with buffers of its own.
+    """Several calls of a collective at once, each with its own buffers.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Bucket:
 
 
 def in_order(hook: Hook, group: Group) -> Hook:
-    """Return a hook that serves one bucket after the other on a thread of its own, while the backward pass goes on.
+    """Return a hook that serves one bucket after the other on its own thread, while the backward pass goes on.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ class Plan:
 
     Parameters
     ----------
-    program : a collective of `labkit.kernels.learning.collectives`, or a program of its own.
+    program : a collective of `labkit.kernels.learning.collectives`, or its own program.
     ranks : number of ranks.
     backend : of torch.distributed: ``gloo`` or ``nccl``.
     device : where buffers are: ``cpu`` or ``cuda``.

@@ -89,7 +89,7 @@ class Step:
         return ""
 
     def facts(self) -> dict[str, Any]:
-        """Bytes of the gradients, and of what stands for them on the way where that is simple."""
+        """Bytes of the gradients, and of what represents them on the way where that is simple."""
         return {"gradient_B": sum(one.numel() * one.element_size() for one in self.parameters)}
 
     def _alone(self) -> tuple[torch.Tensor, ...]:

@@ -132,18 +132,18 @@ def quantities(frame: pd.DataFrame) -> list[str]:
 
 
 def headline_statistic(frame: pd.DataFrame, metric: str) -> str:
-    """Statistic that stands for a metric: the first of `HEADLINES` that any row has."""
+    """Statistic that represents a metric: the first of `HEADLINES` that any row has."""
     return next((statistic for statistic in HEADLINES if has(frame, metric, statistic)), HEADLINES[0])
 
 
 def has(frame: pd.DataFrame, metric: str, *statistics: str) -> bool:
-    """Return whether any row has one of some statistics of a metric; by default, one that can stand for the metric."""
+    """Return whether any row has one of some statistics of a metric; by default, one that can represent the metric."""
     names = (statistic_column(metric, statistic) for statistic in statistics or HEADLINES)
     return any(name in frame and frame[name].notna().any() for name in names)
 
 
 def statistic_of(row: Mapping[str, Any], metric: str) -> str:
-    """Statistic that stands for a metric in one row: the first of `HEADLINES` that it has; empty where it has none."""
+    """Statistic that represents a metric in one row: the first of `HEADLINES` that it has; empty where it has none."""
     statistics = ((s, row.get(statistic_column(metric, s), math.nan)) for s in HEADLINES)
     return next((s for s, value in statistics if not math.isnan(value)), "")
 
@@ -297,7 +297,7 @@ def _metric(
 
     Returns
     -------
-    Columns of the rows, (points,); notes on what they leave out; the values of the statistic that stands for the
+    Columns of the rows, (points,); notes on what they leave out; the values of the statistic that represents the
     metric, (points, launches); and the sessions of these launches.
     """
     counts = dict(zip(names, present.sum(axis=0).tolist(), strict=True))
@@ -518,7 +518,7 @@ def summary(records: pd.DataFrame, *, key: Sequence[str] = KEY) -> pd.DataFrame:
     -------
     Columns of the records without launch and session, with n in total, and those of `labkit.point.columns.SUMMARY`;
     ``<metric>_<statistic>_low`` and ``_high`` enclose each statistic over launches, ``<metric>_low`` and ``_high`` the
-    one that stands for the metric. Unions of badges and warnings; `verified` only if every launch was. The last column
+    one that represents the metric. Unions of badges and warnings; `verified` only if every launch was. The last column
     holds the values of the launches: see `labkit.read.records.launch_values`.
     """
     groups = _Groups.of(records, key)

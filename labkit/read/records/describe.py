@@ -29,7 +29,7 @@ def numbers(batch: Batch) -> Columns:
 
 
 def _has_column(value: Reported) -> bool:
-    """Return whether a value that a tool reported has a column of its own."""
+    """Return whether a value that a tool reported has a separate column."""
     whole = value.rank is None and value.t is None and not value.labels
     return whole and value.name in METRICS and value.statistic in STATISTICS
 

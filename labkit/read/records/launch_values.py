@@ -30,10 +30,10 @@ class LaunchValues:
     Parameters
     ----------
     records : a row per point and launch.
-    key : columns that tell points apart.
+    key : columns that distinguish points.
     rows : (rows,), of the records, those of a point beside each other.
     starts : (points + 1,), where those of a point begin in `rows`, and the end.
-    own : column → (records,), values that stand in for those of the records.
+    own : column → (records,), values that replace those of the records.
     """
 
     records: pd.DataFrame
@@ -80,12 +80,12 @@ class LaunchValues:
 def standing_for(
     rows: pd.DataFrame, changed: Mapping[str, tuple[str, float]], where: Sequence[bool] | None = None
 ) -> pd.DataFrame:
-    """Return rows of a summary whose metrics stand for others, with the launches behind them.
+    """Return rows of a summary whose metrics represent others, with the launches behind them.
 
     Parameters
     ----------
     rows : of one summary. Their columns are those of the new metrics already.
-    changed : metric → the one that it stands for, and the factor.
+    changed : metric → the one that it represents, and the factor.
     where : rows in which it does; all if left out.
     """
     if rows.empty or COLUMN not in rows:

@@ -301,7 +301,7 @@ def of_times(batch: Batch) -> Columns:
 
 
 def _means(times: Lists, batch: Batch, rank: int = 0) -> NDArray[np.float64]:
-    """Return the mean time of an iteration of each launch; a sample may stand for the iterations of a chunk."""
+    """Return the mean time of an iteration of each launch; a sample may represent the iterations of a chunk."""
     if "iterations" not in batch.extras:
         return np.asarray(times.sums() / times.counts)
     weights = batch.extras["iterations"][rank].astype(np.float64)

@@ -48,7 +48,7 @@ def command(spec: Spec, *more: str, sizes: str = "") -> str:
     Parameters
     ----------
     more : further words of the command.
-    sizes : in the place of its size.
+    sizes : in place of its size.
 
     Examples
     --------

@@ -107,7 +107,7 @@ def coarse(row: Mapping[str, Any], metric: str, statistic: str = "") -> bool:
     Parameters
     ----------
     row : of `records.summary` or `records.table`.
-    metric, statistic : as in `labkit.point.columns`; without a name, the statistic that stands for the metric.
+    metric, statistic : as in `labkit.point.columns`; without a name, the statistic that represents the metric.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def numbers(columns: Columns, metric: str, statistic: str) -> NDArray[np.float64
 
 
 def headlines_of(columns: Columns, metric: str) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
-    """Return the statistic that stands for a metric in each row, and its value, (rows,) each."""
+    """Return the statistic that represents a metric in each row, and its value, (rows,) each."""
     value = numbers(columns, metric, "")
     name = np.full(len(value), "", object)
     for statistic in reversed(HEADLINES):
@@ -262,6 +262,6 @@ def text(value: float, unit: str, share: float, *, none: str = "–") -> str:
     Parameters
     ----------
     share : part of the launches whose value is coarse; from a half on, their median is a bound.
-    none : what stands for NaN.
+    none : what represents NaN.
     """
     return (sign(unit) if share >= MOST else "") + format_number(value, none=none)

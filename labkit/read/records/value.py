@@ -92,7 +92,7 @@ class Value:
 
 
 def value_of(row: Mapping[Any, Any], metric: str, statistic: str = "") -> Value:
-    """Return a statistic of a row; without a name, the one that stands for the metric.
+    """Return a statistic of a row; without a name, the one that represents the metric.
 
     Parameters
     ----------

@@ -277,7 +277,7 @@ class Claim:
 
     @property
     def number(self) -> Number:
-        """What is saved, as a number of its own."""
+        """The saving, as a number."""
         return Number(
             name="_".join(("saved", self.total, *self.parts)),
             text=f"{self.total} saved by a cheaper part: {self.text}",

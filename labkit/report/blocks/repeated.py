@@ -97,7 +97,7 @@ def _published(numbers: Sequence[Number]) -> str:
 
 
 def _stated(number: Number, alike: list[Number]) -> str:
-    """Return a published number with its network, and with its conditions where the network does not tell it apart."""
+    """Return a published number with its network, and with its conditions where the network does not distinguish it."""
     same = [other for other in alike if other.network == number.network]
     about = ", ".join(filter(None, [number.network, number.conditions if len(same) > 1 else ""]))
     return hard(escape(number.stated)) + (f" ({escape(about)})" if about else "")

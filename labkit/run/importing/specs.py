@@ -68,7 +68,7 @@ def assumed(ranks: int) -> Note:
 
 
 def identity(library: str, text: str, doubts: Sequence[Note]) -> dict[str, str]:
-    """Return what tells points with equal specs apart. It includes an assumed number of ranks, which may be wrong."""
+    """Return what distinguishes points with equal specs. It includes an assumed number of ranks, which may be wrong."""
     return {"library": library, "text": text} | ({"ranks": "assumed"} if has(doubts, RANKS_ASSUMED) else {})
 
 

@@ -58,7 +58,7 @@ class LauncherFile:
 
     @property
     def own_library(self) -> bool:
-        """Whether it starts the ranks of its own MPI library only."""
+        """Whether it starts only ranks of its own MPI library."""
         return self.launcher is None
 
 

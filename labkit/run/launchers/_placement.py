@@ -54,7 +54,7 @@ class Placement:
     version : of the library, as numbers.
     pmi : what srun offers to start ranks with.
     root : started by the superuser, which Open MPI wants to be told.
-    remote_shell : program that starts a command on another host in the place of ssh, for hosts that share this
+    remote_shell : program that starts a command on another host in place of ssh, for hosts that share this
         machine's cores; empty where they have their own.
     network : a site's device for TCP between hosts, if the spec names none.
     flags : further arguments of a site for the launcher.

@@ -1,7 +1,7 @@
 """Packs what a rank needs into one archive: labkit, numpy, mpi4py, the kernels; the interpreter too if asked for.
 
 The archive is a tar file with the layout of a Python prefix. Modules are in it as byte code, so that a rank neither
-looks for sources nor writes byte code. The archive is named by its content and is made once. It lies in the user's
+looks for sources nor writes byte code. The archive is named by its content and is made once. It is in the user's
 cache, beside the scripts that use it.
 """
 

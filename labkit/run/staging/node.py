@@ -8,7 +8,7 @@ The first process that locks the name of a copy unpacks the archive beside it an
 the lock. Ranks hold the lock shared, so a copy in use is never removed.
 
 Parameters are a mapping with these keys: ``places`` (folders of a node that may hold copies, the best first; ``$NAME``
-stands for a variable), ``folder`` (of this user, in such a place), ``name`` (of the copy), ``archive``, its ``size`` in
+represents a variable), ``folder`` (of this user, in such a place), ``name`` (of the copy), ``archive``, its ``size`` in
 B and the number of its ``members``, ``needs`` (B of a copy), ``network`` and ``local`` (types of file systems),
 ``rank`` (script that starts a rank from a copy) and ``environment`` (words that start one without).
 """

@@ -1,7 +1,7 @@
 """Packs the byte code of the modules that a rank may load into one file, for ranks on the machine that measures.
 
 A rank that imports labkit and numpy from their folders asks the file system more than a thousand times. From one file
-it asks it for that file and for libraries. The file is made when it is first needed and lies in the user's cache. Its
+it asks it for that file and for libraries. The file is made when it is first needed and is in the user's cache. Its
 name says which files it was made from, with their times and sizes, so a changed module gives another file.
 """
 

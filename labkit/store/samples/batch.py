@@ -129,7 +129,7 @@ class Batch:
         )
 
     def each(self) -> Iterator[Samples]:
-        """Yield every launch as an object of its own, for what cannot be computed for many at once."""
+        """Yield every launch as an object, for what cannot be computed for many at once."""
         for row, (begin, end) in enumerate(pairwise(self.starts.tolist())):
             own = {name: values[row] for name, values in self.own.items() if values[row] is not None}
             yield replace(

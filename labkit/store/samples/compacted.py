@@ -6,7 +6,7 @@ Format 1 (Parquet, zstd)
     ``extras`` map from name to such a list. Pages have checksums. File metadata under the key ``labkit-compacted``:
     ``{"format": 1}``.
 
-Names are columns of their own, so listing the points reads nothing else. A row group ends with the point that makes it
+Names are separate columns, so listing the points reads nothing else. A row group ends with the point that makes it
 `GROUP` values long. Reading and writing keep one row group in memory, not the whole file.
 
 Format 2

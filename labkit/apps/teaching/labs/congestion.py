@@ -90,7 +90,7 @@ def _impact(results: Results, qos: str) -> Expected:
 
 
 def _waits(results: Results) -> Expected:
-    """Say what the victim waited for: if a share of its own makes it faster, for the bulk queued before it."""
+    """Say what the victim waited for: if its own share makes it faster, for the bulk queued before it."""
     off, shares = (float(_impact(results, qos).centre) for qos in ("off", "shares"))
     return Expected(QUEUE if off > 3 * shares else TURN)
 
