@@ -433,7 +433,7 @@ def test_an_abstract_about_few_results_says_more_of_the_method(name: str) -> Non
     content = Content([sources.read(project.CAMPAIGNS / "examples" / name)], {})
     text = re.sub("<span.*?</span>", "", blocks_paper.summary(content))
     assert 150 <= len(text.split()) <= 250
-    assert text.index("Each launch starts") < text.index("Each number is judged")
+    assert text.index("Each launch starts") < text.index("Each number is compared")
     assert "numbers that other papers print" not in blocks_paper.contributions(content), "none stands beside a value"
 
 

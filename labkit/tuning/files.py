@@ -239,7 +239,7 @@ def _own(base: Spec) -> Own | None:
 def _contents(
     plan: Plan, tuned: Sequence[Tuned], own: Own | None
 ) -> tuple[list[Rule | Choice], dict[str, str], list[str]]:
-    """Return the rules, the variables that hold at every point, and the settings that were left out, with the reason."""
+    """Return the rules, the variables that hold at every point, and the settings left out, with the reason."""
     rules: list[Rule | Choice] = []
     everywhere: list[dict[str, str]] = []
     left_out: list[str] = []
