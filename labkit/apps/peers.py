@@ -22,7 +22,7 @@ from labkit.store.campaign import Campaign
 from labkit.store.packing import Limits
 
 
-def add(archives: Sequence[Path], into: Path, source: str = "") -> list[tuple[Path, int]]:
+def add(archives: Sequence[str | Path], into: Path, source: str = "") -> list[tuple[Path, int]]:
     """Write a file of values for each archive.
 
     Parameters
@@ -43,7 +43,7 @@ def add(archives: Sequence[Path], into: Path, source: str = "") -> list[tuple[Pa
         If one is damaged, or has no value that another system can be compared with.
     """
     made = []
-    for place in archives:
+    for place in (archive.place(str(one)) for one in archives):
         with archive.opened(place, Limits.usual("")) as folder:
             campaign = Campaign.existing(folder)
             if not redaction.redacted(campaign):

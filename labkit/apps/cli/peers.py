@@ -14,7 +14,6 @@ def options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "archive",
         nargs="*",
-        type=Path,
         help="archive of labkit fieldkit --redact or labkit export --redact (default: print what is known)",
     )
     verb.add_argument(
