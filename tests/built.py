@@ -20,7 +20,7 @@ BESIDE = (
     "requirements.lock",
 )
 _BUILD = "import sys, setuptools.build_meta as b; out = sys.argv[1]; b.build_wheel(out); b.build_sdist(out)"
-_FOLDERS = ("labkit", "notebooks", "templates", "docs", "data/reference", "data/campaigns/examples")
+_FOLDERS = ("labkit", "notebooks", "templates", "docs", "data/reference", "data/peers", "data/campaigns/examples")
 _FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "_quarto.yml", "index.qmd", "README.md", "LICENSE", *BESIDE)
 
 

@@ -84,7 +84,9 @@ def same_size_and_time(file: Path) -> None:
 def append(name: str) -> Callable[[Path, Path], None]:
     def changed(campaign: Path, mine: Path) -> None:
         file = {"campaign": campaign, "project": mine, "labkit": mine.parent / "labkit"}[name.partition("/")[0]]
-        with (file / name.partition("/")[2]).open("a") as stream:
+        path = file / name.partition("/")[2]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as stream:
             stream.write("\n")
 
     return changed
@@ -102,6 +104,8 @@ def append(name: str) -> Callable[[Path, Path], None]:
         pytest.param(append("project/report/site.qmd"), id="a chapter of the user"),
         pytest.param(append("project/report/book.yml"), id="the settings"),
         pytest.param(append("project/notebooks/10-latency.ipynb"), id="a notebook of the project"),
+        pytest.param(append("project/data/reference/own-2026.toml"), id="published numbers of the project"),
+        pytest.param(append("project/data/peers/own.toml"), id="values of other systems"),
         pytest.param(append("labkit/__init__.py"), id="the version of labkit"),
         pytest.param(lambda *_: None, id="the browser"),
     ],

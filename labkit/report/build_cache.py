@@ -70,9 +70,10 @@ def keep(folder: Path, made_from: str, warnings: Sequence[str]) -> None:
 
 def _sources() -> Iterable[Path]:
     """Return what labkit, beside its sources, and the user's project bring to a report."""
-    shipped = [project.SHIPPED / name for name in ("notebooks", "templates", "data/reference", "suites")]
+    both = ("notebooks", "suites", "data/reference", "data/peers")
+    shipped = [project.SHIPPED / name for name in (*both, "templates")]
     current = project.current()
-    own = [current / name for name in ("notebooks", "suites", project.REPORT)] if current else []
+    own = [current / name for name in (*both, project.REPORT)] if current else []
     return [*shipped, *own, project.config()]
 
 
