@@ -26,6 +26,8 @@ from labkit.testbeds import Kind, Testbed, virtual_cluster
 NEEDS = {"slurmctld": "slurmctld", "slurmd": "slurmd", "munged": "munge", "sbatch": "slurm-client"}
 COMMANDS = ("sbatch", "salloc", "srun", "squeue", "sinfo", "scancel", "scontrol", "sacct")  # that act on the first host
 NODES, CPUS = 4, 4  # hosts if none are asked for; processors that each declares, whatever the machine has
+_SITE_FILE = "labkit-site.toml"
+_UP_S = 60.0  # until the daemons must be up, on a machine under load
 _LEAF = 2  # hosts of a leaf switch
 _CONF = """ClusterName=virtual
 SlurmctldHost=vc0
@@ -70,8 +72,13 @@ OMPI_MCA_hwloc_base_binding_policy = "none"
 
 
 def path() -> str:
-    """Return the search path for programs; Slurm's daemons are in folders that only root has on the PATH."""
-    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+    """Return the search path for programs, without those that act on another Slurm of this kind.
+
+    Slurm's daemons are in folders that only root has on the PATH.
+    """
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    own = [one for one in folders if not (Path(one).parent / _SITE_FILE).exists()]
+    return os.pathsep.join([*own, "/usr/sbin", "/sbin"])
 
 
 def program(name: str) -> str:
@@ -140,9 +147,10 @@ class Cluster:
         self._start("munged", [program("munged"), "--foreground", "--force", *words])
         until((self.folder / "munge" / "socket").exists, 10)
         self._start("slurmctld", self.testbed.on(hosts[0], [program("slurmctld"), "-D", "-c"]))
+        until(lambda: "is UP" in self.run("scontrol", "ping").stdout, _UP_S)  # a slurmd that comes first waits long
         for host in hosts:
             self.start(host)
-        if not until(lambda: self._idle() == len(hosts), 30 + 2 * len(hosts)):
+        if not until(lambda: self._idle() == len(hosts), _UP_S + 2 * len(hosts)):
             logs = "\n".join(f"{one.name}: {one.read_text()[-800:]}" for one in sorted(self.folder.glob("*.log")))
             raise LaunchError(f"Slurm did not come up.\n{logs}")
 
@@ -154,7 +162,7 @@ class Cluster:
         (self.folder / "topology.conf").write_text(topology(nodes))
         (self.folder / "plugstack.conf").touch()
         (self.folder / "cgroup.conf").write_text("CgroupAutomount=no\nCgroupPlugin=cgroup/v1\n")
-        (self.folder / "site.toml").write_text(_SITE.format(emulated=EMULATED, nodes=nodes))
+        (self.folder / _SITE_FILE).write_text(_SITE.format(emulated=EMULATED, nodes=nodes))
         for name in COMMANDS:
             words = shlex.join(self.testbed.on(self.testbed.hosts[0], [program(name)]))
             (self.folder / "bin" / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n')
@@ -266,7 +274,7 @@ def _named(hosts: Testbed) -> Testbed:
 def shell(handle: Mapping[str, Any]) -> str:
     """Return the lines of the shell with which a user's own commands find this Slurm."""
     folder, nodes = shlex.quote(str(handle["folder"])), handle["hosts"]["options"]["nodes"]
-    lines = [f"PATH={folder}/bin:$PATH", f"SLURM_CONF={folder}/slurm.conf", f"LABKIT_SITE={folder}/site.toml"]
+    lines = [f"PATH={folder}/bin:$PATH", f"SLURM_CONF={folder}/slurm.conf", f"LABKIT_SITE={folder}/{_SITE_FILE}"]
     return "\n".join(f"export {line}" for line in (*lines, f"{EMULATED}=slurm:{nodes}"))
 
 
