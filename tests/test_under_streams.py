@@ -13,7 +13,7 @@ from labkit.errors import SpecError
 from labkit.options.sockets import UnderStreams
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.run import measuring
-from labkit.tools import Parsed, _under_streams
+from labkit.tools import Parsed, _under_streams, sockperf
 
 SPEC = Spec(benchmark="sockets.under_streams", size=64)
 GOLDEN = Path(__file__).parent / "golden"
@@ -22,7 +22,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def test_both_pairs_run_between_the_same_hosts_and_the_streams_outlast_the_messages() -> None:
     options = {"streams": 3, "congestion": "reno", "message_rate": 500}
     spec = benchmarks.resolve(SPEC.replace(options=options)).of(UnderStreams)
-    made = _under_streams.sockperf(spec, Effort(time_cap=1.0))
+    made = sockperf.under_streams(spec, Effort(time_cap=1.0))
     messages, streams = made.each
     assert messages["client"].startswith("sockperf under-load -m 64 --mps 500 --reply-every 1 -t 2 --full-log")
     assert streams["client"] == "iperf3 --bidir -P 3 -t 6 -l 131072 -C reno -J"

@@ -1,4 +1,4 @@
-"""sockperf's messages at a rate of their own, beside streams of iperf3 in both directions between the same hosts."""
+"""Streams of iperf3 in both directions beside the messages of sockperf, between the same hosts."""
 
 from __future__ import annotations
 
@@ -12,21 +12,14 @@ from labkit.options.sockets import UnderStreams
 from labkit.point import notes
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, _tool, iperf3
-from labkit.tools import sockperf as probe
 
 _LONGER_S = 2.0  # for which the streams go on after the last message
 _CALL_B = 128 * 1024
 
 
-def sockperf(spec: Spec[UnderStreams], effort: Effort) -> Invocation:
-    """Messages of the spec's size, and `streams` connections each way.
-
-    Raises
-    ------
-    SpecError
-        For a size that sockperf cannot send.
-    """
-    paced, options = probe.under_load(spec, effort), spec.options
+def beside(paced: Invocation, spec: Spec[UnderStreams], effort: Effort) -> Invocation:
+    """Return a run of sockperf under load, with `streams` connections each way."""
+    options = spec.options
     seconds = round(paced.duration + _LONGER_S)
     control = ["-C", options.congestion] if options.congestion else []
     pour = ["iperf3", "--bidir", "-P", str(options.streams), "-t", str(seconds), "-l", str(_CALL_B), *control, "-J"]

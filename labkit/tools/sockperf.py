@@ -17,10 +17,10 @@ import numpy as np
 
 from labkit.errors import SpecError
 from labkit.formats import sockperf as layout
-from labkit.options.sockets import Sockets, TcpRr, UnderLoad
+from labkit.options.sockets import Sockets, TcpRr, UnderLoad, UnderStreams
 from labkit.point.notes import note
 from labkit.point.spec import Effort, Reported, Spec
-from labkit.tools import Invocation, Parsed, Tool, only, this_machine, trimmed
+from labkit.tools import Invocation, Parsed, Tool, _under_streams, only, this_machine, trimmed
 
 TOOL = Tool(
     name="sockperf",
@@ -29,7 +29,7 @@ TOOL = Tool(
     programs=("sockperf",),
     format=layout,
     target="setup",
-    purpose="sockets.under_load; round trips with every sample",
+    purpose="sockets.under_load, under_streams; round trips with every sample",
     instead="netperf or qperf, but for under_load",
 )
 SIZES = {"tcp": (14, 2**20 - 1), "udp": (14, 65507)}  # B; the head of a message, and defs.h: MAX_TCP_SIZE, a datagram
@@ -90,6 +90,17 @@ def under_load(spec: Spec[UnderLoad], effort: Effort) -> Invocation:
         ),
         nodelay=spec.options.nodelay,
     )
+
+
+def under_streams(spec: Spec[UnderStreams], effort: Effort) -> Invocation:
+    """Messages of the spec's size at a rate of their own, beside streams of iperf3 in both directions.
+
+    Raises
+    ------
+    SpecError
+        For a size that sockperf cannot send.
+    """
+    return _under_streams.beside(under_load(spec, effort), spec, effort)
 
 
 def _ping_pong(spec: Spec[Sockets], effort: Effort, protocol: str, *, nodelay: bool = True) -> Invocation:

@@ -187,7 +187,7 @@ def campaign(
     full : add the columns of OMB's option -f.
     beside : print published numbers of the same benchmarks after the results, as a table or in JSON.
     """
-    from labkit.apps.show import grown
+    from labkit.apps.show import grown  # pandas, 0.4 s
     from labkit.apps.show.odd import hint  # pandas, 0.4 s
     from labkit.read import columnar
 

@@ -13,7 +13,7 @@ T. Høiland-Jørgensen et al., Flent: The FLExible Network Tester, VALUETOOLS 20
 from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.options.sockets import UnderStreams
 from labkit.point.spec import Spec
-from labkit.tools import _under_streams
+from labkit.tools import sockperf
 
 _MOST = 64  # streams of iperf3 each way
 
@@ -34,7 +34,7 @@ BENCHMARK = ToolBenchmark(
     max_size=65507,
     check=_check,
     metrics={"round_trip_us": lambda spec: 1},
-    tools=(_under_streams.sockperf,),
+    tools=(sockperf.under_streams,),
     cadence="paced",
     ends=Ends(where="asked", sockets=True),
 )
