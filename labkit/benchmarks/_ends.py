@@ -1,4 +1,4 @@
-"""Where the ends of a tool run, and what their messages go through (`Ends`)."""
+"""Where the ends of a tool run, and the path of their messages (`Ends`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a simulation must know of a benchmark (`Simulation`): what each rank does, as actions of a trace of SimGrid.
+"""A benchmark as a simulation needs it (`Simulation`): what each rank does, as actions of a trace of SimGrid.
 
 A line of a trace is ``rank action arguments``. Sizes are counts of datatype 6, MPI_CHAR. Sends of benchmarks that call
 MPI_Send are non-blocking and waited for at once, because SimGrid adds the time of the processor to those alone. A

@@ -1,4 +1,4 @@
-"""Place ranks in a grid of three dimensions, of which the first varies fastest."""
+"""Place ranks in a grid of three dimensions; the first varies fastest."""
 
 from itertools import product
 from math import prod

@@ -1,7 +1,7 @@
 """Transposes of a distributed FFT: MPI_Alltoall in the rows, the columns and the pillars of a grid of ranks.
 
 The ranks form a grid of px x py x pz. In one iteration every rank takes part in three consecutive MPI_Alltoall, one
-along each side of the grid. The size is that of a message between two ranks along x; `size_y` and `size_z` may differ.
+along each side of the grid. The size refers to a message between two ranks along x; `size_y` and `size_z` may differ.
 The time of an iteration on the slowest rank counts; the bus bandwidth counts what a rank sends to others.
 
 The kernel of subcom3d-a2a (Chatterbug), which uses one buffer for all three. Here each has its own, so that labkit can

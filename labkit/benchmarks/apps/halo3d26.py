@@ -1,15 +1,15 @@
 """Halo exchange of a simulation on a grid of three dimensions: a message to and from each of up to 26 neighbours.
 
 Every rank holds nx x ny x nz cells of `vars` variables and sends the outermost layer: 6 faces, 12 edges and 8 corners.
-The size is that of a variable in one cell, 8 B for a double, so that a face has ny·nz·vars·size B. An iteration is a
+The size refers to a variable in one cell, 8 B for a double, so that a face has ny·nz·vars·size B. An iteration is a
 time step: a sleep of `sleep_us` instead of the computation, then all receives and sends at once and one wait. The
 slowest rank's time counts, including the sleep; `exchange_us` excludes it. The bandwidth counts all bytes that the rank
 with the most neighbours sends and receives.
 
 The motif of Ember's halo3d-26 (SST, mpi/halo3d-26). Its published source computes the 8 corners and never sends them:
-`neighbours=18` is what it does, and its KBytesXchng counts the faces of one iteration only. `preset=ethernet2020` has
-the arguments of Kenny et al., "An evaluation of Ethernet performance for scientific workloads" (2020), Fig. 5: 100
-cells to each side, 8 variables, 216 µs of sleep, 18 neighbours, and a grid of 4 x 4 x 3 on their 48 ranks.
+`neighbours=18` matches this, and its KBytesXchng counts the faces of one iteration only. `preset=ethernet2020` has the
+arguments of Kenny et al., "An evaluation of Ethernet performance for scientific workloads" (2020), Fig. 5: 100 cells to
+each side, 8 variables, 216 µs of sleep, 18 neighbours, and a grid of 4 x 4 x 3 on their 48 ranks.
 """
 
 from collections.abc import Callable, Mapping

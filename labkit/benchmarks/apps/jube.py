@@ -1,7 +1,6 @@
 """Rows of JUBE's result tables, each value under its own name and unit.
 
-What a column means only the author of the benchmark knows: labkit keeps it as a reported value and makes no metric of
-it.
+Only the author of the benchmark knows what a column means: labkit keeps it as a reported value without a metric.
 """
 
 from labkit.benchmarks import LogBenchmark

@@ -1,6 +1,6 @@
 """Figures of merit of Ramble's experiments, each under its own name and unit.
 
-What a figure of merit means only its application knows: labkit keeps it as a reported value and makes no metric of it.
+Only its application knows what a figure of merit means: labkit keeps it as a reported value without a metric.
 """
 
 from labkit.benchmarks import LogBenchmark

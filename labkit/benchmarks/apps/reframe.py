@@ -1,7 +1,7 @@
 """Performance variables of ReFrame's tests, each under its own name and unit.
 
-What a variable means only its test knows: labkit keeps it as a reported value and makes no metric of it. `run_time_s`
-is the time of the job as ReFrame saw it.
+Only its test knows what a variable means: labkit keeps it as a reported value without a metric. `run_time_s` is the
+time of the job as ReFrame saw it.
 """
 
 from labkit.benchmarks import LogBenchmark

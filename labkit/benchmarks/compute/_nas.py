@@ -1,6 +1,6 @@
-"""Problem classes of the NAS kernels: sizes, published results, memory; and the layout of what a kernel leaves.
+"""Problem classes of the NAS kernels: sizes, published results, memory; and the layout of a kernel's results.
 
-Sizes, seeds, tolerances, verification values and the formulas of operations are those of the NAS Parallel Benchmarks
+Sizes, seeds, tolerances, verification values and the formulas of operations follow the NAS Parallel Benchmarks
 3.4 (MPI).
 """
 

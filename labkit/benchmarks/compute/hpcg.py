@@ -5,13 +5,13 @@ every cell. A run makes `steps` steps from 0, each with a product with the matri
 each rank as the preconditioner, three sums over all ranks, and the halo exchange before product and sweep. Ranks form a
 grid in three dimensions, and each holds `nx` by `ny` by `nz` cells, so the problem grows with the ranks.
 
-The definitions are those of HPCG 3.1 (Dongarra, Heroux and Luszczek), without the three coarser grids of its multigrid;
+The definitions follow HPCG 3.1 (Dongarra, Heroux and Luszczek), without the three coarser grids of its multigrid;
 the operations are counted by its formula, without these. HPCG reads the matrix from memory, labkit applies the stencil
 without one: the messages are HPCG's, the rate is higher and does not compare with it. The run time consists of the
 computation and the time inside MPI, which includes waiting for other ranks.
 
-What is verified is what HPCG tests: matrix and preconditioner are symmetric, and the residual that the steps update is
-that of the solution. The residual and the error must have fallen.
+labkit verifies the properties that HPCG tests: matrix and preconditioner are symmetric, and the residual belongs to the
+solution. The residual and the error must have fallen.
 """
 
 from collections.abc import Mapping

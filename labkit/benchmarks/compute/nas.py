@@ -1,7 +1,7 @@
 """Kernels of the NAS Parallel Benchmarks: computation and messages of a run whose result is verified.
 
 labkit's own C code for NPB's problems: the same numbers, the same messages between the same ranks, the same formulas
-of operations. An iteration is a whole run. As in NPB, its time is that of the slowest rank, without the set-up of the
+of operations. An iteration is a whole run. As in NPB, the slowest rank determines its time, without the set-up of the
 problem and one untimed step before it. The run time consists of the computation and the time inside MPI, which
 includes waiting for ranks that are not there yet. The results of an untimed run and of the last timed one must agree
 with the published values, within NPB's tolerances.

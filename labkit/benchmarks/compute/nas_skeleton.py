@@ -1,10 +1,10 @@
 """Messages of NAS BT, SP and LU without their computation: communication skeletons.
 
 The same messages between the same ranks in the same order as NPB's, step after step, and nothing in between: no number
-is computed, so there is no rate of operations and no result to publish. What NPB computes while messages are under way
-is missing, so a skeleton shows what its messages cost alone. First and last element of each message name its sender,
+is computed, so there is no rate of operations and no result to publish. The computation that NPB overlaps with messages
+is missing, so a skeleton shows the cost of its messages alone. First and last element of each message name its sender,
 receiver, tag and number; a run in which one is wrong or missing fails. An iteration is a whole run, after one untimed
-step. Its time is that of the slowest rank; communication is the part inside MPI, the rest writes and checks the names.
+step. The slowest rank determines its time; communication is the part inside MPI, the rest writes and checks the names.
 LU receives its layers from the neighbour by its number, where NPB takes any source.
 """
 

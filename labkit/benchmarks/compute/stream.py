@@ -1,6 +1,6 @@
 """Bandwidth of memory in four kernels: copy, scale, add and triad of long arrays (STREAM by McCalpin).
 
-STREAM's rate is that of the fastest repetition, so the bandwidth here is a maximum and no mean. The size is that of one
+STREAM's rate refers to the fastest repetition, so the bandwidth here is a maximum and no mean. The size refers to one
 array. `run_time_s` is the time of a kernel over one pass.
 """
 

@@ -1,4 +1,4 @@
-"""GPCNeT's network tests (of the victims) and congestors: the ranks' roles, their peers, and what they must receive."""
+"""GPCNeT's network tests (of the victims) and congestors: the ranks' roles, their peers, and the expected bytes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

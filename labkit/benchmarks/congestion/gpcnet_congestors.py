@@ -2,7 +2,7 @@
 
 A sample is one round of a group: every rank exchanges a message with every other in pairs (`alltoall`), all send or put
 one to the first rank (`incast`, `put_incast`), or all get one from it (`get_broadcast`); a barrier follows every eighth
-round, outside the timed part. The slowest rank counts. The bandwidth is what all groups move in the time of the
+round, outside the timed part. The slowest rank counts. The bandwidth counts the bytes of all groups in the time of the
 slowest. GPCNeT 1.3 uses 4096 B.
 """
 

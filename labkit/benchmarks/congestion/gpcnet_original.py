@@ -1,8 +1,8 @@
-"""What GPCNeT itself printed: its network tests in isolation and beside congestors.
+"""Numbers that GPCNeT itself printed: its network tests in isolation and beside congestors.
 
 `value` is GPCNeT's average over ranks and draws, `p99` the time (for a bandwidth the rate) that 99 % of the
 iterations of all ranks keep. labkit's own `congestion.gpcnet_isolated` and `gpcnet_loaded` count the slowest rank of
-each iteration, so they have other names. A bandwidth is that of one rank.
+each iteration, so they have other names. A bandwidth refers to one rank.
 """
 
 from labkit.benchmarks import LogBenchmark

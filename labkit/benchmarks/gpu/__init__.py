@@ -1,7 +1,7 @@
 """Benchmarks of GPUs: copies, launches, messages from and to device memory; collectives from logs of the originals.
 
 labkit calls CUDA's driver (`labkit.kernels.cuda`), which comes with every NVIDIA GPU. Without a GPU, the option
-``accelerator=stand-in`` runs the same code on a stand-in in host memory. That tests the code and says nothing about a
+``accelerator=stand-in`` runs the same code on a stand-in in host memory. That tests the code and shows nothing about a
 GPU.
 """
 

@@ -1,4 +1,4 @@
-"""Copy between the device memory of two processes, which one of them has mapped (CUDA IPC).
+"""Copy between the device memory of two processes; one process maps both (CUDA IPC).
 
 Rank 1 exports its buffer (cuIpcGetMemHandle) and rank 0 maps it (cuIpcOpenMemHandle), both untimed. A sample is one
 copy by rank 0, into the other process's memory (`put`) or from it (`get`), until rank 0 knows that it has ended

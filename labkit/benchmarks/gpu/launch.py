@@ -1,6 +1,6 @@
 """Launch of an empty kernel: the time until the host knows that it has run.
 
-A sample is cuLaunchKernel with one thread, and cuStreamSynchronize. The call alone and the wait alone are phases of it.
+A sample is cuLaunchKernel with one thread, and cuStreamSynchronize. Its phases are the call alone and the wait alone.
 The call returns before the kernel runs: a program that launches many kernels pays for the calls only.
 """
 

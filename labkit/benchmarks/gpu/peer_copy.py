@@ -1,4 +1,4 @@
-"""Copy from the memory of one GPU into that of the next one, by a process that has both.
+"""Copy from the memory of one GPU into the memory of the next, by a process that uses both.
 
 A sample is `copies` calls of cuMemcpyPeerAsync in one stream of the first GPU, and cuStreamSynchronize. With
 `peer_access` the first GPU accesses the memory of the other one directly (over NVLink or PCIe); without, the driver may

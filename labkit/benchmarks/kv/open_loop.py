@@ -5,7 +5,7 @@ from the moment when the operation was due to the end of its answer: YCSB's ``In
 and wrk2's. `round_trip_us` is the same without what it waited at the client. Above the rate that the store can serve
 the waiting grows as long as the run lasts; labkit then warns of an overload.
 
-Workloads, keys and commands are those of `kv.closed_loop`.
+Workloads, keys and commands are the same as in `kv.closed_loop`.
 """
 
 from labkit.benchmarks import ToolBenchmark

@@ -1,8 +1,8 @@
 """Requests of one command to redis, as redis-benchmark counts them: clients ask again when they have their answer.
 
-The size is that of a value (redis-benchmark's ``-d``). Keys are drawn uniformly from `records` (``-r``).
-`kv.closed_loop` runs YCSB's workloads against the same server, and keeps every time. Of imported CSV, what it does not
-say is 0.
+The size refers to a value (redis-benchmark's ``-d``). Keys are drawn uniformly from `records` (``-r``).
+`kv.closed_loop` runs YCSB's workloads against the same server, and keeps every time. Values that imported CSV does not
+state are 0.
 """
 
 from labkit.benchmarks import Ends, ToolBenchmark

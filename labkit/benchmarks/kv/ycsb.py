@@ -6,7 +6,7 @@ with the label ``operation``. In logs every kind of operation is a point; that o
 the run time. `kv.closed_loop` and `kv.open_loop` run the same workloads with labkit's own client, and keep every time.
 
 YCSB has no warm-up, so the first operations run while Java still compiles: take the median, and runs of 10 s and more.
-What a log does not say is ``workload=unknown``, and 0 records and threads.
+A log without these values has ``workload=unknown``, and 0 records and threads.
 """
 
 from collections.abc import Mapping

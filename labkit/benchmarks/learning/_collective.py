@@ -1,4 +1,4 @@
-"""What the collectives of torch.distributed share: options, the check of a spec, and the factors of nccl-tests."""
+"""Shared by the collectives of torch.distributed: options, the check of a spec, and the factors of nccl-tests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Sum of all ranks' tensors on every rank: what data-parallel training does with gradients.
 
-torch.distributed.all_reduce. The size is that of the tensor. The bus bandwidth is 2 (n - 1) / n times the algorithm
+torch.distributed.all_reduce. The size refers to the tensor. The bus bandwidth is 2 (n - 1) / n times the algorithm
 bandwidth, as all_reduce_perf of nccl-tests 2.19.6 counts it. torch.distributed works in place. With `in_place=false`
 the call copies its input first, in the timed part.
 """

@@ -1,6 +1,6 @@
 """A different n-th of every rank's tensor on each rank: what exchanges embeddings and experts.
 
-torch.distributed.all_to_all_single. The size is that of a rank's tensor, its own part included. The bus bandwidth is
+torch.distributed.all_to_all_single. The size refers to a rank's tensor, its own part included. The bus bandwidth is
 (n - 1) / n times the algorithm bandwidth, as alltoall_perf of nccl-tests 2.19.6 counts it.
 """
 

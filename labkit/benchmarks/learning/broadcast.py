@@ -1,6 +1,6 @@
 """The tensor of one rank on all (torch.distributed.broadcast): what brings the same weights to all replicas.
 
-The size is that of the tensor; the bus bandwidth is the algorithm bandwidth, as broadcast_perf of nccl-tests 2.19.6
+The size refers to the tensor; the bus bandwidth is the algorithm bandwidth, as broadcast_perf of nccl-tests 2.19.6
 counts it. torch.distributed works in place. With `in_place=false` the root copies its input first, in the timed
 part.
 """

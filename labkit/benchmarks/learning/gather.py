@@ -1,6 +1,6 @@
 """The tensors of all ranks on one rank (torch.distributed.gather).
 
-The size is that of the result. The bus bandwidth is (n - 1) / n times the algorithm bandwidth, as gather_perf of
+The size refers to the result. The bus bandwidth is (n - 1) / n times the algorithm bandwidth, as gather_perf of
 nccl-tests 2.19.6 counts it. In place the input of each rank is its part of the result.
 """
 

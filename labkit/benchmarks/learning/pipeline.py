@@ -1,8 +1,9 @@
 """A step of pipeline-parallel training: each rank has some layers, and sends what they give to the next rank.
 
-The schedule is GPipe's (Huang et al., 2019): all micro-batches forward, then all back. Of p ranks and m micro-batches a
-share of (p - 1) / (m + p - 1) of the time is idle even if messages cost nothing. Before the timing each rank compares
-its gradients with those of the whole model. `waiting_s` is what the slowest rank waits for others, messages included.
+The schedule is GPipe's (Huang et al., 2019): all micro-batches forward, then all back. With p ranks and m
+micro-batches, a share of (p - 1) / (m + p - 1) of the time is idle even if messages cost nothing. Before timing, each
+rank compares its gradients with the gradients of the whole model. `waiting_s` is the time that the slowest rank waits
+for others, messages included.
 
 The rate counts the sequences. A rank computes with one thread.
 """

@@ -1,6 +1,6 @@
 """A step of a recommendation model with its tables spread over the ranks: three all-to-alls and two all-reduces (DLRM).
 
-The pattern is that of DLRM (Naumov et al., 2019) as PARAM's dlrm.py runs it: indices go to the ranks that have the
+The pattern follows DLRM (Naumov et al., 2019) as PARAM's dlrm.py runs it: indices go to the ranks that have the
 tables, the rows come back, the gradients of the rows return, and the gradients of both perceptrons are averaged. The
 features meet by concatenation. Before the timing each rank compares its gradients with those of the same model with all
 tables in one place.

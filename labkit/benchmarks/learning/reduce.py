@@ -1,6 +1,6 @@
 """Sum of all ranks' tensors on one rank (torch.distributed.reduce).
 
-The size is that of the tensor; the bus bandwidth is the algorithm bandwidth, as reduce_perf of nccl-tests 2.19.6
+The size refers to the tensor; the bus bandwidth is the algorithm bandwidth, as reduce_perf of nccl-tests 2.19.6
 counts it. torch.distributed works in place. With `in_place=false` the call copies its input first, in the timed
 part.
 """

@@ -1,6 +1,6 @@
 """An n-th of the sum of all ranks' tensors on each rank: what sharded training does with gradients.
 
-The size is that of the input, as in nccl-tests. The bus bandwidth is (n - 1) / n times the algorithm bandwidth
+The size refers to the input, as in nccl-tests. The bus bandwidth is (n - 1) / n times the algorithm bandwidth
 (reduce_scatter_perf, 2.19.6). NCCL runs reduce_scatter_tensor, gloo reduce_scatter, which it lacks before torch 2.6.
 In place the output is the rank's part of the input.
 """

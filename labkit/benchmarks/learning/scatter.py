@@ -1,6 +1,6 @@
 """A different n-th of one rank's tensor on each rank (torch.distributed.scatter).
 
-The size is that of the root's tensor. The bus bandwidth is (n - 1) / n times the algorithm bandwidth, as
+The size refers to the root's tensor. The bus bandwidth is (n - 1) / n times the algorithm bandwidth, as
 scatter_perf of nccl-tests 2.19.6 counts it. In place the output of each rank is its part of a buffer as
 long as the root's.
 """

@@ -1,6 +1,6 @@
 """Every rank sends to the next and receives from the one before, at once.
 
-isend and irecv of torch.distributed. The size is that of one message; the bus bandwidth is the algorithm bandwidth,
+isend and irecv of torch.distributed. The size refers to one message; the bus bandwidth is the algorithm bandwidth,
 as sendrecv_perf of nccl-tests 2.19.6 counts it.
 """
 

@@ -1,9 +1,9 @@
 """Rate at which one core copies a message that another core has just written.
 
-Two threads on two cores share a buffer. One writes every line of it anew, then the other copies it with memcpy, and
-only the copy is timed. So the bytes come from the cache of the other core, as those of a message from another
-process do. `micro.memory_copy` copies the same buffer again and again, which is in the cache of its own core. A
-sample copies at least 32 KiB, small messages from their own buffers.
+Two threads on two cores share a buffer. One thread writes every cache line, then the other copies the buffer with
+memcpy. Only the copy is timed. So the bytes come from the cache of the other core, as in a message from another
+process. `micro.memory_copy` copies the same buffer again and again, from the cache of its own core. A sample copies at
+least 32 KiB, small messages from their own buffers.
 """
 
 from labkit.benchmarks import KernelBenchmark

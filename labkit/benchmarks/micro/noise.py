@@ -3,7 +3,7 @@
 A sample is the time of one quantum: a fixed number of steps of arithmetic in registers, one after another. On an
 undisturbed core all quanta take the same time. A longer quantum has a detour: a timer tick, an interrupt, other work on
 the core, or a hypervisor that runs another guest. `gap_us` is the time between two quanta. It gives each sample its
-place in time, so a spectrum shows detours that come back at a fixed rate. The definition is that of the fixed work
+place in time, so a spectrum shows detours that come back at a fixed rate. The definition follows the fixed work
 quantum (FWQ) test of Sottile and Seager, in LLNL's ASC Sequoia benchmarks.
 """
 

@@ -1,6 +1,6 @@
 """Cost of a system call that does next to nothing.
 
-A sample is a hundred calls of getppid, made through syscall(). The definition is that of lmbench's lat_syscall null.
+A sample is a hundred calls of getppid, made through syscall(). The definition follows lmbench's lat_syscall null.
 """
 
 from labkit.benchmarks import KernelBenchmark

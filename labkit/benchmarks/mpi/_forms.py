@@ -1,6 +1,6 @@
 """Make the forms of a collective that share its file: non-blocking, persistent, and with a count for each rank.
 
-The first two leave time to compute. Their overlap says how much of this time a rank can use.
+The first two leave time to compute. Their overlap shows how much of this time a rank can use.
 """
 
 import dataclasses

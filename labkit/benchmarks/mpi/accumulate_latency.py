@@ -4,7 +4,7 @@ Under pscw and fence the ranks write to each other in turn and latency is half o
 7.4, mpi/one-sided/osu_acc_latency.c); IMB-RMA Accumulate, and IMB-EXT Accumulate (fence).
 
 The headline is the median of single calls. osu_acc_latency prints the mean of its whole loop instead, clock reads
-included: that is `latency_us_osu_mean` here, and what `--format omb` prints.
+included: labkit reports it as `latency_us_osu_mean`, and with `--format omb`.
 """
 
 from labkit.benchmarks.mpi import _one_sided

@@ -1,4 +1,4 @@
-"""Latency of MPI_Allreduce: one vector combined over all ranks, given to all of them.
+"""Latency of MPI_Allreduce: one vector combined over all ranks, with the result on every rank.
 
 Every rank times every iteration; the slowest rank counts. OSU's mean over ranks is also given.
 

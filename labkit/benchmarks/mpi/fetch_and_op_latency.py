@@ -4,7 +4,7 @@ The element has the size of the message, 4 or 8 B. As osu_fop_latency (OMB 7.4, 
 IMB-RMA Fetch_and_op.
 
 The headline is the median of single calls. osu_fop_latency prints the mean of its whole loop instead, clock reads
-included: that is `latency_us_osu_mean` here, and what `--format omb` prints.
+included: labkit reports it as `latency_us_osu_mean`, and with `--format omb`.
 """
 
 from labkit.benchmarks.mpi import _one_sided

@@ -4,7 +4,7 @@ Under pscw and fence the ranks do so in turn and latency is half of that, as in 
 mpi/one-sided/osu_get_acc_latency.c); IMB-RMA Get_accumulate.
 
 The headline is the median of single calls. osu_get_acc_latency prints the mean of its whole loop instead, clock reads
-included: that is `latency_us_osu_mean` here, and what `--format omb` prints.
+included: labkit reports it as `latency_us_osu_mean`, and with `--format omb`.
 """
 
 from labkit.benchmarks.mpi import _one_sided

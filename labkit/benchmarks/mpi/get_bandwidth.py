@@ -4,7 +4,7 @@ A sample is one epoch of `window` calls. As osu_get_bw (OMB 7.4, mpi/one-sided/o
 bandwidth is the bytes of all pairs over the mean time of the origins.
 
 osu_get_bw prints the rate over its whole loop, clock reads included: that is `bandwidth_MBps_osu_mean` here, and what
-`--format omb` prints; the headline is that of the median epoch.
+`--format omb` prints; the headline is the median epoch.
 """
 
 from labkit.benchmarks.mpi import _one_sided

@@ -6,7 +6,7 @@ Get_local and Get_all_local, and IMB-EXT Unidir_Get and Bidir_Get (fence), are t
 origins.
 
 The headline is the median of single calls. osu_get_latency prints the mean of its whole loop instead, clock reads
-included: that is `latency_us_osu_mean` here, and what `--format omb` prints.
+included: labkit reports it as `latency_us_osu_mean`, and with `--format omb`.
 """
 
 from labkit.benchmarks.mpi import _one_sided

@@ -1,10 +1,10 @@
 """Bandwidth of MPI_Put both ways at once: each of two ranks writes a window of messages to the other in one epoch.
 
-The bytes of both directions count. As osu_put_bibw (OMB 7.4, mpi/one-sided/osu_put_bibw.c), whose synchronisation is
-pscw unless told otherwise.
+The bytes of both directions count. As osu_put_bibw (OMB 7.4, mpi/one-sided/osu_put_bibw.c), with its default
+synchronisation, pscw.
 
 osu_put_bibw prints the rate over its whole loop, clock reads included: that is `bandwidth_MBps_osu_mean` here, and what
-`--format omb` prints; the headline is that of the median epoch.
+`--format omb` prints; the headline is the median epoch.
 """
 
 from typing import Literal

@@ -6,7 +6,7 @@ mpi/one-sided/osu_put_latency.c). IMB-RMA Unidir_put, Bidir_put, One_put_all, Al
 Put_all_local, and IMB-EXT Unidir_Put and Bidir_Put (fence), are the same call with other targets and origins.
 
 The headline is the median of single calls. osu_put_latency prints the mean of its whole loop instead, clock reads
-included: that is `latency_us_osu_mean` here, and what `--format omb` prints. Of an 8 B put over shared memory it is
+included: labkit reports it as `latency_us_osu_mean`, and with `--format omb`. For an 8 B put over shared memory it is
 1.5 times the median.
 """
 

@@ -1,4 +1,4 @@
-"""Bandwidth with a bounded queue: between half of it and all of it is always outstanding.
+"""Bandwidth with a bounded queue that is always at least half full.
 
 The sender posts half a queue, then waits for the older half, and so on; a sample is half a queue. Unlike a window the
 queue never runs empty. The bandwidth test of Liu et al., "Micro-benchmark level performance comparison of high-speed

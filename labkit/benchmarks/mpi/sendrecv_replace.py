@@ -1,7 +1,7 @@
-"""MPI_Sendrecv_replace in a ring: what a rank receives from its left takes the place of what it sent to its right.
+"""MPI_Sendrecv_replace in a ring: the bytes from the left replace the bytes that a rank sent to its right.
 
-The time of one call on the slowest rank; the bandwidth counts what a rank sends and receives. The definition of
-IMB-P2P SendRecv_Replace, whose bandwidth is what all ranks send together.
+The time of one call on the slowest rank; the bandwidth counts what a rank sends and receives. The definition of IMB-P2P
+SendRecv_Replace: the bandwidth counts what all ranks send.
 """
 
 from labkit.benchmarks import CollectiveBenchmark

@@ -1,6 +1,6 @@
 """Cost of a window: MPI_Win_create, one fence, MPI_Win_free.
 
-The size is that of the memory every rank exposes; no bytes move. IMB-EXT Window also puts one
+The size refers to the memory every rank exposes; no bytes move. IMB-EXT Window also puts one
 element into its own window and fences once more.
 """
 

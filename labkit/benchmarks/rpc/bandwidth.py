@@ -1,4 +1,4 @@
-"""Bandwidth of calls to one server, several of them under way at once over one connection, with gRPC or Apache Thrift.
+"""Bandwidth of calls to one server, several in flight over one connection, with gRPC or Apache Thrift.
 
 A sample is a window of calls that are begun together, to the end of the last answer. gRPC carries them as streams of
 one HTTP/2 connection; Thrift sends one request after the other and reads the answers in order. The answer has the

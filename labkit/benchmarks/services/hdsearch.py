@@ -2,8 +2,8 @@
 
 The mid-tier finds candidates by locality-sensitive hashing (8 tables, random hyperplanes, keys that differ in one bit
 probed too), sends each leaf the query and its candidates, and merges what the leaves find. With `search=exact` the
-leaves look at all their vectors. The size is that of a vector (float32). A sample is the time from the moment when a
-request was due to the end of its answer, so that what waits counts (open loop, as wrk2); `round_trip_us` counts from
+leaves look at all their vectors. The size refers to a vector (float32). A sample is the time from the moment when a
+request was due to the end of its answer, so waiting time counts (open loop, as wrk2); `round_trip_us` counts from
 when it was sent. Every answer is compared with a search in one process.
 
 After HDSearch of µSuite (Sriraman and Wenisch, IISWC 2018), whose index is FLANN's and whose messages are gRPC's. Here

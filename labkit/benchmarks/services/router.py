@@ -1,8 +1,8 @@
 """Reads and writes through a router to key-value leaves: the hash of a key chooses the leaf, writes go to all replicas.
 
-A read goes to one replica of its key, a write to all; the router answers when all have. The size is that of a value.
-Keys are drawn by YCSB's scrambled Zipfian. A value says its key and its version, and all its bytes follow from both:
-every answer is checked. A sample is the time from the moment when a request was due to the end of its answer.
+A read goes to one replica of its key, a write to all; the router answers when all have. The size refers to a value.
+Keys are drawn by YCSB's scrambled Zipfian. A value contains its key and its version, and all its bytes follow from
+both, so every answer is checked. A sample is the time from the moment when a request was due to the end of its answer.
 
 After Router of µSuite (Sriraman and Wenisch, IISWC 2018), whose leaves are memcached and whose messages are gRPC's.
 With leaf=memcached each leaf is a separate memcached in one thread, which the router asks in its text protocol; with

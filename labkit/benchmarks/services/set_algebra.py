@@ -1,11 +1,11 @@
 """Documents that hold all words of a query: leaves intersect posting lists, the mid-tier puts their documents together.
 
 Every leaf has the lists of its documents, and intersects them from the shortest on by galloping search. A query has two
-to four words, frequent ones more often, without the two most frequent (stop words). Every answer is compared with one
-that looks at each document. A sample is the time from the moment when a request was due to the end of its answer.
+to four words, frequent ones more often, without the two most frequent (stop words). Every answer is compared with a
+search of each document. A sample is the time from the moment when a request was due to the end of its answer.
 
-After Set Algebra of µSuite (Sriraman and Wenisch, IISWC 2018), which has the documents of Wikipedia. Words here are as
-frequent as their rank says.
+After Set Algebra of µSuite (Sriraman and Wenisch, IISWC 2018), which has the documents of Wikipedia. The frequency of a
+word follows from its rank.
 """
 
 from labkit.benchmarks import ToolBenchmark

@@ -1,6 +1,6 @@
 """Benchmarks of OpenSHMEM: their common options and checks, and the bytes that processing elements must receive.
 
-A rank is a processing element (PE). Pairs are those of OSU's tests: PE r of the first half reaches into the memory of
+A rank is a processing element (PE). Pairs follow OSU's tests: PE r of the first half reaches into the memory of
 PE r + ranks/2, which waits in a barrier. Buffers are in the symmetric heap, or in memory of the process outside of it,
 where a C program has its global variables.
 """

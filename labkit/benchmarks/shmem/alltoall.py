@@ -2,7 +2,7 @@
 
 A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts.
 
-The survey of 2022 shows it in figure 9. OMB 7.4 has no test of it.
+The survey of 2022 shows it in figure 9. OMB 7.4 has no such test.
 """
 
 from labkit.benchmarks import shmem

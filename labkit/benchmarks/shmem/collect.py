@@ -1,6 +1,6 @@
 """Latency of shmem_collect32: the messages, of any size each, become one array on all PEs.
 
-Each PE says its size with the call, and the library finds out where each message goes; here all sizes are the same.
+Each PE passes its size with the call, and the library determines the place of each message; here all sizes are equal.
 
 A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts.
 

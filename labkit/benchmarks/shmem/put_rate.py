@@ -2,7 +2,7 @@
 
 PE r of the first half puts into the memory of PE r + ranks/2, all pairs at once. As osu_oshm_put_mr (OMB 7.4,
 openshmem/osu_oshm_put_mr.c) with `caches=cold`: it writes 200 MiB, times one window of each size, and adds up the rates
-of the pairs. Here windows are repeated, and the rate is that of all pairs over their mean time.
+of the pairs. Here windows are repeated, and the rate counts all pairs over their mean time.
 """
 
 from labkit.benchmarks import shmem

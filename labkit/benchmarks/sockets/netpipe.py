@@ -1,8 +1,8 @@
 """NetPIPE's ladder: ping-pong over TCP of sizes that go up, and of some bytes less and more beside each.
 
 One run gives every size, as reported values with the label ``block_size_B``: latency (half the round trip), round trip
-and bandwidth of the best of several trials. The sizes beside a power of two (``perturbation``) show what alignment
-costs. For one size as a separate point there is ``sockets.tcp_rr`` with ``tool=netpipe``.
+and bandwidth of the best of several trials. The sizes next to a power of two (``perturbation``) show the cost of
+alignment. For one size as a separate point there is ``sockets.tcp_rr`` with ``tool=netpipe``.
 """
 
 from labkit.benchmarks import Ends, ToolBenchmark

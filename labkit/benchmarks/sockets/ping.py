@@ -1,6 +1,6 @@
 """Round trip of an echo request and its answer, as ping or twping measured it for perfSONAR.
 
-The size is that of the data in a request. Requests are sent at intervals, one at a time.
+The size refers to the data in a request. Requests are sent at intervals, one at a time.
 """
 
 from labkit.benchmarks import LogBenchmark

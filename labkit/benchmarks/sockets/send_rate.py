@@ -1,6 +1,6 @@
 """Messages that a client sends as fast as it can, counted where they leave (sockperf throughput).
 
-What arrives may be less: sockperf does not count it.
+Fewer messages may arrive; sockperf does not count them.
 """
 
 from labkit.benchmarks import LogBenchmark

@@ -4,7 +4,7 @@ Bytes of all tasks over the time from the first open to the last close, for each
 of one transfer. A test that reads writes the files first, untimed. I/O operations count over the same time, so opening
 and closing count. storage.parallel_write and storage.parallel_read have the same definition, and need no IOR.
 
-An imported log has the greatest, least and mean rate over the repetitions of one start; the mean is that of rates.
+An imported log has the greatest, least and mean rate over the repetitions of one start; the mean averages rates.
 """
 
 from labkit.benchmarks import ProgramBenchmark

@@ -1,8 +1,8 @@
 """Throughput of sequential, random, backward and strided access over file and record size: IOzone's automatic mode.
 
-Each cell is one pass of one process over one file. Without `direct` the page cache answers every read, and
-takes every write too unless `sync` is set: then the file is opened with O_SYNC and a write counts when it is on the
-disk. The message size means nothing here.
+Each cell is one pass of one process over one file. Without `direct` the page cache answers every read, and takes every
+write too unless `sync` is set: then the file is opened with O_SYNC and a write counts when it is on the disk. The
+message size has no meaning here.
 """
 
 from labkit.benchmarks import Ends, ToolBenchmark

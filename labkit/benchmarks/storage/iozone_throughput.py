@@ -1,6 +1,6 @@
 """Throughput of several processes on a file each (IOzone ``-t``), test by test.
 
-The bandwidth is the sum of what the processes saw, each over its own time, until the first of them is done.
+The bandwidth is the sum over the processes, each over its own time, until the first one finishes.
 `parent_bandwidth_MBps` among the reported values is over the time from the first start to the last end. The size is
 that of a record.
 """

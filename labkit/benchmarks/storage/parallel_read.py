@@ -4,8 +4,7 @@ As storage.parallel_write, but each iteration reads the files, which were writte
 `reorder` a rank reads what another rank wrote, so that it cannot find the data in its own host's page cache; on one
 host all ranks have one page cache. With `rewrite=false` the files are written once, and all iterations read them.
 `cache=drop` asks the page cache before each iteration to forget the file, which a file system in memory cannot do. The
-definitions of IOR 4 with `-a MPIIO -w -r`; IOR's `-C` reads what the rank as many places further wrote as a host has
-ranks.
+definitions of IOR 4 with `-a MPIIO -w -r`; IOR's `-C` shifts by the number of ranks of a host.
 """
 
 from labkit.benchmarks.storage import _parallel

@@ -1,4 +1,4 @@
-"""Latency of RDMA READ: from the post to the completion, which comes when the data are there.
+"""Latency of RDMA READ: from the post to the completion, which arrives with the data.
 
 The definition of perftest's ib_read_lat. The processor of the other end does nothing.
 """

@@ -1,8 +1,8 @@
 """Cost of registering memory with the adapter, and of deregistering it, against its size.
 
-Registration pins the pages and tells the adapter where they are; the pages are there already when the clock starts. A
-sample is one registration; the deregistration that follows is a separate column. Liu et al. (2003), section 4.5, for
-what MPI libraries pay when buffers change.
+Registration pins the pages and gives their addresses to the adapter; the pages exist before the clock starts. A sample
+is one registration; the deregistration that follows is a separate column. Liu et al. (2003), section 4.5, on the cost
+of changing buffers in MPI libraries.
 """
 
 from labkit.benchmarks import ToolBenchmark

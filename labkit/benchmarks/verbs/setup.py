@@ -1,7 +1,7 @@
 """Cost of making every object of a connection: device, domain, memory, channel, queues, and the states of a queue pair.
 
-A sample is the time of all of them with their ends; each step is a separate column. This is what a program pays
-before its first message, beside the exchange of addresses.
+A sample is the time of all of them with their ends; each step is a separate column. A program pays this before its
+first message, in addition to the exchange of addresses.
 """
 
 from labkit.benchmarks import ToolBenchmark

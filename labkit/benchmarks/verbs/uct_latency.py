@@ -2,7 +2,7 @@
 
 The definition of ucx_perftest: half the round trip of ``am_lat`` and ``put_lat``, the whole of ``get``. Against
 verbs.ucx_latency over the same path it shows what UCP adds, against verbs.send_latency what UCT adds. The tool keeps
-its samples to itself; its median is that of the newest iterations. ``transport`` is the path: tcp, shm (POSIX), posix,
+its samples to itself; its median is over the newest iterations. ``transport`` is the path: tcp, shm (POSIX), posix,
 sysv, rc or ud.
 """
 
