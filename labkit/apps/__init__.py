@@ -1,1 +1,1 @@
-"""What people use: the command line, notebooks, the Explorer, courses and jobs."""
+"""User interfaces: the command line, notebooks, the Explorer, courses and jobs."""

@@ -1,4 +1,4 @@
-"""What an acceptance contract makes one measure: for each clause the command, and the points that a campaign lacks."""
+"""Measurements that an acceptance contract requires: commands of the clauses, and points that a campaign lacks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FIELDS = frozenset(one.name for one in dataclasses.fields(Spec)) - {"benchmark"
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one clause needs of one benchmark.
+    """Measurements of one benchmark that a clause requires.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Measure what an answer lacks: references that are missing, and what separates the likely causes."""
+"""Measure missing references, and points that separate the likely causes."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
 def form(name: str) -> None:
     """Display the parameters of a notebook as a form, if somebody looks at it; a batch run and a report have none.
 
-    A value that is changed in the form replaces that of the cell below.
+    A value in the form replaces the value of the cell below.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def show(thing: Any) -> None:
 
 
 def overlay(figure: Any, *words: str) -> Any:
-    """Return a figure with the published numbers of its benchmarks and metric drawn beside what was measured.
+    """Return a figure with the published numbers of its benchmarks and metric beside the measured ones.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
 
 
 def sections(study: studies.Study) -> None:
-    """Display heading, table and figure for each benchmark of which a study has points."""
+    """Display heading, table and figure for each benchmark with points in a study."""
     for name in study.sections():
         show(f"### {benchmarks.get(name).title} (`{name}`)")
         table(study.table(name))  # type: ignore[attr-defined]

@@ -74,7 +74,7 @@ def explain_options(verb: argparse.ArgumentParser) -> None:
 
 
 def explain(options: argparse.Namespace) -> int:
-    """Say whether the numbers of a campaign are good, why not, and what to do next. A bad one is no error."""
+    """Print whether the numbers of a campaign are good, why not, and what to do next. A bad one is no error."""
     from labkit.apps import deciding
     from labkit.apps.show import answered
     from labkit.judge import answer
@@ -146,7 +146,7 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
 
 
 def judging(verb: argparse.ArgumentParser) -> None:
-    """Add the options that say how a campaign is judged by earlier ones."""
+    """Add the options for judging a campaign by earlier ones."""
     verb.add_argument(
         "--false-alarms",
         type=number,

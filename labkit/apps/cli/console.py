@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, messages, progress, the choice of a format."""
+"""Shared by all commands: exit codes, messages, progress, the choice of a format."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from labkit.benchmarks import meanings
 
 @dataclass(frozen=True)
 class Flag:
-    """What a flag has that its field does not.
+    """Properties of a flag that its field lacks.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ SCHEDULE = {"sessions": Flag(metavar="N"), "spread": Flag(metavar="T")}  # field
 
 
 def add(verb: argparse.ArgumentParser, cls: type[Any], flags: Mapping[str, Flag]) -> None:
-    """Add a flag for each of these fields of a dataclass; without the flag, the field has its default."""
+    """Add a flag for each of some fields of a dataclass; without the flag, the field has its default."""
     hints, texts = typing.get_type_hints(cls), meanings(cls)
     defaults = {field.name: field.default for field in dataclasses.fields(cls)}
     for name, flag in flags.items():
@@ -67,7 +67,7 @@ def whole(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """Read a number, likewise."""
+    """Read a number in the same way."""
     return float(_plain(text))
 
 

@@ -79,7 +79,7 @@ def text(folder: Path) -> str:
 
 
 def machine() -> str:
-    """Return in a line what this machine can do, and what `labkit doctor` would say more of."""
+    """Return the capabilities of this machine in a line, with a reference to `labkit doctor`."""
     checks = json.loads(show.doctor("json")[0])
     tools = {one["name"] for one in checks if one["state"] == "ok"}
     odd = [one for one in checks if one["state"] != "ok"]

@@ -23,7 +23,7 @@ def options(verb: argparse.ArgumentParser) -> None:
 
 
 def settings(verb: argparse.ArgumentParser) -> None:
-    """Add the options that say how a suite is measured."""
+    """Add the options for measuring a suite."""
     from labkit.apps.cli import fields
     from labkit.point.spec import Effort
 
@@ -58,7 +58,7 @@ def settings(verb: argparse.ArgumentParser) -> None:
 
 
 def plan(options: argparse.Namespace) -> int:
-    """Print what a suite would measure; 1 if a part of it cannot be measured."""
+    """Print what a suite would measure; return 1 if a part cannot be measured."""
     from labkit.apps import show
     from labkit.suites import plan as plans
 
@@ -69,7 +69,7 @@ def plan(options: argparse.Namespace) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the notebooks of a suite; 1 if one of them failed."""
+    """Run the notebooks of a suite; return 1 if one failed."""
     from labkit.store.campaign import root
 
     suite = loaded(options)
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measured(suite: Suite, into: str | Path, testbed: str) -> Outcome:
-    """Measure a suite into a campaign, on a testbed that stays up meanwhile; show the progress."""
+    """Measure a suite into a campaign, on a testbed that stays up for the whole run; show the progress."""
     from labkit import suites, testbeds
     from labkit.apps.jobs import inside
     from labkit.store.campaign import Campaign

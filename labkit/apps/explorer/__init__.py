@@ -43,7 +43,7 @@ def open(*names: str, model: str | None = None) -> Any:
 
 
 def page(model: str) -> Any:
-    """Return a new page of this process, for one more tab: what was read and what is measured are shared.
+    """Return a new page of this process, for one more tab; it shares read campaigns and the run.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def _wanted() -> list[str]:
 
 
 def prepare() -> None:
-    """Load what the page needs, and read what it shows first; needs no event loop."""
+    """Load the modules and the first data of the page; needs no event loop."""
     from labkit.apps.explorer import frame, panels, store, view  # noqa: F401  # 0.6 s, while the server answers
 
     panels.find()

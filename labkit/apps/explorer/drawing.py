@@ -56,7 +56,7 @@ def apart(figure: go.Figure) -> str:
 def fitted(figure: go.Figure, width: int, *, narrow: bool) -> go.Figure:
     """Let a figure have the same room for its lines whatever their number and names; the figure is changed.
 
-    Each further row of the legend makes it higher. In a narrow page names stand beside the lines.
+    Each further row of the legend makes it higher. In a narrow page, names are beside the lines.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def fitted(figure: go.Figure, width: int, *, narrow: bool) -> go.Figure:
 
 
 def said(view: View, name: str, row: Mapping[str, Any]) -> str:
-    """What a point says: its line, its place and its value with the interval, a line each."""
+    """Texts of a point, one per line: its series, its place, and its value with the interval."""
     value = view.value(row)
     unit = view.unit or METRICS[view.metric].unit
     across = format_size(int(row[SIZE])) if view.x == SIZE else format_number(float(row[view.x]))

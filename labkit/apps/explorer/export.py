@@ -60,7 +60,7 @@ _KINDS = {
 
 
 def folder() -> Path:
-    """Folder for what a reader takes away: beside the campaigns, never inside one."""
+    """Folder for exported files: beside the campaigns, never inside one."""
     return campaign.root() / "exports"
 
 

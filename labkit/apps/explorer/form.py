@@ -107,7 +107,7 @@ class Form:
         return validated(self._cls, self.raw, what=self._what)
 
     def mark(self) -> list[str]:
-        """Show beside each field what is wrong with it; return the names of these fields."""
+        """Show the error of each wrong field beside it; return the names of these fields."""
         wrong = {}
         for name, value in self.raw.items():
             try:
@@ -125,7 +125,7 @@ class Form:
 
 
 def beside(fields: Sequence[Any], wrong: Mapping[Any, str]) -> list[Any]:
-    """Return fields, each followed by what is wrong with it; a wrong one is marked.
+    """Return fields, each followed by its error; a wrong field is marked.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def beside(fields: Sequence[Any], wrong: Mapping[Any, str]) -> list[Any]:
 
 
 class Choices:
-    """Names as check boxes, of which several can be chosen; those that cannot be chosen are grey and say why.
+    """Names as check boxes; impossible choices are grey and show the reason.
 
     Parameters
     ----------

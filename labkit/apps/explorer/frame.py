@@ -1,4 +1,4 @@
-"""What the page around the panels does: its title, links that skip, an address that holds the view, undo and redo."""
+"""The page around the panels: title, skip links, an address that holds the view, undo and redo."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from labkit.errors import LabkitError
 
 
 class Frame(anywidget.AnyWidget):
-    """The title of the page, links to plot and Run for the keyboard, and what went wrong with a link."""
+    """The title of the page, links to plot and Run for the keyboard, and the error of a link."""
 
     _esm = Path(__file__).with_name("frame.js")
     link = traitlets.Unicode().tag(sync=True)  # state of the page, for its address

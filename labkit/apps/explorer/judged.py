@@ -1,4 +1,4 @@
-"""Findings as HTML for panels: verdicts with what may be behind them, and what to do next."""
+"""Findings as HTML for panels: verdicts with possible causes, and what to do next."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def reason(topic: Topic) -> str:
 
 
 def verdict(head: str, one: Finding) -> str:
-    """Return a verdict with its causes; one that is good has none.
+    """Return a verdict with its causes; a good verdict has none.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def verdict(head: str, one: Finding) -> str:
 
 
 def todo(step: Step) -> str:
-    """Return what to do next, and what it is about."""
+    """Return the next steps with their topics."""
     told = html.escape(step.command)
     return f"Next: {f'<code>{told}</code>' if step.runnable else told} ({html.escape(step.about)})"
 

@@ -1,4 +1,4 @@
-"""What a plot shows, in one line: a value on each path, what is wrong with it, and what to do next."""
+"""Summary of a plot in one line: a value on each path, the verdict, and what to do next."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _statistic(view: View, summary: pd.DataFrame) -> str:
 
 
 def judged(found: Answer, benchmark: str) -> Iterator[str]:
-    """Yield what is said about a benchmark: the verdict on each path, its tail, and what to do next."""
+    """Yield the sentences about a benchmark: the verdict on each path, its tail, and what to do next."""
     verdicts = [one for topic in found.topics for one in topic.findings if one.subject.benchmark == benchmark]
     for topic in found.topics:
         own = tuple(one for one in topic.findings if one.subject.benchmark == benchmark)

@@ -1,4 +1,4 @@
-"""Figures in a page: they survive a reload, change in place, and thin long series to what can be seen."""
+"""Figures in a page: they survive a reload, change in place, and downsample long series."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
         self._pressed = listener
 
     def on_say(self, speaker: Callable[[int, int], str]) -> None:
-        """Let a function say what the page shows beside a point, from trace and point."""
+        """Set the function that returns the text beside a point, from trace and point."""
         self._said = speaker
 
     def on_size(self, listener: Callable[[int, bool], None]) -> None:
@@ -228,7 +228,7 @@ def _same(before: Any, after: Any) -> bool:
 
 
 class Long:
-    """Long series of which a figure holds only what can be seen: least and greatest value of each interval.
+    """Long series that a figure downsamples to the smallest and largest value of each interval.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class Long:
         return stretches
 
     def show(self, figure: LiveFigure, low: float, high: float) -> None:
-        """Set the figure's lines to what can be seen between two places."""
+        """Set the figure's lines to the downsampled values between two places."""
         with figure.batch_update():
             for trace, (x, y) in zip(figure.data, self.between(low, high).values(), strict=True):
                 trace.x, trace.y = x, y

@@ -79,11 +79,11 @@ class Measurement:
 
     @property
     def failed(self) -> bool:
-        """Whether it ended with an error, and not because it was told to."""
+        """Whether it ended with an error, not by request."""
         return not self.running and bool(self._tree.returncode) and not self.stopping
 
     def failure(self) -> str:
-        """How many points failed, why, and what to do, in sentences; empty if none did."""
+        """Number of failed points, reasons and remedies, in sentences; empty if none failed."""
         if not self.failed:
             return ""
         with suppress(OSError, DataError):

@@ -1,4 +1,4 @@
-"""What the page offers to measure beside a number: how much, how long, into which campaign, or why it cannot."""
+"""Measurements that the page offers beside a number: how much, how long, into which campaign, or why not."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def launches(session: Session, benchmark: str, sizes: Collection[int], count: in
 
 
 def decide(name: str, wanted: Sequence[Wanted], benchmark: str = "") -> Offer:
-    """Offer to measure what an answer lacks, and what separates likely causes."""
+    """Offer to measure missing references, and points that separate likely causes."""
     if why := locked(name):
         return Offer(why=why)
     count = sum(one.launches for one in wanted)

@@ -1,4 +1,4 @@
-"""Points in words: their names, what their values count, and what all lines have at one place."""
+"""Points in words: their names, the meaning of their values, and the values of all lines at one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Campaigns, or levels of a factor in them, against a base: what `labkit compare` says of the points on show."""
+"""Campaigns or levels of a factor against a base: the verdicts of `labkit compare` on the points on show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CAMPAIGN = "campaign"
 
 
 def bases(summary: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """What points of a table can be compared with: campaigns, then levels of factors as in ``transport=shm``.
+    """Possible bases of a comparison: campaigns, then levels of factors as in ``transport=shm``.
 
     Parameters
     ----------

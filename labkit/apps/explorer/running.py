@@ -16,7 +16,7 @@ Step = tuple[Sequence[str], str]  # words of `labkit`, and the campaign that the
 
 
 class Runs:
-    """What is measured now, and what follows it.
+    """The current run, and the runs that wait for it.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Runs:
         self.lost, self.gone, self.count, self._ended = "", "", 0, False
 
     def stop(self) -> None:
-        """End the run, and what would follow it; what was measured is kept."""
+        """End the run and the waiting runs; keep the measured points."""
         self._left = []
         if self.current is not None:
             self.current.stop()
@@ -83,7 +83,7 @@ class Runs:
             self.tick()
 
     def tick(self) -> None:
-        """Look at the run, and tell who listens."""
+        """Check the run, and notify the listeners."""
         run = self.current
         if run is None or self._ended:
             return

@@ -1,7 +1,7 @@
 """Serve the Explorer's page: by this process, on this machine only, with a token.
 
-The widgets of the page live in this process, and speak with the page by `labkit.apps.explorer.wire`. The server answers
-before anything heavy is loaded, so a browser loads the page's programs while this process reads the campaigns.
+The widgets of the page live in this process, and communicate with the page by `labkit.apps.explorer.wire`. The server
+answers before anything heavy is loaded, so a browser loads the page's programs while this process reads the campaigns.
 """
 
 from __future__ import annotations

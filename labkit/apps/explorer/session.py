@@ -180,7 +180,7 @@ class Session:
 
     @property
     def looked_into(self) -> list[Chosen]:
-        """The pinned points, and last the one that was clicked."""
+        """The pinned points, and last the clicked one."""
         last = () if self.chosen is None or self.chosen in self.pinned else (self.chosen,)
         return [*self.pinned, *last]
 
@@ -196,7 +196,7 @@ class Session:
         self.remember()
 
     def select(self, name: str, benchmark: str, fingerprints: Sequence[str]) -> None:
-        """Show a benchmark of a campaign in plot A, mark some of its points, and look into the first of them."""
+        """Show a benchmark of a campaign in plot A, mark some of its points, and open the first one."""
         view = self.views.get("A")
         if view is not None and view.benchmark != benchmark:
             self.views["A"] = validated(View, {"benchmark": benchmark}, what="the view")
@@ -236,7 +236,7 @@ class Session:
 
     @property
     def state(self) -> State:
-        """What the page shows now."""
+        """The current state of the page."""
         return State(
             campaigns=tuple(self.campaigns),
             views={one: differing(view) for one, view in self.views.items() if one == "A" or self.second},
@@ -300,7 +300,7 @@ class Session:
 
     @property
     def subject(self) -> tuple[str, ...]:
-        """What verdicts are about: the benchmark of plot A, and the campaigns on show."""
+        """Subject of the verdicts: the benchmark of plot A, and the campaigns on show."""
         view = self.views.get("A")
         return (view.benchmark if view else "", *self.campaigns)
 

@@ -1,4 +1,4 @@
-"""What a page shows, as text: for links to it, for saved views, and for undo and redo."""
+"""The view of a page as text: for links, saved views, undo and redo."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST = 100_000  # characters of a state; also of what it unpacks to
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What a page shows.
+    """The view of a page.
 
     Parameters
     ----------

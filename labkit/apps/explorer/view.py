@@ -1,4 +1,4 @@
-"""What a plot shows, as data. A view draws the figure, and writes the Python code that draws the same figure."""
+"""The view of a plot, as data. A view draws the figure, and writes the Python code that draws the same figure."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class View:
 
     @property
     def bounded(self) -> bool:
-        """Whether bounds are known for what is shown."""
+        """Whether bounds are known for the shown points."""
         rates, times = bounds.directions_of(self.benchmark), bounds.crossings_of(self.benchmark)
         fits = (rates and self.metric == "bandwidth_MBps") or (times and self.metric in METRICS_OF_LATENCY)
         return bool(fits) and self.x == SIZE and not self.relation

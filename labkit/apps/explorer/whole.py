@@ -28,7 +28,7 @@ div.table{overflow-x:auto}"""
 
 
 def page(session: Session) -> str:
-    """HTML of what a page shows; it needs no network and no other file.
+    """HTML of the whole page; it needs no network and no other file.
 
     Raises
     ------

@@ -55,7 +55,7 @@ class Wire:
         return gone
 
     def connect(self) -> None:
-        """Let widgets speak by this wire; to be called before the first is made."""
+        """Let widgets communicate by this wire; call it before the first widget is made."""
         import ipywidgets  # 0.1 s, while the server answers
 
         wire = self

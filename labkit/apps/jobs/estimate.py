@@ -33,7 +33,7 @@ def rates(folders: Iterable[Path]) -> dict[str, list[float]]:
 
 
 def sentence(suite: Suite, *, repeats: int = 1) -> str:
-    """Say about how long a suite takes, and from what; say so if nothing is known.
+    """Estimate how long a suite takes, with the source of the estimate, or report that nothing is known.
 
     Parameters
     ----------

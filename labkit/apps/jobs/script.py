@@ -25,7 +25,7 @@ SUBMISSION = "LABKIT_SUBMISSION"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What labkit requests of the batch system.
+    """Request of labkit to the batch system.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Request:
 
 
 def apart(request: Request) -> float:
-    """Return the time from the start of one job of an array to that of the next, s; 0 without a spread."""
+    """Return the time between the starts of two jobs of an array, s; 0 without a spread."""
     return units.parse_duration(request.spread) / (request.array - 1) if request.spread else 0.0
 
 

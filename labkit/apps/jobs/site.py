@@ -34,7 +34,7 @@ PROGRAMS: Mapping[System, str] = {"slurm": "sbatch", "pbs": "qsub", "flux": "flu
 
 @dataclass(frozen=True, kw_only=True)
 class Partition:
-    """What a partition (queue) allows.
+    """Limits of a partition (queue).
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class State:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a partition allows; 0 for no limit.
+    """Limits of a partition; 0 for no limit.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class System(ABC):
         _run([*self.cancels, job])
 
     def spread(self, job: str, array: int, apart_s: float) -> None:
-        """Let the jobs of an array begin some time apart; `script.render` refuses it where a system cannot."""
+        """Start the jobs of an array at given intervals; `script.render` refuses it where a system cannot."""
         raise NotImplementedError
 
     @abstractmethod
@@ -166,7 +166,7 @@ class Slurm(System):
                 raise
 
     def spread(self, job: str, array: int, apart_s: float) -> None:
-        """Let the jobs of an array begin some time apart, counted from now."""
+        """Start the jobs of an array at given intervals, counted from now."""
         for index in range(1, array):
             _run(["scontrol", "update", f"JobId={job}_{index}", f"StartTime=now+{round(index * apart_s)}"])
 

@@ -25,7 +25,7 @@ _NARROWEST, _WIDEST = 60, 110  # characters of a line
 
 
 def table(answer: Answer, everything: bool = False) -> str:
-    """Return the answer for a terminal: a verdict on each topic, what may be behind it, and what to do next.
+    """Return the answer for a terminal: a verdict on each topic, its possible causes, and what to do next.
 
     Parameters
     ----------

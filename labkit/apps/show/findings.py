@@ -21,7 +21,7 @@ _MARGIN = 5 * " "  # before what belongs to a place
 
 
 def linted(view: View, findings: Sequence[Finding]) -> str:
-    """Return what `labkit lint` prints: the broken rules, where and what to do, duties of the author."""
+    """Return the output of `labkit lint`: broken rules with places and remedies, and duties of the author."""
     duties = [f"  {one.number}. {one.text} {one.author}" for one in DUTIES]
     parts = [
         *([table(findings)] if findings else []),
@@ -104,7 +104,7 @@ def how_likely(cause: Finding) -> str:
 
 
 def reasons(one: Finding) -> Iterator[str]:
-    """Yield what speaks for a finding and against it, its possible causes, and the command that confirms it."""
+    """Yield the evidence for and against a finding, its possible causes, and the command that confirms it."""
     yield from (f"evidence: {sentences.clue(one, each)}" for each in one.evidence)
     yield from (f"against: {sentences.clue(one, each)}" for each in one.against)
     for cause in one.causes:

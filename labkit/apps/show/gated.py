@@ -101,7 +101,7 @@ def _cells(verdict: Finding, one: Compared) -> tuple[str, ...]:
 
 
 def warnings(result: Result) -> list[str]:
-    """Return what limits the verdicts, and what to do."""
+    """Return the limits of the verdicts, and what to do."""
     return [sentences.sentence(one) for one in result.doubts]
 
 
@@ -112,7 +112,7 @@ def _unlike(result: Result) -> list[str]:
 
 
 def text(result: Result) -> str:
-    """Return the verdicts as a table, with what differs from the past below it; of many that pass, the first ones."""
+    """Return the verdicts as a table, with the differences from the past below it; long lists of passes are cut."""
     compared = [*result.compared]
     passed = [one for one in compared if one[0].form == "pass"][PASSING:]
     left = {id(one) for one in passed}
@@ -279,7 +279,7 @@ def in_code(text: str) -> str:
 
 
 def github(result: Result) -> str:
-    """Return GitHub workflow annotations: one for each failure, difference and warning, and one with the counts."""
+    """Return GitHub workflow annotations for each failure, difference and warning, and for the counts."""
     failed = [(one.subject, sentences.sentence(one)) for one in result.verdicts if one.level == "bad"]
     removed = [sentences.whole(one.finding) for one in result.common if one.removed]
     lines = [annotation("error", f"{about.benchmark} {about.setting}", words) for about, words in failed]

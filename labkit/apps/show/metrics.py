@@ -64,13 +64,13 @@ class Family:
     rows: list[tuple[Labels, str, float]] = field(default_factory=list)
 
     def add(self, value: float, statistic: str = "", **labels: str) -> None:
-        """Add a value; one that is missing is left out."""
+        """Add a value, unless it is missing."""
         if math.isfinite(value):
             self.rows.append(({name: line(text) for name, text in labels.items()}, statistic, float(value)))
 
 
 def families(source: Source, gated: Result | None = None) -> list[Family]:
-    """Return the metrics of a campaign: results, verdicts, and those of a gate.
+    """Return the metrics of a campaign: results, verdicts, and the gate's.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ FORMATS: Mapping[str, Callable[[list[Family], float], str]] = {".om": openmetric
 
 
 def format_of(file: str) -> Callable[[list[Family], float], str]:
-    """Return what writes the format that the name of a file represents.
+    """Return the writer of the format that a file name implies.
 
     Raises
     ------

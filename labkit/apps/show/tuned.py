@@ -1,4 +1,4 @@
-"""Write what `labkit tune` will do and what came of it: a table for people, JSON for programs."""
+"""Write the plan and the result of `labkit tune`: a table for people, JSON for programs."""
 
 from __future__ import annotations
 

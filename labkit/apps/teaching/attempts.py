@@ -1,4 +1,4 @@
-"""What a learner predicted, answered and asked for, in a file that is handed in with the notebook."""
+"""Predictions, answers and hints of a learner, in a file that is handed in with the notebook."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Attempts:
 
     @property
     def predictions(self) -> dict[str, Any]:
-        """What was predicted, by name."""
+        """Predictions by name."""
         return dict(self._diary["predictions"])
 
     @property
@@ -85,7 +85,7 @@ class Attempts:
 
     @property
     def later(self) -> dict[str, list[Any]]:
-        """What was entered as a prediction after the measurement, by name, in order."""
+        """Predictions entered after the measurement, by name, in order."""
         return {name: list(values) for name, values in self._diary.get("later", {}).items()}
 
     def predict(self, name: str, value: Any, *, after: bool = False) -> str:
@@ -97,7 +97,7 @@ class Attempts:
 
         Returns
         -------
-        What was done, for the learner.
+        Diary entries for the learner.
         """
         before, tries = self.predictions.get(name), self.later.get(name, [])
         if not self.source:
@@ -117,7 +117,7 @@ class Attempts:
         return said
 
     def answer(self, name: str, given: Any, right: bool) -> None:
-        """Keep an answer as the one that counts, unless a right one counts already.
+        """Keep an answer as the counted one, unless a right answer counts already.
 
         The same answer twice in a row is one try.
         """

@@ -1,4 +1,4 @@
-"""The teacher's page over a class: learners, hard questions, and predictions beside what each machine found."""
+"""The teacher's page over a class: learners, hard questions, and predictions beside the results of each machine."""
 
 from __future__ import annotations
 

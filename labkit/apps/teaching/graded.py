@@ -1,4 +1,4 @@
-"""What learners handed in, judged again by the runs that they handed in, and what a teacher should look at."""
+"""Submissions of learners, judged again by their submitted runs, and what a teacher should look at."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer is right, and what the learner reads."""
+    """Whether an answer is right, and the text for the learner."""
 
     right: bool
     text: str
@@ -71,7 +71,7 @@ def answer(question: Question, results: Results) -> Expected:
 
 
 def tolerance(expected: Expected, base: float = 0.0) -> tuple[float, float]:
-    """Return the ends of what counts as right.
+    """Return the bounds of a right answer.
 
     They are the interval of the run, but at least 3 % of the value and half a unit of its second digit to each side,
     and at most a factor of 2.

@@ -58,7 +58,7 @@ def headed(lab: Lab) -> str:
 
 
 def closing(lab: Lab) -> list[str]:
-    """Return what a lab's findings mean for a program, and what to read next, in Markdown."""
+    """Return the consequences of a lab's findings for a program, and further reading, in Markdown."""
     parts = []
     if lab.means:
         parts += ["### What it means for a program", lab.means]
@@ -88,7 +88,7 @@ def _plain(given: Any) -> str:
 
 
 def beside(lab: Lab, attempts: Attempts, results: Results) -> str:
-    """Return a table of a learner's predictions beside what a run shows, in Markdown; only the latter without any.
+    """Return a table of a learner's predictions, if any, beside the results of a run, in Markdown.
 
     The answer to a question stays hidden until the learner has given it.
     """

@@ -1,4 +1,4 @@
-"""A widget that shows how a whole changes when a component gets cheaper. It says that nothing of it is measured."""
+"""A widget that shows how a whole changes when a component gets cheaper. It shows that no value is measured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDE = 320  # px of a bar of the whole
 
 @dataclass(frozen=True)
 class Whole:
-    """A breakdown, and what of it can be made cheaper.
+    """A breakdown, and the parts that can become cheaper.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def build(session: Session) -> Any:
     figure, about = live.blank(style.HEIGHT), session.subject
 
     def cleared() -> None:
-        """Take away what was said of other points."""
+        """Remove the verdicts on other points."""
         nonlocal about
         if about != (about := session.subject):
             result.value, box.children = "", (row, shown)

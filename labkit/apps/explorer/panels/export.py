@@ -1,4 +1,4 @@
-"""Take away what the page shows, and keep views of it: figures, data, Python code, the whole page, links."""
+"""Export what the page shows, and save views: figures, data, Python code, the whole page, links."""
 
 from __future__ import annotations
 

@@ -351,7 +351,7 @@ def _edges(values: NDArray[np.float64], low: float, high: float, most: int) -> N
 
 
 def over_iterations(samples: Samples) -> tuple[go.Figure, Long]:
-    """Draw the time of each iteration, thinned to what can be seen, and return the series that refine it on zoom.
+    """Draw the time of each iteration, downsampled, and return the series that refine it on zoom.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a cheaper part of a message would save, of the published message and of one that a campaign on show measured."""
+"""Savings by cheaper parts of a message: of the published message, and of a message measured in a campaign on show."""
 
 from __future__ import annotations
 
