@@ -600,6 +600,7 @@ def test_no_reference_is_called_a_floor(soft: bool, usual_name: str, word: str) 
         name="a", value=1e-6, formula="", source="measured", soft=soft, usual_name=usual_name, good=2.5e-6, bad=5e-6
     )
     one = SimpleNamespace(
+        samples=made.samples("mpi.latency", [2000]),
         measured=Value(value=2.0, unit="µs", low=1.9, high=2.1, launches=6),
         metric="latency_us",
         subject=Subject(benchmark="mpi.latency"),

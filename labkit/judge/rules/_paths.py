@@ -160,7 +160,7 @@ def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level
 
 def usual(one: Chosen, bound: Bound) -> str:
     """Return the end of a sentence on what other systems with the same link reach of a bound; empty without a link."""
-    return "" if one.functional else peers.usual(one.samples, one.metric, bound.reference * METRICS[one.metric].factor)
+    return peers.usual(one.samples, one.metric, bound.reference * METRICS[one.metric].factor)
 
 
 def sleeps(one: Chosen, view: View, found: Finding, excess: float) -> bool:
