@@ -104,6 +104,9 @@ def test_one_archive_holds_labkits_points_those_of_the_site_and_what_ran(
     assert set(latency["origin"]) == {"measured", "imported"}
     assert set(latency.groupby(["origin", "message_size_B"]).size()) == {2}
     assert (latency["latency_us_p50"].dropna() > 0).all()
+    capfd.readouterr()
+    assert cli.main(["compare", str(tmp_path / "c"), "--by", "origin=measured,imported"]) == 0
+    assert "2 comparisons of imported against measured" in capfd.readouterr().out
     ran = read(made, "runs.json")
     assert [one["round"] for one in ran["runs"]].count(2) == len(ran["parts"])  # type: ignore[attr-defined, arg-type]
     assert "mpirun" in str(ran["parts"]) or "mpiexec" in str(ran["parts"])

@@ -177,7 +177,9 @@ def _site(program: str, arguments: Sequence[str], where: str, place: Place) -> P
         command = with_ranks([program, *arguments], fields)
 
     def run(campaign: Campaign, number: int, seconds: float) -> None:
-        recording.record(command, launches=1, into=campaign, ranks=fields.get("ranks", 0), time_limit=seconds)
+        ranks = fields.get("ranks", 0)
+        # the same testbed as that of labkit's points, so that `labkit compare` takes them as they are
+        recording.record(command, launches=1, into=campaign, ranks=ranks, testbed="local", time_limit=seconds)
 
     return Part(program, shlex.join(command), run)
 
