@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from labkit.store.samples import Samples
 
 PAIR = "congestion.interference"
-MODES = ("off", "shares", "priority")
+MODES = ("off", "shares", "priority", "drop", "mark")
+QUEUES = {"drop": "queues that drop early", "mark": "queues that mark early (ECN)"}  # of switches, with Reno
 STATISTICS = {"p50": "median", "p99": "99th percentile"}
 
 
@@ -44,7 +45,9 @@ class Parameters(studies.Parameters):
     iterations : of each phase; 0 for 100.
     aggressors : a list of incast, udp and halo3d26; the first one also with shares and priority.
     lead : s that the aggressor is ahead; 10 in the paper.
-    qos : a list of off, shares and priority; on another testbed than a virtual cluster it is what the switches do.
+    qos : a list of off, shares, priority, and of drop and mark: queues of switches that drop packets, or mark them
+        (ECN), from 64 KiB on, with Reno on all hosts. On another testbed than a virtual cluster it is what the switches
+        do.
     shares : of usual and bulk traffic, for qos shares.
     hosts : of both jobs, by turns, a list; empty for those of the testbed.
     launcher : how ranks start.
@@ -108,6 +111,8 @@ class Study(studies.Study):
         given = {"per_leaf": str(self.values.per_leaf), "uplink": self.values.uplink} | given
         if mode == "off":
             return testbeds.text_of(name, argument, given)
+        if mode in QUEUES:
+            return testbeds.text_of(name, argument, given | {"queue": mode, "tcp": "reno"})
         classes = {"qos": mode}
         if mode == "shares":
             classes["shares"] = self.values.shares
@@ -136,7 +141,8 @@ class Study(studies.Study):
     def _key(samples: Samples) -> tuple[str, str, str, str]:
         """Mode, victim, aggressor and testbed."""
         spec = _resolved(samples)
-        mode = testbeds.parse(spec.testbed)[2].get("qos", "off")
+        options = testbeds.parse(spec.testbed)[2]
+        mode = options.get("qos") or options.get("queue", "off")
         return mode, spec.options.victim, spec.options.aggressor, spec.testbed
 
     def factor(self, group: Sequence[Samples], statistic: str = "p50") -> congestion.Factor:
@@ -247,7 +253,8 @@ class Study(studies.Study):
             if off is None:
                 continue
             before, now = self.factor(off), self.factor(group)
-            name = f"shares of {self.values.shares}" if mode == "shares" else "strict priority of the victim"
+            usual = f"shares of {self.values.shares}" if mode == "shares" else "strict priority of the victim"
+            name = QUEUES.get(mode, usual)
             effect = effects.Effect(now.measured, before.measured)
             yield effect.said(
                 f"With {name} the median takes {now.text(' as long')} instead of {before.text()}",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from labkit import testbeds
+from labkit import studies, testbeds
 from labkit.errors import SpecError
 from labkit.testbeds import _links, virtual_cluster
 from labkit.worker import counters
@@ -89,3 +90,14 @@ def test_tcp_gets_marks_in_the_place_of_losses(by: str, monkeypatch: pytest.Monk
     assert marked["IpExt.InCEPkts"] > 0
     assert "IpExt.InCEPkts" not in dropped
     assert dropped["Tcp.RetransSegs"] > marked.get("Tcp.RetransSegs", 0)
+
+
+def test_the_notebook_compares_the_same_interference_with_and_without_marks(tmp_path: Path) -> None:
+    made = {"measure": False, "campaign": str(tmp_path / "c"), "victims": "fft", "aggressors": "incast"}
+    study = studies.get("interference_and_qos")(qos="off,drop,mark", **made)
+    beds = [testbeds.parse(spec.testbed)[2] for spec in study.specs()]
+    assert [bed.get("queue") for bed in beds] == [None, "drop", "mark"]
+    assert {name: value for name, value in beds[1].items() if beds[2].get(name) != value} == {"queue": "drop"}
+    assert beds[1]["tcp"] == "reno"
+    for spec in study.specs():
+        testbeds.outline(spec.testbed)  # all of them are possible
