@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PAIR = "congestion.interference"
 MODES = ("off", "shares", "priority", "drop", "mark")
-QUEUES = {"drop": "queues that drop early", "mark": "queues that mark early (ECN)"}  # of switches, with Reno
+QUEUES = {"drop": "Reno and queues that drop early", "mark": "Reno and queues that mark early (ECN)"}
 STATISTICS = {"p50": "median", "p99": "99th percentile"}
 
 
