@@ -47,6 +47,21 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
         {"n": 500, "nb": 64, "p": 1, "q": 2},
         {"performance_GFLOPS value": 3.55, "run_time_s value": 0.02},
     ),
+    "hpcg/report_3_1.txt": (
+        *("HPCG", 1, "HPCG", 0, 2),
+        {"threads": 4, "nx": 32, "ny": 32, "nz": 32},
+        {"performance_GFLOPS value": 2.75625, "run_time_s value": 60.25},
+    ),
+    "fi_pingpong/tcp.txt": (
+        *("fi_pingpong", 6, "fi_pingpong", 65536, 1),
+        {},
+        {"round_trip_us mean": 707.3, "transaction_rate_per_s mean": 0.5e6 / 353.65},
+    ),
+    "hey/two_workers.txt": (
+        *("hey", 1, "hey", 0, 1),
+        {"connections": 0},
+        {"transaction_rate_per_s mean": 999.5002, "round_trip_us p99": 4900, "round_trip_us max": 41200},
+    ),
     "hpcc/two_ranks.txt": (
         *("HPCC", 27, "HPCC PingPong", 0, 2),
         {"test": "PingPong", "message_size": 8},

@@ -10,13 +10,16 @@ from __future__ import annotations
 import re
 
 from labkit.formats import malformed, metric
+from labkit.formats.reading.log import Lines, Log, Run, binary
+from labkit.point.notes import note
 from labkit.point.spec import Reported
 
 CLOCK_NS = 10.0  # prints µs with two decimals
 _WHAT = "fi_pingpong output"
 _HEAD = ["bytes", "#sent", "#ack", "total", "time", "MB/sec", "usec/xfer", "Mxfers/sec"]
 _COUNT = r"(\d+(?:\.\d+)?[kmg]?)"
-_ROW = re.compile(rf"{_COUNT} +{_COUNT} +=?{_COUNT} +{_COUNT} +([\d.]+)s +([\d.]+) +([\d.]+) +([\d.]+)")
+_DECIMAL = r"(\d{1,18}\.\d{1,6})"
+_ROW = re.compile(rf"{_COUNT} +{_COUNT} +=?{_COUNT} +{_COUNT} +{_DECIMAL}s +{_DECIMAL} +{_DECIMAL} +{_DECIMAL}")
 
 
 def parse(text: str) -> list[Reported]:
@@ -41,3 +44,41 @@ def parse(text: str) -> list[Reported]:
     if not half > 0:
         raise malformed(_WHAT, 2, lines[1], "usec/xfer above 0")
     return [metric("round_trip_us", "mean", 2 * half), metric("transaction_rate_per_s", "mean", 0.5e6 / half)]
+
+
+_BEGINS = re.compile(" +".join(map(re.escape, _HEAD)) + "$")
+_SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,3})?)([kmg]?)")
+_PROVIDER = note("provider-unknown", "the table does not name the provider; it is that of the command above, if any")
+
+
+def runs(text: str, where: str) -> list[Run]:
+    """Make a run of each size of each table: client and server print one each."""
+    lines, made = Lines(text, where), []
+    for head, last, _ in lines.blocks(_BEGINS):
+        for number in range(head + 1, last + 1):
+            line = lines.texts[number - 1]
+            row = _ROW.fullmatch(line)
+            if not row:
+                if re.match(r"\d[\d.]*[kmg]? +\d", line):
+                    raise lines.wrong(number, "8 columns: " + " ".join(_HEAD))
+                if line.strip():
+                    break
+                continue
+            half, size = lines.number(row[7], number), _SIZE.fullmatch(row[1])
+            if row[2] != row[3] or not half > 0 or not size:
+                raise lines.wrong(number, "as many answers as messages, and usec/xfer above 0")
+            values = [metric("round_trip_us", "mean", 2 * half), metric("transaction_rate_per_s", "mean", 0.5e6 / half)]
+            made.append(
+                Run(
+                    test="fi_pingpong",
+                    values=tuple(values),
+                    line=number,
+                    size=round(binary(size[1], size[2])),
+                    doubts=(_PROVIDER,),
+                    source=lines.source(head, head) + lines.source(number, number),
+                )
+            )
+    return made
+
+
+LOG = Log("fi_pingpong", ("usec/xfer",), _BEGINS, runs)

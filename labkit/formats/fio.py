@@ -22,11 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
-from labkit.formats import malformed, metric
+from labkit.formats import _fio_text, malformed, metric
 from labkit.formats.reading.json import Entry, document
-from labkit.formats.reading.log import NUMBER, SHOWN, SIZE_UNKNOWN, Lines, Log, Run, binary, decimal, flat
+from labkit.formats.reading.log import SHOWN, Lines, Log, Run, binary, flat
 from labkit.io.safe_read import once
-from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar
 
 Direction = Literal["read", "write"]
@@ -131,12 +130,16 @@ def _latencies(name: str, part: Entry) -> list[Reported]:
     """Return the total latency of a direction; its percentiles are those of ``clat`` where fio kept no others."""
     values = _times(name, part["lat_ns"])
     if "percentile" not in part["lat_ns"]:
-        values += _percentiles("clat_us" if part["slat_ns"]["N"].whole() else name, part["clat_ns"])
+        submission = part["slat_ns"]
+        apart = submission["N" if "N" in submission else "mean"].real() > 0
+        values += _percentiles("clat_us" if apart else name, part["clat_ns"])
     return values
 
 
 def _times(name: str, times: Entry) -> list[Reported]:
-    """Convert one of fio's blocks of statistics from ns to µs."""
+    """Convert one of fio's blocks of statistics from ns to µs; all of them are 0 where fio took no times."""
+    if not times["max"].real() and not times["mean"].real():
+        return []
     whole = [Reported(name, "µs", one, times[one].real() * 1e-3) for one in ("min", "max", "mean", "stddev")]
     return whole + _percentiles(name, times)
 
@@ -202,28 +205,6 @@ def _log_table(text: str) -> NDArray[np.int64]:
 _BEGINS = re.compile(
     r"\s*\"fio version\" *:|[^\n]{0,200}\"fio version\" *:|\S.*: \(groupid=\d+, jobs=\d+\): err= *\d+: pid="
 )
-_JOB = re.compile(r"(?P<name>\S.*): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d{1,9})\): err= *(?P<error>\d{1,9})")
-_SETUP = re.compile(
-    r"(?P<name>\S.*): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?:\(R\) )?(?P<bs>[\d.]+[KMG]?i?B?)-.*"
-    r"ioengine=(?P<engine>[\w-]+), iodepth=(?P<depth>\d{1,9})"
-)
-_IO = re.compile(
-    rf"  (?P<way>read|write) *: IOPS=(?P<iops>{NUMBER})(?P<k>[kMG]?), BW=\S+ \((?P<bw>{NUMBER})(?P<p>[kMGT]?)B/s\)"
-)
-_TIMES = {
-    name: rf"    +{name} \((?P<unit>[nmu]sec)\): min= *(?P<min>{NUMBER})(?P<kmin>[kMG]?), "
-    rf"max= *(?P<max>{NUMBER})(?P<kmax>[kMG]?), "
-    rf"avg= *(?P<mean>{NUMBER})(?P<kmean>[kMG]?), stdev= *(?P<stddev>{NUMBER})(?P<kstddev>[kMG]?)$"
-    for name in ("lat", "clat")
-}
-_TIMED = re.compile(r"    +c?lat \([nmu]sec\): ")
-_SUBMISSION = r"    +slat \("  # an engine that submits and completes in one call has none
-_SHARES = re.compile(r"    +(clat|lat) percentiles \(([nmu]sec)\):")
-_SHARE = re.compile(r"(\d{1,2}\.\d{2})th=\[ *(\d{1,12})\]")
-_US = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3}
-_SYNC_TIMES = rf"    +sync \(([nmu]sec)\): min=.*avg= *({NUMBER})([kMG]?),"
-_NO_FILES = ("net", "netsplice", "rdma", "null", "cpuio", "nbd")  # engines that access no file
-_SYNC = "  fsync/fdatasync/sync_file_range:"
 
 
 def runs(text: str, where: str) -> list[Run]:
@@ -234,123 +215,7 @@ def runs(text: str, where: str) -> list[Run]:
     """
     if '"fio version"' in text and re.search(r"^\s*\{", text, re.MULTILINE):
         return _of_json(document(text, where))
-    lines, made = Lines(text, where), []
-    setups = [(number, match) for number, line in lines if (match := _SETUP.match(line))]
-    versions = [(number, line) for number, line in lines if re.fullmatch(r"fio-\d\S*", line)]
-    for first, last, job in lines.blocks(_JOB):
-        if job["error"] != "0":
-            raise lines.wrong(first, "a job without error")
-        lines.need(r"     issued rwts:", first, last, "'issued rwts', which closes a job,")
-        version = max((one for one in versions if one[0] < first), default=(0, ""))[1].removeprefix("fio-")
-        made += _of_text(lines, first, last, job, _setup(lines, setups, first, job), version)
-    return made
-
-
-def _setup(
-    lines: Lines, setups: list[tuple[int, re.Match[str]]], first: int, job: re.Match[str]
-) -> re.Match[str] | None:
-    """Return the settings of a job: the line of its name and group above the results of its run.
-
-    Raises
-    ------
-    DataError
-        If two such lines of one run differ.
-    """
-    above = [one for one in setups if one[0] < first]
-    run = list[tuple[int, re.Match[str]]]()  # the last lines above, with no results among them
-    for number, match in reversed(above):
-        if run and any(_JOB.match(line) for line in lines.texts[number : run[-1][0]]):
-            break
-        run.append((number, match))
-    named = [match for _, match in run if (match["name"], match["group"]) == (job["name"], job["group"])]
-    if len({match[0] for match in named}) > 1:
-        raise lines.wrong(first, f"one job of the name {job['name']} in a group: its settings are ambiguous")
-    return named[0] if named else None
-
-
-def _of_text(
-    lines: Lines, first: int, last: int, job: re.Match[str], setup: re.Match[str] | None, version: str
-) -> list[Run]:
-    """Read the directions of one job of the text."""
-    starts = [(n, io) for n in range(first, last + 1) if (io := _IO.match(lines.texts[n - 1]))]
-    ends = [number - 1 for number, _ in starts[1:]] + [last]
-    made = []
-    for (number, io), end in zip(starts, ends, strict=False):  # a job may have no line of either direction
-        values = [
-            metric("iops_per_s", "mean", decimal(io["iops"], io["k"])),
-            metric("bandwidth_MBps", "mean", decimal(io["bw"], io["p"]) * 1e-6),
-        ]
-        stop = next((n for n in range(number, end + 1) if lines.texts[n - 1].startswith(_SYNC)), end)
-        apart = "clat_us" if lines.find(_SUBMISSION, number, stop) else "latency_us"
-        whole, part = (lines.find(_TIMES[name], number, stop) for name in ("lat", "clat"))
-        for n in range(number + 1, stop + 1):
-            if _TIMED.match(lines.texts[n - 1]) and not any(re.match(f, lines.texts[n - 1]) for f in _TIMES.values()):
-                raise lines.wrong(n, "min, max, avg and stdev with a decimal point")
-        if times := whole or part:
-            unit, name = _US[times[1]["unit"]], "latency_us" if whole else apart
-            for statistic in ("mean", "min", "max", "stddev"):
-                value = decimal(times[1][statistic], times[1][f"k{statistic}"])
-                values.append(Reported(name, "µs", statistic, value * unit))
-        if shares := lines.find(_SHARES.pattern, number, stop):
-            unit, name = _US[shares[1][2]], "latency_us" if shares[1][1] == "lat" else apart
-            for line in lines.texts[shares[0] : stop]:
-                if not line.startswith("     |"):
-                    break
-                if line.count("th=") != len(_SHARE.findall(line)):
-                    raise lines.wrong(number, f"percentiles in [ ] instead of {line.strip()[:60]!r}")
-                for percent, value in _SHARE.findall(line):
-                    digits = percent.rstrip("0").rstrip(".").replace(".", "")
-                    values.append(Reported(name, "µs", f"p{digits.lstrip('0')}", float(value) * unit))
-        if not values[0].value:
-            raise lines.wrong(number, "IOPS above 0")
-        synced = stop < end and io["way"] == "write"
-        engine = setup["engine"] if setup else "unknown"
-        unknown = ("pattern", "directory", "cache", "sync")
-        options: dict[str, Scalar] = {**dict.fromkeys(unknown, "unknown"), "depth": 0}
-        if setup:
-            pattern = "random" if setup["rw"].startswith("rand") else "sequential"
-            options |= {"pattern": pattern, "depth": int(setup["depth"])}
-        if synced and (sync := lines.find(_SYNC_TIMES, stop, end)) and _each(lines, stop, end):
-            mean = decimal(sync[1][2], sync[1][3]) * _US[sync[1][1]]
-            values, synced = _summed(values, mean), False
-            options["sync"] = "fsync"
-        size = _size(setup["bs"]) if setup else 0
-        made.append(
-            _made(
-                _with(engine, io["way"]),
-                values,
-                number,
-                size,
-                options,
-                int(job["jobs"]),
-                version,
-                synced,
-                lines.source(number, end),
-            )
-        )
-        if setup:
-            stated = {"ioengine": setup["engine"], "rw": setup["rw"], "bs": setup["bs"]}
-            made[-1] = replace(made[-1], stated=stated)
-    return made
-
-
-def _each(lines: Lines, first: int, last: int) -> bool:
-    """Return whether a fsync followed every write, by the line of the counts."""
-    counts = lines.find(r"     issued rwts: total=\d+,(\d{1,18}),\d+,(\d{1,18}) ", first, last)
-    return counts is not None and int(counts[1][2]) >= int(counts[1][1]) - 1
-
-
-def _summed(values: list[Reported], sync_us: float) -> list[Reported]:
-    """Return the values of writes that a fsync followed each: the mean latency is the sum of both, as in `parse`."""
-    latencies = {v.statistic: v.value for v in values if v.name == "latency_us"}
-    renamed = [replace(v, name="write_us") if v.name == "latency_us" else v for v in values]
-    return [*renamed, metric("latency_us", "mean", latencies.get("mean", 0.0) + sync_us)]
-
-
-def _size(text: str) -> int:
-    """Convert a block size such as ``64.0KiB`` or ``4096B``."""
-    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)([KMG]?)i?B?", text)
-    return round(binary(match[1], match[2])) if match else 0
+    return _fio_text.runs(Lines(text, where))
 
 
 _NO_SETTINGS = ("rw", "readwrite", "name", "filename", "output", "output-format", "directory", "write_bw_log")
@@ -361,7 +226,10 @@ def _of_json(whole: Entry) -> list[Run]:
     shared = whole.get("global options", {}).table()
     version = str(whole["fio version"].value).removeprefix("fio-")
     made = []
-    for number, job in enumerate(whole["jobs"].items(), 1):
+    clients = [job for job in whole.get("client_stats", []).items() if job["jobname"].value != "All clients"]
+    for number, job in enumerate(clients or whole["jobs"].items(), 1):
+        for way in _DIRECTIONS:
+            _as_version_3(job[way].table())
         if error := job["error"].whole():
             name = str(job["jobname"].value)[:80]
             raise DataError(f"{whole.where}: job {name} failed: error {error}. Delete it, and import the rest.")
@@ -388,10 +256,26 @@ def _of_json(whole: Entry) -> list[Run]:
                 options["sync"] = "fsync"
             synced = syncs > 0 and not each
             jobs = _count(told, "numjobs", whole.where) if "group_reporting" in told else 1
-            way_of = _with(str(told.get("ioengine", "psync")), way)
-            run = _made(way_of, values, number, size, options, jobs, version, synced, json.dumps(told)[:SHOWN])
+            way_of = _fio_text.with_engine(str(told.get("ioengine", "psync")), way)
+            run = _fio_text.made(way_of, values, number, size, options, jobs, version, synced, json.dumps(told)[:SHOWN])
             made.append(replace(run, stated=flat(told, *_NO_SETTINGS)))
     return made
+
+
+def _as_version_3(part: dict[str, Any]) -> None:
+    """Add to a direction of fio 2's JSON the keys of version 3: times in ns instead of µs, B instead of KiB."""
+
+    def in_ns(times: Any) -> Any:
+        if isinstance(times, dict):
+            return {name: in_ns(value) for name, value in times.items()}
+        return times * 1000 if isinstance(times, int | float) and not isinstance(times, bool) else times
+
+    for name in ("slat", "clat", "lat"):
+        if name in part and f"{name}_ns" not in part:
+            part[f"{name}_ns"] = in_ns(part[name])
+    if isinstance(rate := part.get("bw"), int | float) and "bw_bytes" not in part:
+        part["bw_bytes"] = rate * 1024
+    part.setdefault("total_ios", 1 if part.get("iops") else 0)  # before version 2.2: no count
 
 
 def _count(told: Mapping[str, Any], name: str, where: str) -> int:
@@ -401,50 +285,10 @@ def _count(told: Mapping[str, Any], name: str, where: str) -> int:
     return int(text)
 
 
-def _with(engine: str, way: str) -> str:
-    """Return the direction, with the engine if it accesses no file."""
-    return f"{engine} {way}" if engine in _NO_FILES else way
-
-
 def _size_of_option(text: str) -> int:
     """Convert a size as an option has it (``4k``, ``64ki``, ``1m``), of 2^10; 0 for anything else."""
     match = re.fullmatch(r"(\d{1,15})([kKmMgGtT]?)i?[bB]?", text.strip())
     return round(binary(match[1], match[2])) if match else 0
-
-
-def _made(
-    way: str,
-    values: list[Reported],
-    line: int,
-    size: int,
-    options: Mapping[str, Scalar],
-    jobs: int,
-    version: str,
-    synced: bool,
-    source: str,
-) -> Run:
-    """Make the run of a direction of a job."""
-    doubts = [] if size else [SIZE_UNKNOWN]
-    if options["cache"] == "unknown":
-        doubts.append(note("cache-unknown", "fio does not say what the page cache did"))
-    if synced:
-        doubts.append(
-            note("without-fsync", "some writes were followed by a fsync, which their latency does not contain")
-        )
-    if jobs > 1:
-        doubts.append(note("several-jobs", f"{jobs} jobs together: rates are their sum", jobs=jobs))
-    given = {k: v for k, v in options.items() if k != "sync" or way == "write"}
-    return Run(
-        test=f"fio {way}",
-        values=tuple(values),
-        line=line,
-        size=size,
-        options=given,
-        parameters={"jobs": str(jobs)},
-        version=version,
-        doubts=tuple(doubts),
-        source=source,
-    )
 
 
 LOG = Log("fio", ('"fio version"', "groupid="), _BEGINS, runs)

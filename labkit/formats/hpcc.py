@@ -55,7 +55,8 @@ def _summary(lines: Lines, start: int, end: int, version: str) -> list[Run]:
     """Read one summary."""
     pairs = {}
     for number in range(start + 1, end):
-        if pair := _PAIR.match(lines.texts[number - 1]):
+        pair = _PAIR.match(lines.texts[number - 1])
+        if pair and (_NAMES.fullmatch(pair[1]) or pair[1] in ("CommWorldProcs", "Success")):
             pairs[pair[1]] = number, lines.number(pair[2], number)
     if "CommWorldProcs" not in pairs or "Success" not in pairs:
         raise malformed(lines.where, start, "a summary without CommWorldProcs and Success", "both of them", REMEDY)

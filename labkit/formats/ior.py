@@ -25,7 +25,7 @@ _JSON_CLOCK_NS = 1e5  # and with four in JSON
 
 _BEGINS = re.compile(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O|\s*"Command line": "\S*\bior\b')
 _TEXT = re.compile(r"IOR-(\S+): MPI Coordinated Test of Parallel I/O")
-_HEAD = re.compile(r"Operation +Max\(MiB\) +Min\(MiB\) +Mean\(MiB\) +StdDev +Max\(OPs\) ")
+_HEAD = re.compile(r"Operation +Max ?\(MiB\) +Min ?\(MiB\) +Mean ?\(MiB\) +Std ?Dev ")
 _PAIR = re.compile(r"([A-Za-z][\w ]*?) *: *(.*)$")
 _MIB = 2**20 / 1e6
 _ACCESS = {"single-shared-file": "shared", "file-per-process": "file per process"}
@@ -86,11 +86,13 @@ def repetitions(text: str, operation: str, where: str) -> tuple[int, list[float]
 def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     """Read one run of the program."""
     head, _ = lines.need(_HEAD.pattern, first, last, "the summary of all tests")
-    names = lines.texts[head - 1].split()
+    names = _names(lines.texts[head - 1])
     named = [lines.texts[number - 1] for number in range(first, head)]
     told = {pair[1]: pair[2] for line in named if (pair := _PAIR.match(line)) and pair[1] in _KEPT}
-    made = []
+    made: list[Run] = []
     for number in range(head + 1, last + 1):
+        if not made and re.fullmatch(r"[- ]*", lines.texts[number - 1]):
+            continue
         if not re.match(r"(?:write|read) ", lines.texts[number - 1]):
             break
         row = _row(lines, number, names)
@@ -99,6 +101,14 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     if not made:
         raise lines.wrong(head + 1, "a row of write or read")
     return made
+
+
+def _names(head: str) -> list[str]:
+    """Return the columns of the summary; IOR 2 has blanks in their names, and none for the last three."""
+    if "Max (MiB)" not in head:
+        return head.split()
+    names = head.replace(" (", "(").replace("Std Dev", "StdDev").replace("Op grep ", "").split()
+    return [*names, "test", "API", "RefNum"]
 
 
 def _stated(named: Sequence[str]) -> dict[str, str]:
@@ -114,9 +124,10 @@ def _row(lines: Lines, number: int, names: list[str]) -> dict[str, Any]:
     if len(texts) != len(names):
         raise lines.wrong(number, f"{len(names)} columns, as the head has")
     cells = dict(zip(reversed(names), reversed(texts), strict=True))
-    if missing := [name for name in _COLUMNS.values() if name not in cells]:
+    told = {key: name for key, name in _COLUMNS.items() if name in cells or "OPs" not in name}
+    if missing := [name for name in told.values() if name not in cells]:
         raise lines.wrong(number, f"the column {missing[0]}")
-    row: dict[str, Any] = {key: lines.number(cells[name], number) for key, name in _COLUMNS.items()}
+    row: dict[str, Any] = {key: lines.number(cells[name], number) for key, name in told.items()}
     return row | {"operation": texts[0], "API": cells.get("API", "")}
 
 
@@ -148,7 +159,8 @@ def _run(row: Entry, told: Mapping[str, str], version: str, number: int, source:
         )
     (seconds,) = numbers("MeanTime")
     values = [*over_repeats("bandwidth_MBps", "MB/s", *rates)]
-    values += over_repeats("iops_per_s", "1/s", *numbers("OPsMax", "OPsMin", "OPsMean"))
+    if "OPsMax" in row:  # not before version 3.1
+        values += over_repeats("iops_per_s", "1/s", *numbers("OPsMax", "OPsMin", "OPsMean"))
     values += [Reported("run_time_s", "s", "mean", seconds)] if seconds > 0 else []
     values.append(Reported("bandwidth_MBps", "MB/s", "stddev", numbers("bwStdMIB")[0] * _MIB))
     options: dict[str, Scalar] = {

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats.reading.log import NUMBER, Lines, Log, Run, setting_name
+from labkit.formats.reading.log import CUT, NUMBER, Lines, Log, Run, setting_name
 from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 1000.0  # gettimeofday counts whole µs
@@ -119,7 +119,8 @@ def _table(lines: list[str], start: int, test: str) -> list[Reported]:
     return cells
 
 
-_BEGINS = re.compile(r"\s*Iozone: Performance Test of File I/O")
+_BEGINS = re.compile(r"\s*(?:Iozone: Performance Test of File I/O|Output is in \S+/sec|Each process writes a \d+ )")
+_BANNER = re.compile(r"\s*(?:Iozone: Performance Test of File I/O|(?:Run began|Command line used): )")
 _NAMES = (
     *("write", "rewrite", "read", "reread", "random read", "random write", "backward read", "record rewrite"),
     *("stride read", "fwrite", "refwrite", "fread", "refread"),
@@ -140,6 +141,7 @@ _FIELDS = (  # where a column ends: iozone prints each into a field of 8 to 10 c
     "fread",
     "freread",
 )
+_LEAST = 9  # columns of every table
 _THROUGHPUT = re.compile(rf"\s+Children see throughput for +(\d{{1,6}}) ([a-z -]+?)\s+= +({NUMBER}) (?:kB|KB)/sec$")
 _BLOCK = 6  # lines of a test of throughput mode after its first, with room for one more
 _EACH = r"\s+(Min|Max|Avg) (?:throughput|xfer).* per process\s+= +(\d+\.?\d*) (?:kB|KB)/sec"
@@ -152,9 +154,9 @@ def runs(text: str, where: str) -> list[Run]:
     empty, so a cell belongs to the column whose name ends where it ends.
     """
     lines, made = Lines(text, where), []
-    for first, last, _ in lines.blocks(_BEGINS):
+    for first, last in _blocks(lines):
         told = "\n".join(lines.texts[first - 1 : last])
-        if not re.search(r"Output is in [kK]Bytes/sec", told):
+        if not re.search(r"Output is in [kK][Bb]ytes/sec", told):
             raise lines.wrong(first, "output in kBytes/sec, without -O and -N")
         version = re.search(r"Version \$Revision: (\S+) \$", told)
         options: dict[str, Scalar] = {
@@ -169,6 +171,19 @@ def runs(text: str, where: str) -> list[Run]:
             for run in block
         ]
     return made
+
+
+def _blocks(lines: Lines) -> list[tuple[int, int]]:
+    """Return first and last line of each run: from its banner or its command line on, or from the unit."""
+    starts: list[int] = []
+    result = True  # whether the last run has one
+    for number, line in lines:
+        if (_BANNER.match(line) or _BEGINS.match(line)) and result:
+            starts.append(number)
+            result = False
+        result = result or bool(_TABLE.match(line) or _THROUGHPUT.match(line))
+    ends = [number - 1 for number in starts[1:]] + [len(lines)]
+    return list(zip(starts, ends, strict=False))
 
 
 _MODE = re.compile(r"\t?([A-Z_][\w /-]+?)(?: (?:set to|of|=) (.+?))?\.?$")
@@ -191,18 +206,23 @@ def _stated(texts: list[str]) -> dict[str, str]:
 def _grid(lines: Lines, first: int, last: int) -> list[Run]:
     """Read the table of rates over file and record size."""
     head, match = lines.need(_TABLE.pattern, first, last, "the head of the table, kB and reclen")
-    end, _ = lines.need(r"iozone test complete", head, last, "'iozone test complete.'")
-    line, ends, place = lines.texts[head - 1], [], match.start(1)
+    closed = lines.find(r"\s*iozone test complete", head, last)
+    end = closed[0] if closed else last + 1
+    line, ends, place = lines.texts[head - 1], list[int](), match.start(1)
     for name in _FIELDS:
         start = line.find(name, place)
-        if start < 0:
-            raise lines.wrong(head, "the 13 columns of IOzone's table")
+        if start < 0 and len(ends) < _LEAST:
+            raise lines.wrong(head, f"at least the columns {', '.join(_FIELDS[:_LEAST])}")
+        if start < 0:  # a build without the tests of the C library's files
+            break
         place = start + len(name)
         ends.append(place)
-    values, sizes = [], []
+    values, sizes = list[Reported](), list[tuple[int, int]]()
     for number in range(head + 1, end):
         text = lines.texts[number - 1]
         if not text.strip() or not re.fullmatch(r"[ \d]+", text):
+            if values and text.strip():
+                break
             continue
         cells = [(cell.end(), int(cell[0])) for cell in re.finditer(r"\d{1,15}", text)]
         file, record = cells[0][1] * KIB, cells[1][1] * KIB
@@ -221,13 +241,25 @@ def _grid(lines: Lines, first: int, last: int) -> list[Run]:
         "max_record_size": max(size for _, size in sizes),
     }
     source = lines.source(head, end)
-    return [Run(test="IOzone", values=tuple(values), line=head, options=options, source=source)]
+    doubts = () if closed else (CUT,)
+    return [Run(test="IOzone", values=tuple(values), line=head, options=options, doubts=doubts, source=source)]
+
+
+def _each(lines: Lines, first: int, last: int) -> tuple[int, int]:
+    """Return the size of each process's file and of a record, B; 0 where the log does not state it."""
+    sizes = []
+    for pattern, place in ((r"\s*File size set to (\d{1,15}) [kK]B", 1), (r"\s*Record Size (\d{1,12}) [kK]B", 2)):
+        hit = lines.find(pattern, first, last)
+        both = lines.find(
+            r"\s*Each \w+ writes a (\d{1,15}) [kK][Bb]yte file in (\d{1,12}) [kK][Bb]yte records", first, last
+        )
+        sizes.append(KIB * int(hit[1][1] if hit else both[1][place] if both else 0))
+    return sizes[0], sizes[1]
 
 
 def _throughput(lines: Lines, first: int, last: int) -> list[Run]:
     """Read the tests of throughput mode."""
-    record = lines.find(r"\s+Record Size (\d{1,12}) (?:kB|KB)", first, last)
-    file = lines.find(r"\s+File size set to (\d{1,15}) (?:kB|KB)", first, last)
+    file, record = _each(lines, first, last)
     made = []
     for number in range(first, last + 1):
         row = _THROUGHPUT.match(lines.texts[number - 1])
@@ -245,13 +277,12 @@ def _throughput(lines: Lines, first: int, last: int) -> list[Run]:
         if values:
             options: dict[str, Scalar] = {
                 "test": row[2],
-                "file_size": int(file[1][1]) * KIB if file else 0,
+                "file_size": file,
                 "processes": int(row[1]),
             }
             run = Run(test="IOzone throughput", values=tuple(values), line=number, options=options)
-            size = int(record[1][1]) * KIB if record else 0
-            made.append(replace(run, size=size, source=lines.source(number, min(number + 5, last))))
+            made.append(replace(run, size=record, source=lines.source(number, min(number + 5, last))))
     return made
 
 
-LOG = Log("IOzone", ("Iozone: Performance Test",), _BEGINS, runs)
+LOG = Log("IOzone", ("Iozone: Performance Test", "Output is in ", "Each process writes a "), _BEGINS, runs)

@@ -167,7 +167,7 @@ def _last(text: str) -> str:
 _BEGINS = re.compile(
     r"(?:Client connecting to|Server listening on) .*(?:TCP|UDP) port \d+|\d{14},[\d.a-f:]+,\d+,[\d.a-f:]+,\d+,"
 )
-_BANNER = re.compile(r"(Client connecting to|Server listening on) .*(TCP|UDP) port \d+")
+_BANNER = re.compile(r"(Client connecting to|Server listening on) .*(TCP|UDP) port (\d+)")
 _ANY = re.compile(
     rf"\[ *(?P<way>\*?\d+|SUM|FD\d+)\] +(?P<start>{NUMBER}) *- *(?P<end>{NUMBER}) +sec +{NUMBER} +[KMGT]?Bytes +"
     rf"(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?(?:bits|Bytes))/sec *(?P<rest>.*)$"
@@ -186,19 +186,25 @@ def runs(text: str, where: str) -> list[Run]:
     """Make a run of each test: a client's output in any unit, what a server received, or the CSV of ``-y C``.
 
     Prefixes of bits are of 10^3, of bytes (``-f M``) of 2^10. The client counts what it wrote, the server what arrived.
-    Clients of ``-d`` and ``-r`` that print two tests in one are refused.
+    A client with ``-d`` or ``-r`` is a server too: with ``-d`` both ways are one test.
     """
     lines = Lines(text, where)
     if not any(_BANNER.match(line) for line in lines.texts):
         return _csv(lines)
     if csv := next((number for number, line in lines if _CSV.match(line)), 0):
         raise lines.wrong(csv, "text or CSV, not both: split the file")
-    made, blocks = [], list(lines.blocks(_BANNER))
-    if len({head[1] for _, _, head in blocks}) > 1:
-        raise lines.wrong(blocks[1][0], "the output of a client or of a server, not of both (-d and -r print both)")
+    made, blocks = list[Run](), list(lines.blocks(_BANNER))
+    listening = ""  # port of a server that served nothing: that of a client with -d or -r
     for first, last, head in blocks:
-        client = head[1].startswith("Client")
-        made += [_client(lines, first, last, head[2])] if client else _server(lines, first, last, head[2])
+        if head[1].startswith("Server"):
+            served = _server(lines, first, last, head[2])
+            made += served
+            listening = "" if served else head[3]
+        elif listening:
+            made += _dual(lines, first, last, head[2], listening)
+            listening = ""
+        else:
+            made.append(_client(lines, first, last, head[2]))
     return made
 
 
@@ -269,6 +275,36 @@ def _client(lines: Lines, first: int, last: int, protocol: str) -> Run:
         doubts=tuple(doubts),
         source=lines.source(first, last),
     )
+
+
+def _dual(lines: Lines, first: int, last: int, protocol: str, listening: str) -> list[Run]:
+    """Read a client with ``-d``, which sends both ways at the same time, or with ``-r``, one way after the other."""
+    rows = _rows(lines, first, last)
+    begun = {match[1]: n for n in range(first, last + 1) if (match := _STREAM.match(lines.texts[n - 1]))}
+    back = {way for way, n in begun.items() if re.search(rf" port {listening} connected", lines.texts[n - 1])}
+    if protocol != "TCP" or len(begun) != 2 or len(back) != 1:
+        raise lines.wrong(first, "one TCP stream each way of -d or -r: import the output of each side by itself")
+    _closed(lines, last, rows, begun)
+    whole = {row["way"]: (number, row) for number, row in rows if float(row["start"]) == 0}
+    (backward,), (forward,) = back, set(begun) - back
+    rates = {"forward": _rate(lines, *whole[forward]), "reverse": _rate(lines, *whole[backward])}
+    shared = Run(
+        test="iperf TCP",
+        values=(metric("bandwidth_MBps", "mean", rates["forward"]),),
+        line=whole[forward][0],
+        options={"streams": 1},
+        stated=_stated(lines, first, last),
+        remarks=(FEW_DIGITS,),
+        doubts=(SIZE_UNKNOWN,),
+        source=lines.source(first, last),
+    )
+    if max(begun.values()) > min(number for number, _ in rows):
+        values = (metric("bandwidth_MBps", "mean", rates["reverse"]),)
+        other = replace(shared, values=values, line=whole[backward][0], stated={**shared.stated, "reverse": "1"})
+        return [shared, other]
+    each = [metric("bandwidth_MBps", "mean", rate, {"direction": way}) for way, rate in rates.items()]
+    total = metric("bandwidth_MBps", "mean", sum(rates.values()))
+    return [replace(shared, test="iperf TCP both", values=(total, *each))]
 
 
 def _whole(lines: Lines, first: int, last: int, rows: Rows) -> None:

@@ -184,35 +184,36 @@ def _intervals(intervals: Entry) -> list[Reported]:
     ]
 
 
-_BEGINS = re.compile(
-    r"Connecting to host \S+, port \d+|Server listening on \d+|\s*\"tcp_mss_default\"|\s*\"sum_received\"|"
-    r"[^\n]{0,2000}\"tcp_mss_default\""
-)
-_HOST = re.compile(r"Connecting to host \S+, port \d+")
 _SUM = re.compile(
-    rf"\[(?P<way> *\d+|SUM)\](?:\[(?P<role>[TR]X-[CS])\])? +(?P<start>{NUMBER}) *- *(?P<end>{NUMBER}) +sec +{NUMBER} +"
+    rf"\[(?P<way> *\d+|SUM)\](?:\[(?P<role>[TR]X-[CS])\])? +(?P<start>{NUMBER}) *- *(?P<end>{NUMBER}) *sec +{NUMBER} +"
     rf"[KMGT]?Bytes +(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?(?:bits|Bytes))/sec *(?P<rest>.*?) +(?P<side>sender|receiver)$"
 )
+_BEGINS = re.compile(
+    r"Connecting to host \S+, port \d+|Server listening on \d+|\s*\"tcp_mss_default\"|\s*\"sum_received\"|"
+    rf"[^\n]{{0,2000}}\"tcp_mss_default\"|{re.sub(r'[?]P<[a-z]+>', '?:', _SUM.pattern)}"
+)
+_HOST = re.compile(r"(?:Connecting to host \S+, port \d+|Accepted connection from \S+, port \d+)")
 _STREAM = re.compile(r"\[ *(\d+)\] local .* connected to ")
 _JITTER = re.compile(rf"({NUMBER}) ms +(\d{{1,18}})/(\d{{1,18}}) \({NUMBER}%\)$")
 _START = re.compile(r"Starting Test: protocol: (\w+), (\d{1,9}) streams?, (\d{1,12}) byte blocks")
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test of a client, from its text or its JSON.
+    """Make a run of each test, from the text of a client or a server, or from a client's JSON.
 
     The text has three digits, with prefixes of 10^3 for bits and of 2^10 for bytes (``-f M``). It names block size and
-    protocol only with ``-V``; a UDP test shows by its datagrams. A server's output counts only what it received itself,
-    and is refused.
+    protocol only with ``-V``; a UDP test shows by its datagrams. A server knows its own side only: what it received,
+    or what it sent.
     """
     if re.search(r"^[\[{]", text, re.MULTILINE) and '"intervals"' in text:
         return _json(document(text, where, _ways), text, where)
-    lines, made = Lines(text, where), []
-    for first, last, _ in lines.blocks(_HOST):
-        made.append(_text(lines, first, last))
-    if not made:
-        raise lines.wrong(1, "the output of an iperf3 client; a server counts what it received only")
-    return made
+    lines = Lines(text, where)
+    blocks = [(first, last) for first, last, _ in lines.blocks(_HOST)]
+    if not blocks and lines.find(_SUM.pattern, 1, len(lines)):
+        blocks = [(1, len(lines))]
+    if not blocks:
+        raise lines.wrong(1, "the output of an iperf3 client, or of a server that served one")
+    return [_text(lines, first, last) for first, last in blocks]
 
 
 def _json(whole: Entry, text: str, where: str) -> list[Run]:
@@ -252,29 +253,39 @@ def _stated(whole: Entry, test: Entry) -> dict[str, str]:
     return flat({**asked, **test.table(), **ends}, "num_streams", "blksize", "protocol")
 
 
+Row = tuple[int, re.Match[str]]
+
+
 def _text(lines: Lines, first: int, last: int) -> Run:
-    """Read one test of a client's text."""
-    rows = [(n, row) for n in range(first, last + 1) if (row := _SUM.match(lines.texts[n - 1]))]
+    """Read one test."""
+    server = lines.texts[first - 1].startswith("Accepted")
+    rows = _summary(lines, first, last)
     sums = [one for one in rows if one[1]["way"] == "SUM"]
-    streams = {row["way"] for _, row in rows if row["way"] != "SUM" and (row["role"] or "TX-C") == "TX-C"}
-    chosen = sums or rows
-    by_side: dict[tuple[str, str], tuple[int, re.Match[str]]] = {}
-    for number, row in chosen:
+    streams = {row["way"] for _, row in rows if row["way"] != "SUM" and (row["role"] or "TX")[:2] == "TX"}
+    by_side: dict[tuple[str, str], Row] = {}
+    for number, row in sums or rows:
         if (row["role"] or "", row["side"]) in by_side:
             raise lines.wrong(number, "one line of sender and receiver each: another test, or the sum, is missing")
         by_side[row["role"] or "", row["side"]] = number, row
+    old = any(side == "" for _, side in by_side)
+    if server and len(by_side) > 1:  # the other side's line is there, with a rate of 0
+        by_side = {key: (n, row) for key, (n, row) in by_side.items() if float(row["rate"])} or by_side
     received = {role: one for (role, side), one in by_side.items() if side == "receiver"}
-    sent = {role: one for (role, side), one in by_side.items() if side == "sender"}
+    sent = {role: one for (role, side), one in by_side.items() if side != "receiver"}
     opened = {match[1] for line in lines.texts[first - 1 : last] if (match := _STREAM.match(line))}
     ended = {(row["way"].strip(), row["side"]) for _, row in rows}
-    wanted = {(way, side) for way in opened for side in ("sender", "receiver")}
-    if not received or set(received) != set(sent) or wanted - ended or (len(streams) > 1 and not sums):
+    wanted = set() if server or old else {(way, side) for way in opened for side in ("sender", "receiver")}
+    whole = by_side if server or old else received and set(received) == set(sent)
+    if not whole or wanted - ended or (len(streams) > 1 and not sums):
         raise lines.wrong(last, "the lines of sender and receiver of each stream, and their sum: the log is cut")
-    rates = {role: lines.number(row["rate"], n) / IN_A_MB[row["unit"]] for role, (n, row) in received.items()}
-    written = {role: lines.number(row["rate"], n) / IN_A_MB[row["unit"]] for role, (n, row) in sent.items()}
-    number, row = next(iter(received.values()))
+    rates, written = (
+        {role: lines.number(row["rate"], n) / IN_A_MB[row["unit"]] for role, (n, row) in side.items()}
+        for side in (received, sent)
+    )
+    number, row = next(iter((received or sent).values()))
     lost = _JITTER.match(row["rest"])
-    values = [metric("bandwidth_MBps", "mean", sum(rates.values())), metric("sent_MBps", "mean", sum(written.values()))]
+    values = [metric("bandwidth_MBps", "mean", sum(rates.values()))] if rates else []
+    values += [metric("sent_MBps", "mean", sum(written.values()))] if written else []
     if len(rates) > 1:
         names = ("forward", "reverse")
         values += [
@@ -287,6 +298,9 @@ def _text(lines: Lines, first: int, last: int) -> Run:
     above = itertools.takewhile(lambda line: not _OTHER.match(line), reversed(lines.texts[: first - 1]))
     version = next((line.split()[1] for line in above if re.match(r"iperf 3\.", line)), "")
     protocol = "UDP" if lost else "TCP"
+    doubts = [] if told else [SIZE_UNKNOWN]
+    if not server and not (_HOST.match(lines.texts[first - 1]) and lines.find("iperf Done", first, last)):
+        doubts.append(CUT)
     return Run(
         test=f"iperf3 {protocol}{' both' if len(rates) > 1 and protocol == 'TCP' else ''}",
         values=tuple(values),
@@ -296,9 +310,24 @@ def _text(lines: Lines, first: int, last: int) -> Run:
         stated=_stated_in_text(lines, first, last),
         version=version,
         remarks=(FEW_DIGITS,),
-        doubts=(*(() if told else (SIZE_UNKNOWN,)), *(() if lines.find("iperf Done", first, last) else (CUT,))),
+        doubts=tuple(doubts),
         source=lines.source(first, last),
     )
+
+
+def _summary(lines: Lines, first: int, last: int) -> list[Row]:
+    """Return the lines of sender and receiver over the whole test.
+
+    Versions before 3.2 print one line of a UDP test, with the sender's rate and the receiver's loss, and below it how
+    many datagrams were sent.
+    """
+    numbers = range(first, last + 1)
+    rows = [(n, row) for n in numbers if (row := _SUM.match(lines.texts[n - 1]))]
+    if rows:
+        return rows
+    sent = [n for n in numbers if re.match(r"\[ *\d+\] Sent \d+ datagrams$", lines.texts[n - 1])]
+    plain = re.compile(_SUM.pattern.replace(" +(?P<side>sender|receiver)$", "(?P<side>)$"))
+    return [(n - 1, row) for n in sent if (row := plain.match(lines.texts[n - 2])) and _JITTER.match(row["rest"])]
 
 
 _OTHER = re.compile(rf"{_HOST.pattern}|iperf Done")  # lines of the run above
@@ -320,4 +349,5 @@ def _stated_in_text(lines: Lines, first: int, last: int) -> dict[str, str]:
     return found
 
 
-LOG = Log("iperf3", ("Connecting to host", "tcp_mss_default", "sum_received"), _BEGINS, runs)
+_MARKS = ("Connecting to host", "Server listening on ", " sender", " receiver", "tcp_mss_default", "sum_received")
+LOG = Log("iperf3", _MARKS, _BEGINS, runs)

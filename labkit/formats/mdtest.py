@@ -43,10 +43,10 @@ def _block(lines: Lines, first: int, last: int, head: re.Match[str]) -> list[Run
         line = lines.texts[number - 1]
         row = _ROW.match(line)
         if not row:
-            if number > start + 3 and (not line.strip() or line.startswith("--")):
-                break
-            if number > start + 3:
+            if number > start + 3 and re.search(r": +[-+\d.]", line) and not line.startswith("--"):
                 raise lines.wrong(number, "the name of an operation and 4 or 7 numbers")
+            if number > start + 3:
+                break
             continue
         most, least, mean, deviation = (lines.number(cell, number) for cell in row[2].split()[-4:])
         if not most:  # not asked for

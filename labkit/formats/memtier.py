@@ -1,25 +1,28 @@
-"""memtier_benchmark's JSON (``--json-out-file``): operations per second and latencies of sets, gets and both.
+"""memtier_benchmark's table and JSON (``--json-out-file``): rates and latencies of sets, gets and both.
 
 A latency runs from the write of a request, or of a pipeline of them, to its answer, in ms with three decimals, from an
 HdrHistogram: `round_trip_us`. A connection asks again when it has its answers, unless ``--rate-limiting`` spaces them
 out, so the tail hides what waits (coordinated omission). Of several runs, that is read which the file calls all
-statistics (``ALL STATS``).
+statistics (``ALL STATS``), in the table the average over them. The table names neither protocol nor ratio, unless the
+command is above it.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from labkit.formats import metric
 from labkit.formats.reading.json import Entry, document
-from labkit.formats.reading.log import SHOWN, Log, Run, flat
+from labkit.formats.reading.log import SHOWN, SIZE_UNKNOWN, Lines, Log, Run, flat
 from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 1000.0  # prints ms with three decimals
-_BEGINS = re.compile(r"\s*,?\s*\"ALL STATS\" ?: ?\{ *$")
+_TABLE = re.compile(r"(?:ALL STATS|AGGREGATED AVERAGE RESULTS \(\d+ runs\))$")
+_BEGINS = re.compile(rf"\s*,?\s*\"ALL STATS\" ?: ?\{{ *$|{_TABLE.pattern}")
 _OPERATIONS = {"Sets": "SET", "Gets": "GET", "Waits": "WAIT", "Totals": "OVERALL"}
 _LATENCIES = {"Average Latency": "mean", "Min Latency": "min", "Max Latency": "max"}
 _PERCENTILE = re.compile(r"p(\d{1,2})\.(\d{1,4})")
@@ -27,6 +30,9 @@ _PERCENTILE = re.compile(r"p(\d{1,2})\.(\d{1,4})")
 
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each kind of operation that was done, and of all."""
+    if not re.search(r"^\s*\{", text, re.MULTILINE):
+        lines = Lines(text, where)
+        return [run for first, last, _ in lines.blocks(_TABLE) for run in _table(lines, first, last)]
     value = document(text, where)
     asked, statistics = value.get("configuration", {}), value["ALL STATS"]
     given = asked.table()
@@ -55,6 +61,74 @@ def runs(text: str, where: str) -> list[Run]:
     return made
 
 
+_COLUMN = re.compile(r"Type|Ops/sec|Hits/sec|Misses/sec|(?:Avg\. |p[\d.]+ )?Latency|KB/sec")
+_COUNT = r"(\d{{1,9}}) +{}$"
+_COMMAND = re.compile(r"(?:^|[ /])memtier_benchmark +(-.*)$")
+_FLAGS = {
+    "protocol": r"(?:-P +|--protocol[ =])(\S+)",
+    "ratio": r"--ratio[ =](\S+)",
+    "pipeline": r"--pipeline[ =](\d{1,9})\b",
+    "data_size": r"(?:-d +|--data-size[ =])(\d{1,9})\b",
+}
+
+
+def _table(lines: Lines, first: int, last: int) -> Iterator[Run]:
+    """Read a table: a row for each kind of operation, latencies in ms."""
+    head, _ = lines.need(r"Type +Ops/sec ", first, last, "the head of the table, 'Type Ops/sec …'")
+    columns = _COLUMN.findall(lines.texts[head - 1])
+    above = list(reversed(lines.texts[: first - 1]))
+    above = list(itertools.takewhile(lambda line: not re.match(r"(?:Totals|SET|GET|WAIT) ", line), above))
+    commands = {match[1] for line in above if (match := _COMMAND.search(line))}
+    command = commands.pop() if len(commands) == 1 else ""
+    told = {name: flag[1] for name, form in _FLAGS.items() if (flag := re.search(form, command))}
+    counts = {
+        name: next((int(match[1]) for line in above if (match := re.match(_COUNT.format(words), line))), 0)
+        for name, words in (("clients", "Connections per thread"), ("threads", "Threads"))
+    }
+    options: dict[str, Scalar] = {name: told.get(name, "unknown") for name in ("protocol", "ratio")}
+    options |= counts | {"pipeline": int(told.get("pipeline", 0)), "rate_limit": 0}
+    end, _ = lines.need(r"Totals ", head, last, "the row 'Totals', which closes the table,")
+    size = int(told.get("data_size", 0))
+    for number in range(head + 1, end + 1):
+        cells = lines.texts[number - 1].split()
+        if not cells or not cells[0].isalpha():
+            continue
+        if len(cells) != len(columns):
+            raise lines.wrong(number, f"{len(columns)} cells: {', '.join(columns)}")
+        values = [
+            (column, lines.number(cell, number))
+            for column, cell in zip(columns[1:], cells[1:], strict=True)
+            if cell != "---"
+        ]
+        if not dict(values).get("Ops/sec"):
+            continue
+        operation = _OPERATIONS.get(cells[0], cells[0].upper())
+        doubts = [] if size else [SIZE_UNKNOWN]
+        if operation != "OVERALL" and (missing := dict(values).get("Misses/sec")):
+            doubts.append(note("missing-keys", f"{operation}: Misses/sec is {missing:g}", operation=operation))
+        yield Run(
+            test="memtier_benchmark",
+            values=tuple(_of_columns(values)),
+            line=number,
+            size=size,
+            options=options | {"operation": operation},
+            doubts=tuple(doubts),
+            source=lines.source(head, end),
+        )
+
+
+def _of_columns(cells: Iterable[tuple[str, float]]) -> Iterator[Reported]:
+    """Yield the values of the cells of a row."""
+    for column, value in cells:
+        if column == "Ops/sec":
+            yield metric("transaction_rate_per_s", "mean", value)
+        elif column.endswith("Latency"):
+            percent = column.partition(" ")[0].removeprefix("p")
+            share = percent.rstrip("0").rstrip(".") if "." in percent else percent
+            statistic = "mean" if column in ("Latency", "Avg. Latency") else "p" + share.replace(".", "")
+            yield metric("round_trip_us", statistic, 1e3 * value)
+
+
 def _doubts(part: Entry, operation: str) -> Iterator[Note]:
     """Yield what was not done as it should: connections that failed, gets that found no value."""
     for key, code in (("Connection Errors", "connection-errors"), ("Misses/sec", "missing-keys")):
@@ -79,4 +153,4 @@ def _values(part: Entry) -> list[Reported]:
     return values
 
 
-LOG = Log("memtier_benchmark", ('"ALL STATS"',), _BEGINS, runs)
+LOG = Log("memtier_benchmark", ("ALL STATS", "AGGREGATED AVERAGE RESULTS"), _BEGINS, runs)

@@ -9,9 +9,8 @@ Up to 2.11 a collective has the columns ``redop`` and ``root`` only if it has th
 the largest relative error of an element (``error``). From 2.13 on every table has both columns, and the last one counts
 wrong elements (``#wrong``). ``-I`` adds four columns to each place.
 
-Versions before 2.16.7 do not print which collective ran. The factor and the reduction tell all-reduce (``2(n-1)/n``)
-and reduce-scatter (``(n-1)/n``, with a reduction) from all others; labkit leaves the rest out, unless a line above
-names the program.
+Versions before 2.16.7 do not print which collective ran. Its columns tell most of them apart (`_collective`); labkit
+leaves the rest out, unless a line above names the program.
 """
 
 from __future__ import annotations
@@ -32,10 +31,9 @@ _SUMMARIES = ("average_bus_bandwidth", "average_bus_bandwidith")  # the second o
 _BEGINS = re.compile(rf"{_COLUMNS}|[^\n]{{0,2000}}\"(?:{'|'.join(_SUMMARIES)})\"")
 _HEAD = re.compile(_COLUMNS)
 _NUMBERS = rf"((?: +(?:{NUMBER}|N/A)){{8,17}})(?: +\S.*)?$"
-# by whether the table has the columns redop and root
+# by whether the table has the column root; a collective without a reduction may leave its column empty
 _ROWS = {
-    (redop, root): re.compile(rf" +(\d{{1,18}}) +(\d{{1,18}}) +(\w+){reduction}{where}{_NUMBERS}")
-    for redop, reduction in ((True, r" +(\w+)"), (False, "()"))
+    root: re.compile(rf" *(\d{{1,18}}) +(\d{{1,18}}) +([a-z]\w*)(?: +([a-z]\w*))?{where}{_NUMBERS}")
     for root, where in ((True, r" +(-?\d{1,9})"), (False, "()"))
 }
 _LARGEST_ERROR = {"half": 1e-2, "bfloat16": 1e-2, "float": 1e-5, "double": 1e-12}  # up to 2.11, for each further rank
@@ -80,7 +78,7 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
     names, rows = lines.texts[head - 1].replace("#", " ").split(), []
     every = names.count("i_min") == 2
     wide = 8 if every else 4  # columns of a place
-    pattern = _ROWS["redop" in names, "root" in names]
+    pattern = _ROWS["root" in names]
     for number in range(head + 1, end + 1):
         line = lines.texts[number - 1]
         row = pattern.match(line)
@@ -89,11 +87,11 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
             if len(cells) != 2 * wide:
                 raise lines.wrong(number, f"{2 * wide} numbers behind the words of the row")
             rows.append((number, row, cells))
-        elif rows and re.match(r" +\d", line):
+        elif rows and re.match(r" *\d+ +\d+ +[a-z]", line):
             raise lines.wrong(number, "a row of size, count, type, reduction and numbers")
     if not rows:
         raise lines.wrong(head, "a row below the head")
-    collective, doubts = _collective(lines, program, len(ranks), rows)
+    collective, doubts = _collective(lines, program, len(ranks), wide, rows)
     if not ranks:
         doubts.append(note("ranks-unknown", "the log does not list the ranks"))
     stated = _stated(above)
@@ -155,21 +153,39 @@ def _values(time: float, algorithm: float, bus: float) -> list[Reported]:
     ]
 
 
+_UNNAMED = "of a collective that the log does not name (write its command, such as all_gather_perf, above the table)"
+
+
 def _collective(
-    lines: Lines, program: list[str], ranks: int, rows: list[tuple[int, re.Match[str], list[str]]]
+    lines: Lines, program: list[str], ranks: int, wide: int, rows: list[tuple[int, re.Match[str], list[str]]]
 ) -> tuple[str, list[Note]]:
-    """Return which collective ran: by the program's name, or where only one has such a factor and a reduction."""
+    """Return which collective ran: by the program's name, or where only one prints such a row.
+
+    The factor from `algbw` to `busbw` is 2(n-1)/n of all-reduce, and (n-1)/n of reduce-scatter, all-gather, all-to-all,
+    gather and scatter. It is 1 of reduce, broadcast and send-receive, whose rows name a reduction. All-to-all cannot
+    be checked in place.
+    """
     if program:
         return _NAMES.get(program[-1], program[-1]), []
     number, row, cells = rows[-1]
     algorithm, bus = (lines.number(cell, number) for cell in cells[1:3]) if "N/A" not in cells[1:3] else (0.0, 0.0)
-    if ranks < 3 or algorithm < 0.5 or row[4] in ("", "none"):
-        return "of a collective that the log does not name", []
-    derived = note("collective-derived", "the log does not name the collective: it follows from busbw, algbw and ranks")
-    for name, factor in (("all_reduce", 2 * (ranks - 1) / ranks), ("reduce_scatter", (ranks - 1) / ranks)):
-        if abs(bus / algorithm - factor) < 0.02:
-            return name, [derived]
-    return "of a collective that the log does not name", []
+    if algorithm < 0.5:
+        return _UNNAMED, []
+    reduces, rooted = (row[4] or "none") != "none", int(row[5] or -1) >= 0
+    step = 0.01 / algorithm  # both have two decimals
+    factor = 1 if abs(bus / algorithm - 1) <= step else 2 if bus > algorithm else 0
+    checked = cells[3] != "N/A"
+    name = {
+        (True, False, 2): "all_reduce",
+        (True, False, 1): "sendrecv" if ranks > 2 else "",  # or all-reduce of two
+        (True, False, 0): "reduce_scatter",
+        (True, True, 1): "reduce",
+        (False, True, 1): "broadcast",
+        (False, False, 0): ("all_to_all" if cells[wide + 3] == "N/A" else "all_gather") if checked else "",
+    }.get((reduces, rooted, factor), "")
+    if not name:
+        return _UNNAMED, []
+    return name, [note("collective-derived", f"the log does not name the collective: its columns are those of {name}")]
 
 
 def _json(whole: Entry) -> list[Run]:
@@ -194,7 +210,7 @@ def _json(whole: Entry) -> list[Run]:
                 values += [metric("latency_us", s, each[f"{s}_us"].real()) for s in ("min", "max", "p50", "p95", "p99")]
             wrong = part.get("nwrong", None).value
             doubts = [note("wrong-bytes", "nccl-tests found wrong elements")] if wrong not in (None, 0) else []
-            test = _NAMES.get(program[1], program[1]) if program else "of a collective that the log does not name"
+            test = _NAMES.get(program[1], program[1]) if program else _UNNAMED
             kinds = [str(row[key].value).strip() for key in ("type", "redop", "root")]
             if not re.fullmatch(r"-?\d{1,9}", kinds[2]):
                 raise row["root"].wrong("a rank, or -1")

@@ -167,7 +167,7 @@ _CELLS = rf"{NUMBER}(?: +{NUMBER})*"
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test: classic tables, that of ``-t omni``, ``-k`` and ``-o``; no tables of ``-O``."""
+    """Make a run of each test: classic tables, that of ``-t omni``, ``-k``, ``-o`` and ``-O``."""
     lines = Lines(text, where)
     return [_run(lines, first, last, head) for first, last, head in lines.blocks(_BEGINS)]
 
@@ -294,7 +294,19 @@ def _omni(lines: Lines, first: int, last: int, test: str) -> dict[str, str]:
         return pairs | {"REQUEST_SIZE": cells[4], "RESPONSE_SIZE": cells[5]}
     if test != "RR" and len(cells) == 5 and "Elapsed Throughput" in heads:
         return pairs | {"LOCAL_SEND_SIZE": cells[2]}
-    raise lines.wrong(number, "the columns of -t omni; tables of -O are not read: use -k or -o")
+    return _stacked(lines, first, number)
+
+
+def _stacked(lines: Lines, first: int, number: int) -> dict[str, str]:
+    """Return the pairs of ``-O``: a column begins where its name does, and each word of the name has a line."""
+    heads = [line for line in lines.texts[first : number - 1] if line.strip()]
+    starts = [word.start() for word in re.finditer(r"\S+", heads[0])] if heads else []
+    cells = lines.texts[number - 1].split()
+    if not cells or len(cells) != len(starts):
+        raise lines.wrong(number, "a value for each name in the head")
+    ends = [*starts[1:], None]
+    names = [" ".join(" ".join(line[a:b] for line in heads).split()) for a, b in zip(starts, ends, strict=True)]
+    return {_NAMES.get(name, name): cell for name, cell in zip(names, cells, strict=True)}
 
 
 def _classic(lines: Lines, first: int, last: int, test: str) -> dict[str, str]:
@@ -310,7 +322,7 @@ def _classic(lines: Lines, first: int, last: int, test: str) -> dict[str, str]:
         }
     unit = next((word for word in heads.split() if word in _UNITS), "")
     if not unit:
-        raise lines.wrong(number, "a head with the unit of the throughput; tables of -O are not read: use -k or -o")
+        raise lines.wrong(number, "a head with the unit of the throughput")
     if "Okay" in heads and len(cells) >= 6:
         _, arrived = lines.need(rf" *({_CELLS})$", number + 1, last, "the row of the receiver")
         below = arrived[1].split()

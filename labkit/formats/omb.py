@@ -30,6 +30,7 @@ CLOCK_NS = 10.0  # prints µs with two decimals
 _TAIL = re.compile(r"P(\d{1,2}) Tail (Lat\(us\)|BW\(MB/s\))")
 _NAMES = "|".join([*map(re.escape, COLUMNS), "Iterations", "Validation", _TAIL.pattern])
 _HEAD = re.compile(rf"# (?:Size |Operation )? *(?:{_NAMES})(?: +(?:{_NAMES}))*")
+_BARE_HEAD = re.compile(rf" +(?:{_NAMES})(?: +(?:{_NAMES}))*")  # of osu_ibarrier before version 7
 _TITLE = re.compile(r"# (OSU \S.*?)(?: v([\w.-]+))?")
 _BEFORE = re.compile(r"# Number of .+|Dimensions size = .+|Time took to create topology graph:.+")
 ACCELERATOR = re.compile(r"-(CUDA MANAGED|CUDA|MANAGED|OPENACC|ROCM|CXL)\b")
@@ -54,7 +55,7 @@ def recognised(text: str) -> bool:
 
 def lines_of(text: str | Iterable[str], where: str) -> Lines:
     """Return the lines of a text that OMB may have printed."""
-    return Lines(text, where, lambda line: line.startswith((*_STARTS, "shmem_")))
+    return Lines(text, where, lambda line: line.startswith((*_STARTS, "shmem_")) or bool(_BARE_HEAD.fullmatch(line)))
 
 
 def parse(text: str, where: str = "OMB's output") -> tuple[Table, ...]:
@@ -216,8 +217,9 @@ def _below_head(lines: Lines) -> dict[str, str]:
 
 
 def _title(line: str | None) -> re.Match[str] | None:
-    """Title and version, where a line is a title."""
-    return _TITLE.fullmatch(line) if line and line.startswith("# OSU ") else None
+    """Title and version, where a line is a title: one with a version or the word "Test", unlike a heading of a text."""
+    title = _TITLE.fullmatch(line) if line and line.startswith("# OSU ") else None
+    return title if title and (title[2] or " Test" in title[1]) else None
 
 
 @lru_cache(256)
@@ -225,6 +227,8 @@ def _columns(line: str) -> tuple[str, ...]:
     """Return the columns that a line names, with `Size`, or the head of a matrix; none if the line is no head."""
     if _MATRIX.fullmatch(line):
         return (line,)
+    if _BARE_HEAD.fullmatch(line):
+        line = f"# {line}"
     if not _HEAD.fullmatch(line):
         return ()
     names = [match[0] for match in re.finditer(_NAMES, line)]

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats.reading.log import Lines, Log, Run, inside, of_size, settings
+from labkit.formats.reading.log import CUT, Lines, Log, Run, inside, settings
 from labkit.io.safe_read import once, plainly
-from labkit.point.notes import note
+from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 10.0  # prints µs with two decimals
@@ -76,18 +76,7 @@ def parse(text: str, size: int | None = None) -> list[Reported]:
         If there is no table, a row or the end of it is missing, sizes differ, or the clock was not calibrated.
     """
     lines = text.splitlines()
-    _, end, columns, rows = _table(lines)
-    by_size = {}
-    for number, line in rows:
-        cells = _numbers(number, line, len(columns))
-        bytes_, values = int(cells[0]), dict(zip(columns[2:], cells[2:], strict=True))
-        if size not in (None, bytes_):
-            raise malformed(_WHAT, number, line, f"a row of {size} B (a UD datagram holds one MTU)")
-        if bytes_ in by_size:
-            raise malformed(_WHAT, number, line, "every size once")
-        by_size[bytes_] = _values(values, number, line)
-    if not by_size:
-        raise malformed(_WHAT, end + 1, lines[end], "a row of values: perftest failed")
+    by_size = {bytes_: values for bytes_, (_, values) in _by_size(*_table(lines), lines, size).items()}
     if len(by_size) == 1:
         return next(iter(by_size.values()))
     return [
@@ -172,8 +161,16 @@ def _entries(section: str, line: int) -> Iterable[tuple[str, str]]:
         raise malformed(_JSON, line, plainly(error), "every key once") from error
 
 
-def _table(lines: list[str]) -> tuple[int, int, list[str], list[tuple[int, str]]]:
-    """Return index of the last heading and of the rule that closes its table, names of columns, and numbered rows."""
+def _table(lines: list[str], *, closed: bool = True) -> tuple[int, int, list[str], list[tuple[int, str]]]:
+    """Return index of the last heading and of the rule that closes its table, names of columns, and numbered rows.
+
+    perftest and the RDMA driver write messages between the rows, such as "Conflicting CPU frequency values"; a row
+    begins with a number.
+
+    Parameters
+    ----------
+    closed : whether there must be a rule; without one, the index is that of the last row.
+    """
     heads = [number for number, line in enumerate(lines) if line.lstrip().startswith("#bytes")]
     if not heads:
         last = next((line for line in reversed(lines) if line.strip()), "nothing")
@@ -183,10 +180,29 @@ def _table(lines: list[str]) -> tuple[int, int, list[str], list[tuple[int, str]]
     if columns[:2] != ["#bytes", "#iterations"] or _COLUMN.sub("", lines[head]).strip() or len(columns) < 3:
         raise malformed(_WHAT, head + 1, lines[head], "columns of a latency or bandwidth test of one port")
     end = next((n for n in range(head + 1, len(lines)) if _RULE.fullmatch(lines[n].strip())), None)
-    if end is None:
+    if end is None and closed:
         raise malformed(_WHAT, len(lines), lines[-1], "the rule that closes the table: perftest failed or was stopped")
-    rows = [(number + 1, lines[number]) for number in range(head + 1, end) if lines[number].strip()]
-    return head, end, columns, rows
+    texts = lines[head + 1 : end]
+    rows = [(number, line) for number, line in enumerate(texts, head + 2) if re.match(r"\s*\d", line)]
+    return head, end if end is not None else rows[-1][0] if rows else head, columns, rows
+
+
+def _by_size(
+    head: int, end: int, columns: list[str], rows: list[tuple[int, str]], lines: list[str], size: int | None = None
+) -> dict[int, tuple[int, list[Reported]]]:
+    """Return line and values of each size of a table; every row must have `size`, if one is given."""
+    by_size: dict[int, tuple[int, list[Reported]]] = {}
+    for number, line in rows:
+        cells = _numbers(number, line, len(columns))
+        bytes_, values = int(cells[0]), dict(zip(columns[2:], cells[2:], strict=True))
+        if size not in (None, bytes_):
+            raise malformed(_WHAT, number, line, f"a row of {size} B (a UD datagram holds one MTU)")
+        if bytes_ in by_size:
+            raise malformed(_WHAT, number, line, "every size once")
+        by_size[bytes_] = number, _values(values, number, line)
+    if not by_size:
+        raise malformed(_WHAT, end + 1, lines[min(end, len(lines) - 1)], "a row of values: perftest failed")
+    return by_size
 
 
 def _numbers(number: int, line: str, count: int | None) -> list[float]:
@@ -229,7 +245,7 @@ _BEGINS = re.compile(
     r" *(?P<what>RDMA_Write|RDMA_Read|Send|Atomic (?:FETCH_AND_ADD|CMP_AND_SWAP)) "
     r"(?P<both>Bidirectional )?(?:Post List )?(?P<kind>Latency|BW) Test *$"
     r"|\s*\"?test\"?\s*: *\"?(?P<json>RDMA_Write|RDMA_Read|Send|Atomic\w*)_(?P<both_json>Bidirectional_)?"
-    r"(?P<kind_json>Latency|BW)_Test"
+    r"(?P<kind_json>Latency|BW)_Test|(?P<table> *#bytes +#iterations )"
 )
 _OPERATIONS = {"FETCH_AND_ADD": "fetch_and_add", "CMP_AND_SWAP": "compare_and_swap"}
 _HEAD = {
@@ -239,31 +255,41 @@ _HEAD = {
 }
 
 
+_COMMAND = re.compile(r"\bib_(write|read|send)_(?:bw|lat)\b")
+_OF_COMMAND = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send"}
+_UNIT = note("unit-assumed", "the JSON does not name the unit of its bandwidths: MiB/s is assumed")
+
+
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each size of each table."""
+    """Make a run of each size of each table.
+
+    A table without the lines above it belongs to the command that was named last (``ib_write_bw``). The server of a
+    test that reads or writes prints no table.
+    """
     lines, made = Lines(text, where), []
-    if len({bool(head["json"]) for _, _, head in lines.blocks(_BEGINS)}) > 1:
+    blocks = _blocks(lines)
+    if len({bool(head and head["json"]) for _, _, head in blocks}) > 1:
         remedy = "Split it into one file with the text and one with the JSON."
         raise malformed(where, 0, "text and JSON of perftest", "the runs of one of them", remedy)
-    for first, last, head in lines.blocks(_BEGINS):
-        what = head["what"] or head["json"].replace("_CMP", " CMP").replace("_FETCH", " FETCH")
-        kind = head["kind"] or head["kind_json"]
+    tables = [block for block in blocks if lines.find(_RESULTS.pattern, *block[:2])]
+    for first, last, head in tables or blocks:
+        what, kind = _titled(head) if head else _named(lines, first)
         operation = _OPERATIONS.get(what.partition(" ")[2], "")
         options: dict[str, Scalar] = {"operation": operation} if operation else {}
         for name, pattern in _HEAD.items():
             if hit := lines.find(pattern, first, last):
                 options[name] = int(hit[1][1])
-        if head["both"] or head["both_json"]:
+        if head and (head["both"] or head["both_json"]):
             options["bidirectional"] = True
         if connection := lines.find(r" *Connection type *: *(\w{2,4})", first, last):
             options["connection"] = connection[1][1]
         stated = settings(re.sub(r'["{}]|,$', "", line) for line in _stating(lines, first, last))
         stated = {name: value for name, value in stated.items() if _AS_OPTIONS.get(name) not in options}
-        if "Post List" in head[0]:
+        if head and "Post List" in head[0]:
             stated.setdefault("post_list", "stated")
-        sizes = _of_json(lines, first, last) if head["json"] else _of_table(lines, first, last)
+        json = bool(head and head["json"])
+        sizes, doubts = _of_json(lines, first, last, kind) if json else _of_table(lines, first, last)
         for size, (line, values) in sizes.items():
-            unit = note("unit-assumed", "the JSON does not name the unit of its bandwidths: MiB/s is assumed")
             made.append(
                 Run(
                     test=f"perftest {what.partition(' ')[0]} {kind}",
@@ -273,7 +299,7 @@ def runs(text: str, where: str) -> list[Run]:
                     options=options,
                     stated=stated,
                     parameters={name: str(value) for name, value in options.items()},
-                    doubts=(unit,) if head["json"] and kind == "BW" else (),
+                    doubts=doubts,
                     source=lines.source(max(first, line - 30), line + 1),
                 )
             )
@@ -290,21 +316,56 @@ def _stating(lines: Lines, first: int, last: int) -> list[str]:
     return lines.texts[first - 1 : found[0] - 1 if found else last]
 
 
-def _of_table(lines: Lines, first: int, last: int) -> dict[int, tuple[int, list[Reported]]]:
-    """Return line and values of each size of a table."""
-    parts = of_size(inside(lines, first, last, parse), "message_size_B")
-    _, _, _, rows = _table(lines.texts[first - 1 : last])
-    numbers = {int(line.split()[0]): first - 1 + number for number, line in rows}
-    if 0 in parts:  # one size, without a label
-        parts = {next(iter(numbers)): parts[0]}
-    return {size: (numbers[size], values) for size, values in parts.items()}
+Sizes = tuple[dict[int, tuple[int, list[Reported]]], tuple[Note, ...]]
 
 
-def _of_json(lines: Lines, first: int, last: int) -> dict[int, tuple[int, list[Reported]]]:
-    """Return line and values of the one size of a JSON file."""
+def _of_table(lines: Lines, first: int, last: int) -> Sizes:
+    """Return line and values of each size of a table, and what is doubtful about them."""
+    texts = lines.texts[first - 1 : last]
+    try:
+        head, end, columns, rows = _table(texts, closed=False)
+        by_size = _by_size(head, end, columns, rows, texts)
+    except DataError as error:
+        raise malformed(lines.where, first, texts[0], f"a whole run: {error.brief}") from error
+    closed = lines.find(_RULE.pattern, first + head + 1, last)
+    sizes = {size: (first - 1 + number, values) for size, (number, values) in by_size.items()}
+    return sizes, () if closed else (CUT,)
+
+
+def _of_json(lines: Lines, first: int, last: int, kind: str) -> Sizes:
+    """Return line and values of the one size of a JSON file, and what is doubtful about them."""
     number, size = lines.need(r'\s*"?MsgSize"?\s*: *(\d{1,18}),', first, last, "MsgSize")
     whole = inside(lines, 1, len(lines), parse_json)
-    return {int(size[1]): (number, whole)}
+    return {int(size[1]): (number, whole)}, (_UNIT,) if kind == "BW" else ()
 
 
-LOG = Log("perftest", (" Test", "_Test"), _BEGINS, runs)
+def _blocks(lines: Lines) -> list[tuple[int, int, re.Match[str] | None]]:
+    """Return first and last line of each run, and its title; None for a table without a title."""
+    starts: list[tuple[int, re.Match[str] | None]] = []
+    titled = False
+    for number, line in lines:
+        if title := _BEGINS.match(line):
+            starts.append((number, None if title["table"] else title))
+            if title["table"] and titled:
+                starts.pop()
+            titled = not title["table"]
+    ends = [number - 1 for number, _ in starts[1:]] + [len(lines)]
+    return [(first, last, head) for (first, head), last in zip(starts, ends, strict=False)]
+
+
+def _titled(head: re.Match[str]) -> tuple[str, str]:
+    """Return operation and kind of a title."""
+    what = head["what"] or head["json"].replace("_CMP", " CMP").replace("_FETCH", " FETCH")
+    return what, head["kind"] or head["kind_json"]
+
+
+def _named(lines: Lines, first: int) -> tuple[str, str]:
+    """Return operation and kind of a table without a title."""
+    above = "\n".join(lines.texts[max(0, first - 30) : first - 1])
+    commands = _COMMAND.findall(above)
+    if not commands:
+        raise lines.wrong(first, "above it the title of the test ('Send BW Test') or its command (ib_send_bw)")
+    return _OF_COMMAND[commands[-1]], "Latency" if "t_" in lines.texts[first - 1] else "BW"
+
+
+LOG = Log("perftest", (" Test", "_Test", "#bytes "), _BEGINS, runs)

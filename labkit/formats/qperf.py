@@ -98,16 +98,20 @@ def _value(test: str, name: str, digits: str, unit: str, number: int, line: str)
     return Reported(name, unit, "total" if name.endswith(("_bytes", "_msgs", "_time")) else "mean", value)
 
 
-_TEST = re.compile(r"((?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc|ver|conf|quit)(?:_\w+)?):$")
-_BEGINS = re.compile(r"(?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc)_(?:rdma_)?(?:write_|read_|compare_swap_|fetch_add_)*\w+:$")
+_TEST = re.compile(r" {0,3}((?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc|ver|conf|quit)(?:_\w+)?):$")
+_BEGINS = re.compile(
+    r" {0,3}(?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc)_(?:rdma_)?(?:write_|read_|compare_swap_|fetch_add_)*\w+:$"
+)
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?"  # commas between thousands only
 _SCALED = re.compile(rf"({_DIGITS}) *(ns|us|ms|sec|hr|min|(?:([KMGT])?(bytes|B|b|bits)?)/sec)$")
 _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "sec": 1e9, "min": 6e10, "hr": 3.6e12}
+_COUNTS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _DECIMAL = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _SIZE = re.compile(rf" *msg_size += +(?:({_DIGITS}) *([KMG])?i?(?:bytes|B)?)(?: \(({_DIGITS})\))?$")
 
 
 _NAME = re.compile(r" *(\w+)( +)=")
+_LINE = re.compile(r" *(\w+) +=(.*)$")
 _GAP = 2  # blanks behind the longest name
 _RESULT = re.compile(r"bw|lat|rate|cost|cpu|msgs|bytes|_time|^time$|max_|min_")  # not settings
 
@@ -124,14 +128,19 @@ def runs(text: str, where: str) -> list[Run]:
         if head[1] == "conf":  # nodes, processors and systems: no result
             continue
         values: list[Reported] = []
-        size, scaled, stated = -1, False, dict[str, str]()
+        size, scaled, stated, seen = -1, False, dict[str, str](), set[str]()
         for number in range(first + 1, last + 1):
             line = lines.texts[number - 1]
-            pair = re.match(r" *(\w+) +=(.*)$", line)
+            pair = _LINE.match(line)
             if not pair:
+                if re.search(r"\bfailed\b|\berror\b|timed out|unable to", line, re.IGNORECASE):
+                    raise lines.wrong(number, "'name = value unit': qperf failed")
                 if line.strip():
-                    raise lines.wrong(number, "'name = value unit': qperf failed, or another text came between")
+                    break
                 continue
+            if pair[1] in seen:
+                raise lines.wrong(number, "each name once: write the name of the test above each of its runs")
+            seen.add(pair[1])
             if sizes := _SIZE.match(line):
                 size = int(sizes[3].replace(",", "")) if sizes[3] else int(_number(lines, sizes[1], number))
                 size *= 1 if sizes[3] else BINARY[sizes[2] or ""]
@@ -189,8 +198,8 @@ def _number(lines: Lines, text: str, number: int) -> float:
 
 def _base(lines: Lines, text: str, number: int) -> tuple[str, str]:
     """Return a number and its unit in ns, bytes/sec or /sec, as ``-uu`` prints them; counts have no unit."""
-    if re.fullmatch(_DIGITS, text):
-        return repr(_number(lines, text, number)), ""
+    if count := re.fullmatch(rf"({_DIGITS})(?: *(thousand|million|billion|trillion))?", text):
+        return repr(_number(lines, count[1], number) * _COUNTS.get(count[2] or "", 1.0)), ""
     match = _SCALED.fullmatch(text)
     if not match:
         raise lines.wrong(number, "a number with a unit of time, bytes/sec or /sec")

@@ -1,4 +1,4 @@
-"""redis-benchmark's CSV (``--csv``, from Redis 6.2 on): a line for each command, latencies in ms with three digits.
+"""redis-benchmark's text, ``-q``, and CSV (from Redis 6.2 on): latencies of each command in ms with three digits.
 
 Its latency runs from the call that writes a request, or a pipeline of them, to the answer (``redis-benchmark.c``:
 ``latency = ustime() - c->start``), and comes from an HdrHistogram with three digits: `round_trip_us`. A client asks
@@ -11,9 +11,10 @@ from __future__ import annotations
 import csv
 import math
 import re
+from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats.reading.log import SIZE_UNKNOWN, Lines, Log, Run
+from labkit.formats.reading.log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 
@@ -57,28 +58,69 @@ def _row(where: str, number: int, line: str) -> tuple[str, list[Reported]]:
     return command, [metric("transaction_rate_per_s", "mean", rate), *latencies]
 
 
+_BLOCK = re.compile(r"====== (\S.*?) ======\s*$")
+_COMPLETED = re.compile(r"\s*\d+ requests completed in [\d.]+ seconds$")  # the line below the command's name
+_QUIET = re.compile(rf"([A-Z][\w() ]{{1,60}}): ({NUMBER}) requests per second(?:, p50=({NUMBER}) msec)?\s*$")
+_RATE = rf"\s*(?:throughput summary: )?({NUMBER}) requests per second$"
+_CLIENTS, _PAYLOAD = r"\s*(\d{1,9}) parallel clients$", r"\s*(\d{1,12}) bytes payload$"
+_NAMES = re.compile(r"\s*avg +min +p50 +p95 +p99 +max$")
+_SIX = re.compile(rf"\s*({NUMBER})" + rf" +({NUMBER})" * 5 + "$")
+
+
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each command."""
+    """Make a run of each command: a line of the CSV, a block of the text, or a line of ``-q``."""
     lines = Lines(text, where)
+    if not lines.find(_CSV_BEGINS.pattern, 1, len(lines)):
+        named = [one for one in lines.blocks(_BLOCK) if lines.find(_COMPLETED.pattern, one[0], min(one[0] + 1, one[1]))]
+        blocks = [_block(lines, first, last, head[1]) for first, last, head in named]
+        return blocks or [_quiet(lines, number, row) for number, line in lines if (row := _QUIET.match(line))]
     made = []
-    for first, last, _ in lines.blocks(_BEGINS):
+    for first, last, _ in lines.blocks(_CSV_BEGINS):
         for number in range(first + 1, last + 1):
             if not lines.texts[number - 1].startswith('"'):
                 continue
             command, values = _row(where, number, lines.texts[number - 1])
-            made.append(
-                Run(
-                    test="redis-benchmark",
-                    values=tuple(values),
-                    line=number,
-                    options={"command": command.lower()},
-                    doubts=(SIZE_UNKNOWN,),
-                    remarks=(note("command-unknown", "the file does not name clients, keys and pipeline"),),
-                    source=lines.source(number, number),
-                )
-            )
+            made.append(_run(command, values, number, lines.source(number, number)))
     return made
 
 
-_BEGINS = re.compile(re.escape(",".join(f'"{name}"' for name in _HEAD)) + "$")
-LOG = Log("redis-benchmark", ('"test","rps",',), _BEGINS, runs)
+def _block(lines: Lines, first: int, last: int, command: str) -> Run:
+    """Read the block of a command; before version 6.2 it has shares of requests instead of latencies."""
+    at, rate = lines.need(_RATE, first, last, "a line '… requests per second'")
+    values = [metric("transaction_rate_per_s", "mean", lines.number(rate[1], at))]
+    if names := lines.find(_NAMES.pattern, first, last):
+        number, times = lines.need(_SIX.pattern, names[0] + 1, min(names[0] + 1, last), "six latencies")
+        pairs = zip(("mean", "min", "p50", "p95", "p99", "max"), times.groups(), strict=True)
+        values += [metric("round_trip_us", name, 1e3 * lines.number(time, number)) for name, time in pairs]
+    elif "throughput summary" in lines.texts[at - 1]:
+        raise lines.wrong(last, "the latency summary: the log is cut")
+    size, clients = (lines.find(form, first, at) for form in (_PAYLOAD, _CLIENTS))
+    run = _run(command, values, first, lines.source(first, first + 4), int(size[1][1]) if size else 0)
+    return replace(run, options={**run.options, "clients": int(clients[1][1])}) if clients else run
+
+
+def _quiet(lines: Lines, number: int, row: re.Match[str]) -> Run:
+    """Read a line of ``-q``."""
+    values = [metric("transaction_rate_per_s", "mean", lines.number(row[2], number))]
+    if row[3]:
+        values.append(metric("round_trip_us", "p50", 1e3 * lines.number(row[3], number)))
+    return _run(row[1], values, number, lines.source(number, number))
+
+
+def _run(command: str, values: list[Reported], line: int, source: str, size: int = 0) -> Run:
+    """Make the run of a command."""
+    return Run(
+        test="redis-benchmark",
+        values=tuple(values),
+        line=line,
+        size=size,
+        options={"command": command.lower()},
+        doubts=() if size else (SIZE_UNKNOWN,),
+        remarks=(note("command-unknown", "the log does not name keys and pipeline, and its CSV no clients"),),
+        source=source,
+    )
+
+
+_CSV_BEGINS = re.compile(re.escape(",".join(f'"{name}"' for name in _HEAD)) + "$")
+_BEGINS = re.compile(f"{_CSV_BEGINS.pattern}|{_COMPLETED.pattern}|{_QUIET.pattern}")
+LOG = Log("redis-benchmark", ('"test","rps",', " requests completed in ", " requests per second"), _BEGINS, runs)

@@ -50,9 +50,9 @@ def parse(text: str) -> list[Reported]:
         if "ERROR" in line or re.match(r"sockperf: '-.*' Invalid", line):
             raise malformed(_WHAT, number, line, "statistics")
     plain = "\n".join(lines)
-    rtt = r"avg-(latency|rtt)=(\d+\.?\d*) \(std-dev=(\d+\.?\d*)"
+    rtt = r"avg-(lat|latency|rtt)= *(\d+\.?\d*) \(std-dev=(\d+\.?\d*)"
     kind, mean, deviation = _find(plain, rtt, "a line 'avg-latency=…'")
-    double = 2.0 if kind == "latency" else 1.0
+    double = 1.0 if kind == "rtt" else 2.0
     runtime, received = _find(plain, _VALID, "'[Valid Duration]'")
     values = {"mean": mean, "stddev": deviation, "max": _find(plain, r"<MAX> observation = +(\d+\.?\d*)", "<MAX>")[0]}
     for percent, value in re.findall(r"percentile (\d+\.?\d*) = +(.*)", plain):

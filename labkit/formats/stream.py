@@ -1,4 +1,4 @@
-"""STREAM's table of four kernels (stream.c 5.x by McCalpin, also built for OpenMP).
+"""STREAM's table of four kernels (stream.c 5.x by McCalpin, also built for OpenMP, and NVIDIA's on a GPU).
 
 The rate is bytes over the *shortest* time of the repetitions, the first left out (``stream.c``: ``1.0E-06 *
 bytes[j]/mintime[j]``), in MB/s of 10^6 B: it is kept as maximum. The mean time leaves out the first too. A kernel
@@ -15,7 +15,9 @@ from labkit.point.notes import note
 from labkit.point.spec import Reported
 
 CLOCK_NS = 1000.0  # prints s with six decimals
-_BEGINS = re.compile(r"STREAM version \$?Revision: *([\d.]+)")
+_BEGINS = re.compile(r"(?:STREAM version \$?Revision: *|NVIDIA-STREAM +)([\d.]+)")
+_ON_GPU = r" *Array size \((double|single|float)\) *= *(\d{1,15})\*"  # of NVIDIA's: elements
+_SIZE_UNKNOWN = note("array-unknown", "the log does not state the size of the arrays, so it is recorded as 0")
 _HEAD = re.compile(r"Function +(?:Best Rate MB/s|Rate \(MB/s\)) +Avg time +Min time +Max time")
 _ROW = re.compile(rf"(Copy|Scale|Add|Triad): +({NUMBER}) +({NUMBER}) +({NUMBER}) +({NUMBER})$")
 
@@ -31,7 +33,8 @@ def runs(text: str, where: str) -> list[Run]:
 def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     """Read one run of the program."""
     head, _ = lines.need(_HEAD.pattern, first, last, "the head 'Function Best Rate MB/s Avg time Min time Max time'")
-    _, size = lines.need(r"Array size = +(\d{1,15})", first, last, "a line 'Array size = …'")
+    size = lines.find(r"Array size = +(\d{1,15})", first, last)
+    gpu = lines.find(_ON_GPU, first, last)
     word = lines.find(r"This system uses (\d{1,2}) bytes per", first, last)
     threads = lines.find(r"Number of Threads (?:counted|requested) = +(\d{1,7})", first, last)
     repeats = lines.find(r"Each (?:kernel|test) (?:will be executed|is run) +(\d{1,9}) times", first, last)
@@ -40,7 +43,9 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     clock = lines.find(r"Your clock granularity/precision appears to be (\d{1,9}) microseconds", first, last)
     best = f"the best of {repeats[1][1]} repetitions" if repeats else "the best of the repetitions"
     remark = note("best-of", f"{best}, not their mean", count=int(repeats[1][1]) if repeats else 0)
-    doubts = []
+    array = int(size[1][1]) * (int(word[1][1]) if word else 8) if size else 0
+    array = int(gpu[1][2]) * (8 if gpu[1][1] == "double" else 4) if gpu else array
+    doubts = [] if array else [_SIZE_UNKNOWN]
     if bad or not valid:
         doubts.append(note("not-validated", "STREAM did not find its arrays right"))
     made = []
@@ -57,7 +62,7 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
                 test=f"STREAM {row[1]}",
                 values=(Reported("bandwidth_MBps", "MB/s", "max", rate), *times),
                 line=number,
-                size=int(size[1]) * (int(word[1][1]) if word else 8),
+                size=array,
                 options={"kernel": row[1].lower(), "threads": int(threads[1][1]) if threads else 1},
                 stated={"repetitions": repeats[1][1]} if repeats else {},
                 version=version,
@@ -71,4 +76,4 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     return made
 
 
-LOG = Log("STREAM", ("STREAM version",), _BEGINS, runs)
+LOG = Log("STREAM", ("STREAM version", "NVIDIA-STREAM"), _BEGINS, runs)

@@ -7,14 +7,15 @@ The percentile is one of the newest iterations alone (``timing_queue``).
 
 The table's first heading says which line is the result (``perftest_run.c``: print_progress). Below "Stage" the result
 begins with "Final:"; all other lines are progress, which begins with no word in a build without OpenMP.
-Below "Test" (``-f``) the result is the only line. Versions before 1.9 have neither heading. Their result looks like
-progress, so they are refused.
+Below "Test" (``-f``) the result is the only line. Versions before 1.9 have neither heading, and their result looks like
+progress: the last line of a log is taken, with a warning.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from functools import partial
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
@@ -28,20 +29,21 @@ _MIB = 2**20 / 1e6
 _ROW = re.compile(r"(Final:)?((?:\s+\S+){8})\s*")
 _TABLE = re.compile(r"\|\s*(latency|overhead) \(usec\)\s*\|\s*bandwidth \(MB/s\)\s*\|\s*message rate \(msg/s\)\s*\|")
 _HEAD = re.compile(
-    r"\|\s*(Stage|Test)\s*\|\s*# iterations\s*\|\s*(?:([\d.]+)%ile|typical)\s*\|\s*average\s*\|\s*overall\s*\|"
+    r"\|\s*(?:(Stage|Test)\s*\|\s*)?# iterations\s*\|\s*(?:([\d.]+)%ile|typical)\s*\|\s*average\s*\|\s*overall\s*\|"
 )
 _CSV = re.compile(
     r"iterations,(?:([\d.]+)_percentile|typical)_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr"
 )
 
 
-def parse(text: str, *, latency: bool | None = None) -> list[Reported]:
+def parse(text: str, *, latency: bool | None = None, marked: bool = True) -> list[Reported]:
     """Parse one test, over all of its iterations.
 
     Parameters
     ----------
     text : standard output of the client.
     latency : whether times are latencies; None to go by the heading. Comma-separated values are all headed so.
+    marked : whether the heading must show which line is the result, as since UCX 1.9; else it is the last one.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def parse(text: str, *, latency: bool | None = None) -> list[Reported]:
     for number, line in enumerate(lines, 1):
         if " ERROR " in line:
             raise malformed(_WHAT, number, line, "a result: UCX failed")
-    rank, kind, number, cells = _csv(lines) or _table(lines)
+    rank, kind, number, cells = _csv(lines) or _table(lines, marked=marked)
     values = [_number(cell, number, lines[number - 1]) for cell in cells]
     if len(values) != 8 or not all(math.isfinite(v) and v >= 0 for v in values) or not values[0] or not values[3]:
         raise malformed(_WHAT, number, lines[number - 1], "iterations, 3 times, 2 bandwidths and 2 rates, above 0")
@@ -81,26 +83,28 @@ def _csv(lines: list[str]) -> tuple[str, str, int, list[str]] | None:
             for place in range(1, len(rows)):
                 if counts[place] <= counts[place - 1]:  # without -f, a run prints a line with more iterations each time
                     raise malformed(_WHAT, rows[place], lines[rows[place] - 1], "more iterations than above: one run")
-            return head[1] or "50", "latency", rows[-1], lines[rows[-1] - 1].split(",")
+            return head[1] or "50.0", "latency", rows[-1], lines[rows[-1] - 1].split(",")
     return None
 
 
-def _table(lines: list[str]) -> tuple[str, str, int, list[str]]:
+def _table(lines: list[str], *, marked: bool) -> tuple[str, str, int, list[str]]:
     """Return percentile, kind, number and cells of the final line of the table."""
     last = next((line for line in reversed(lines) if line.strip()), "nothing")
     kind = next((match for line in lines if (match := _TABLE.search(line))), None)
     head = next((match for line in lines if (match := _HEAD.search(line))), None)
-    if kind is None or head is None:
+    if kind is None or head is None or (marked and not head[1]):
         wanted = "a heading with 'Stage' or 'Test' (this is the last line): it failed, or is older than UCX 1.9"
         raise malformed(_WHAT, 0, last, wanted)
     word = "Final:" if head[1] == "Stage" else None
     rows = [(number, row) for number, line in enumerate(lines, 1) if (row := _ROW.fullmatch(line))]
     finals = [(number, row[2].split()) for number, row in rows if row[1] == word]
+    if not head[1]:
+        finals = finals[-1:]
     if len(finals) != 1:
         wanted = f"one final line{f', which begins with {word!r}' if word else ''}"
         raise malformed(_WHAT, 0, last, f"{wanted} (this is the last line): it failed, or was stopped")
     number, cells = finals[0]
-    return head[2] or "50", kind[1], number, cells
+    return head[2] or "50.0", kind[1], number, cells
 
 
 def _number(cell: str, number: int, line: str) -> float:
@@ -112,7 +116,8 @@ def _number(cell: str, number: int, line: str) -> float:
 
 _UNNAMED = "ucx_perftest -v, which heads every time a latency"
 _BEGINS = re.compile(
-    r"\|\s*(?:Stage|Test)\s*\|\s*# iterations\s*\||iterations,(?:[\d.]+_percentile|typical)_lat,avg_lat,overall_lat,"
+    r"\s*\|\s*(?:(?:Stage|Test)\s*\|\s*)?# iterations\s*\|"
+    r"|iterations,(?:[\d.]+_percentile|typical)_lat,avg_lat,overall_lat,"
 )
 _BOX = re.compile(r"\| ([A-Z][A-Za-z /]{1,40}): +(\S.*?) *\|$")
 # what a title begins with → operation; a longer begin first
@@ -161,6 +166,8 @@ def runs(text: str, where: str) -> list[Run]:
             options["layout"] = box.get("Data layout", "unknown").replace(" ", "")
         kind = "latency" if any(value.name == "latency_us" for value in values) else "bandwidth"
         doubts = [] if size else [SIZE_UNKNOWN]
+        if re.match(r"\s*\|\s*# iterations", lines.texts[place - 1]):
+            doubts.append(note("final-unknown", "UCX before 1.9 does not mark its result: it is the last line here"))
         if not title:
             doubts.append(note("test-unknown", "ucx_perftest's client does not name the operation (tag, put, get, am)"))
         made.append(
@@ -183,10 +190,10 @@ def _values(lines: Lines, first: int, last: int, plain: list[str]) -> list[Repor
     """Parse a table; skip a box between its lines."""
     if any(_BOX.match(line) for line in lines.texts[first - 1 : last]):
         try:
-            return parse("".join(f"{line}\n" for line in plain))
+            return parse("".join(f"{line}\n" for line in plain), marked=False)
         except DataError as error:
             raise lines.wrong(first, f"a whole run: {error.brief}") from error
-    return inside(lines, first, last, parse)
+    return inside(lines, first, last, partial(parse, marked=False))
 
 
 def _boxes(texts: list[str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ BENCHMARK = ToolBenchmark(
     check=lambda spec: "" if spec.options.provider else "provider is empty. Set provider=tcp.",
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
     tools=(fi_pingpong.pingpong,),
+    logs={"fi_pingpong": {}},
     cadence="streaming",
     ends=Ends(where="asked", sockets=True),
 )

@@ -29,6 +29,8 @@ def _logs(operation: str, kind: str) -> dict[str, dict[str, Scalar]]:
     end = "lat" if kind == "Latency" else "bw"
     for service in ("RC", "UC", "UD") if operation in _QPERF else ():
         tests[f"qperf {service.lower()}_{_QPERF[operation]}{end}"] = {"connection": service}
+        if (operation, kind) == ("send", "BW"):
+            tests[f"qperf {service.lower()}_bi_bw"] = {"connection": service, "bidirectional": True}
     return tests
 
 

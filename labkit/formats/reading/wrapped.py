@@ -18,7 +18,7 @@ _PREFIXES = tuple(
         r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?",  # ISO 8601
         rf"\[?{_DAY}[A-Z][a-z]{{2}} +\d{{1,2}} \d\d:\d\d:\d\d (?:[A-Z]{{2,5}} )?\d{{4}}\]?:?",  # date
         r"\[?\d\d:\d\d:\d\d(?:\.\d+)?\]?:?",  # clock
-        r"\[pod/[\w./-]+\]|\[[a-z][\w.]*-[\w.-]+\]",  # kubectl logs --prefix, names of hosts
+        r"\[pod/[\w./-]+\]|\[[a-z][\w.]*[- ][\w.-]+\]",  # kubectl logs --prefix, names of hosts, ranks
         r" *\d{1,7}:|\[\d+,\d+\]<std\w+>:?",  # srun -l, mpirun --tag-output
         r">+",  # quoted in a mail or an issue
         r" *[-*](?= )",  # a list
@@ -98,7 +98,8 @@ def bare(text: str) -> tuple[str, Callable[[int], int]]:
     """
     lines = text.replace("\r\n", "\n").split("\n")
     fences = [place for place, line in enumerate(lines) if _FENCE.fullmatch(line)]
-    for first, last in zip([-1, *fences[1::2]], [*fences[::2], len(lines)], strict=False) if len(fences) > 1 else ():
+    pairs = fences if len(fences) % 2 == 0 else []  # an odd one began above the text, or ends below it
+    for first, last in zip([-1, *pairs[1::2]], [*pairs[::2], len(lines)], strict=False) if pairs else ():
         lines[max(first, 0) : last + 1] = [""] * (min(last + 1, len(lines)) - max(first, 0))
     numbers = [number for number, line in enumerate(lines, 1) if not _CHATTER.match(line)]
     return "\n".join(

@@ -1,0 +1,382 @@
+"""Logs as people paste them: without a head or an end, with messages among the rows, and of other versions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from labkit.errors import DataError
+from labkit.formats import logs
+from labkit.formats.nccl_tests import _UNNAMED as UNNAMED
+from labkit.formats.reading.log import Run
+from labkit.run.importing.text import identify
+
+RULE = "-" * 87 + "\n"
+BW = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
+LAT = " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] \n"
+LAT_ROW = " 8       1000          2.10           9.90         2.20     \t       2.25        \t0.30   \t\t3.10    \t\t9.80   \n"
+BW_ROW = " 65536      1000             100.00             90.00              1.500000\n"
+NOISE = "Conflicting CPU frequency values detected: 3295.212000 != 5023.444000. CPU Frequency is not max.\n"
+DIM = "+--------------+-----------------------------+---------------------+-----------------------+\n"
+MEMTIER = """4         Threads
+25        Connections per thread
+30        Seconds
+
+
+ALL STATS
+==========================================================================================
+Type         Ops/sec     Hits/sec   Misses/sec    Avg. Latency     p50 Latency   p99.9 Latency       KB/sec
+------------------------------------------------------------------------------------------
+Sets         1000.50          ---          ---         0.40000         0.30000         2.50000       100.00
+Gets         9000.25      8000.00      1000.25         0.20000         0.10000         1.50000       900.00
+Waits           0.00          ---          ---             ---             ---             ---          ---
+Totals      10000.75      8000.00      1000.25         0.22000         0.12000         1.75000      1000.00
+"""
+IOZONE = """\tCommand line used: iozone -a -s 16M -r 4 -i 0 -i 2
+\tOutput is in Kbytes/sec
+\tTime Resolution = 0.000001 seconds.
+                                                            random  random    bkwd   record   stride
+              KB  reclen   write rewrite    read    reread    read   write    read  rewrite     read
+           16384       4   40000   50000                     20000   10000
+"""
+IOR_2 = """IOR-2.10.3: MPI Coordinated Test of Parallel I/O
+
+Summary:
+\tapi                = POSIX
+\taccess             = file-per-process
+
+Operation  Max (MiB)  Min (MiB)  Mean (MiB)   Std Dev  Max (OPs)  Min (OPs)  Mean (OPs)   Std Dev  Mean (s)  Op grep #Tasks tPN reps  fPP reord reordoff reordrand seed segcnt blksiz xsize aggsize
+
+---------  ---------  ---------  ----------   -------  ---------  ---------  ----------   -------  --------
+write        3000.00    1000.00     2000.00    500.00    3000.00    1000.00     2000.00    500.00   0.50000 64 8 3 1 0 1 0 0 1 16777216 1048576 1073741824 -1 POSIX EXCEL
+"""
+IOR_3 = """IOR-3.0.1: MPI Coordinated Test of Parallel I/O
+
+Summary of all tests:
+Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev    Mean(s) Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt blksiz xsize aggsize API RefNum
+write         200.00     200.00     200.00       0.00   16.00000 0 16 8 1 0 0 1 1 0 1 209715200 20971520 3355443200 POSIX 0
+
+"""
+FIO_2 = """seq: (g=0): rw=write, bs=64K-64K/64K-64K/64K-64K, ioengine=libaio, iodepth=4
+fio-2.2.10
+Starting 1 process
+
+seq: (groupid=0, jobs=1): err= 0: pid=77: Wed Jan  4 18:20:31 2017
+  write: io=512.0MB, bw=100.0MB/s, iops=1600, runtime=  5120msec
+    slat (usec): min=2, max=220, avg= 5.25, stdev= 2.25
+    clat (usec): min=48, max=4320, avg=2495.00, stdev=101.00
+     lat (usec): min=54, max=4330, avg=2500.50, stdev=101.50
+    clat percentiles (usec):
+     | 50.00th=[ 2400], 99.00th=[ 3000]
+    lat (usec) : 50=0.01%, 100=99.99%
+  cpu          : usr=12.20%, sys=40.45%, ctx=79163, majf=0, minf=24
+     issued    : total=r=0/w=8192/d=0, short=r=0/w=0/d=0, drop=r=0/w=0/d=0
+"""
+NCCL = """# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 step: 2(factor) warmup iters: 5 iters: 20 validation: 1
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+{row}
+# Out of bounds values : 0 OK
+"""
+STREAM = """STREAM version $Revision: 5.10 $
+-------------------------------------------------------------
+Function    Best Rate MB/s  Avg time     Min time     Max time
+Copy:           90000.5     0.030000     0.020000     0.040000
+Scale:          80000.5     0.030000     0.020000     0.040000
+Add:            70000.5     0.030000     0.020000     0.040000
+Triad:          60000.5     0.030000     0.020000     0.040000
+-------------------------------------------------------------
+"""
+GPU_STREAM = """NVIDIA-STREAM 25.4.0  -- NVIDIA accelerated STREAM benchmark -- NVIDIA
+ Array size (float)=1000000*4*8 (30 MB)
+Function      Rate (MB/s)   Avg time     Min time     Max time
+Copy:      3000000.5000       0.0030       0.0020       0.0040
+Scale:     3000000.5000       0.0030       0.0020       0.0040
+Add:       3000000.5000       0.0030       0.0020       0.0040
+Triad:     3000000.5000       0.0030       0.0020       0.0040
+"""
+UDP_31 = """Connecting to host 192.0.2.1, port 5201
+[  4] local 192.0.2.2 port 40000 connected to 192.0.2.1 port 5201
+[ ID] Interval           Transfer     Bandwidth       Total Datagrams
+[  4]   0.00-1.00   sec  1.00 MBytes  8.00 Mbits/sec  128
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[ ID] Interval           Transfer     Bandwidth       Jitter    Lost/Total Datagrams
+[  4]   0.00-2.00   sec  2.00 MBytes  8.00 Mbits/sec  0.050 ms  64/256 (25%)
+[  4] Sent 256 datagrams
+
+iperf Done.
+"""
+SERVER = """-----------------------------------------------------------
+Server listening on 5201 (test #1)
+-----------------------------------------------------------
+Accepted connection from 192.0.2.2, port 41404
+[  5] local 192.0.2.1 port 5201 connected to 192.0.2.2 port 41406
+[ ID] Interval           Transfer     Bandwidth
+[  5]   0.00-1.00   sec  1.00 GBytes  8.00 Gbits/sec
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[ ID] Interval           Transfer     Bandwidth
+[  5]   0.00-1.04   sec  0.00 Bytes  0.00 bits/sec                  sender
+[  5]   0.00-1.04   sec  1.00 GBytes  8.40 Gbits/sec                  receiver
+-----------------------------------------------------------
+Server listening on 5201 (test #2)
+-----------------------------------------------------------
+"""
+END_ONLY = """[ ID] Interval           Transfer     Bitrate         Retr
+[  5]   0.00-30.00  sec   100 GBytes  24.0 Gbits/sec    0             sender
+[  5]   0.00-30.00  sec   100 GBytes  23.2 Gbits/sec                  receiver
+[  7]   0.00-30.00  sec   100 GBytes  24.0 Gbits/sec    0             sender
+[  7]   0.00-30.00  sec   100 GBytes  23.2 Gbits/sec                  receiver
+[SUM]   0.00-30.00  sec   200 GBytes  48.0 Gbits/sec    0             sender
+[SUM]   0.00-30.00  sec   200 GBytes  46.4 Gbits/sec                  receiver
+"""
+OMNI_O = """OMNI Send TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET
+Throughput Throughput  Stddev       Local
+           Units       Latency      CPU
+                       Microseconds Util
+                                    %
+16000.00   10^6bits/s  23.50        30.25
+"""
+QPERF = """tcp_bw:
+    bw          =  8.00 GB/sec
+    msg_rate    =   120 K/sec
+    send_bytes  =  80.0 GB
+    send_msgs   =  1.20 million
+    recv_bytes  =  80.0 GB
+    recv_msgs   =  1.20 million
+see the manual for more
+"""
+SOCKPERF = """[ 0] IP = 192.0.2.1       PORT =  8302 # TCP
+sockperf: [Total Run] RunTime=2.400 sec; SentMessages=3000; ReceivedMessages=3000
+sockperf: [Valid Duration] RunTime=2.000 sec; SentMessages=2000; ReceivedMessages=2000
+sockperf: ====> avg-lat= 12.500 (std-dev=1.250)
+sockperf: # dropped messages = 0; # duplicated messages = 0; # out-of-order messages = 0
+sockperf: ---> <MAX> observation =   40.000
+sockperf: ---> percentile 99.00 =   20.000
+sockperf: ---> percentile 50.00 =   12.000
+sockperf: ---> <MIN> observation =   10.000
+"""
+UCX_14 = (
+    DIM
+    + "|              |       latency (usec)        |   bandwidth (MB/s)  |  message rate (msg/s) |\n"
+    + DIM.replace("-----------------------------", "---------+---------+---------")
+    + "| # iterations | typical | average | overall |  average |  overall |   average |   overall |\n"
+    + DIM
+    + "        500000     0.900     0.950     0.960       4.00       4.10      500000      510000\n"
+    + "       1000000     0.800     0.850     0.875       4.50       4.25      520000      530000\n"
+)
+REDIS = """====== SET ======
+  100000 requests completed in 1.25 seconds
+  50 parallel clients
+  3 bytes payload
+  keep alive: 1
+
+Summary:
+  throughput summary: 80000.00 requests per second
+  latency summary (msec):
+          avg       min       p50       p95       p99       max
+        0.250     0.125     0.225     0.375     0.500     1.500
+"""
+REDIS_5 = """====== PING_INLINE ======
+  100000 requests completed in 1.25 seconds
+  50 parallel clients
+  3 bytes payload
+  keep alive: 1
+
+99.86% <= 1 milliseconds
+100.00% <= 1 milliseconds
+80000.00 requests per second
+
+"""
+# name → kind, text, test, size, some values of its first point, and a doubt that it must have
+CASES: dict[str, tuple[str, str, str, int, dict[str, float], str]] = {
+    "perftest, messages among the rows": (
+        *("perftest", f"{RULE}                    Send Latency Test\n{RULE}{LAT}{NOISE}{LAT_ROW}{RULE}"),
+        *("perftest Send Latency", 8, {"latency_us p50": 2.2, "latency_us p999": 9.8}, ""),
+    ),
+    "perftest, no title but a command": (
+        *("perftest", f"$ ib_read_bw -d mlx5_0 node2\n{BW}{BW_ROW}"),
+        *(
+            "perftest RDMA_Read BW",
+            65536,
+            {"bandwidth_MBps mean": 90 * 2**20 / 1e6, "message_rate_per_s mean": 1.5e6},
+            "cut",
+        ),
+    ),
+    "iperf3 3.1, UDP": (
+        *("iperf3", UDP_31, "iperf3 UDP", 0),
+        *({"sent_MBps mean": 1.0, "lost_percent mean": 25.0, "jitter_us mean": 50.0}, "size-unknown"),
+    ),
+    "iperf3, server": ("iperf3", SERVER, "iperf3 TCP", 0, {"bandwidth_MBps mean": 1050.0}, "size-unknown"),
+    "iperf3, the end alone": (
+        *("iperf3", END_ONLY, "iperf3 TCP", 0, {"bandwidth_MBps mean": 5800.0, "sent_MBps mean": 6000.0}, "cut"),
+    ),
+    "memtier_benchmark, table": (
+        *("memtier_benchmark", MEMTIER, "memtier_benchmark", 0),
+        *(
+            {"transaction_rate_per_s mean": 1000.5, "round_trip_us mean": 400, "round_trip_us p999": 2500},
+            "size-unknown",
+        ),
+    ),
+    "IOzone, no banner and no end": (
+        *("IOzone", IOZONE, "IOzone", 0, {"bandwidth_MBps mean": 40000 * 1024e-6}, "cut"),
+    ),
+    "IOR 2.10": (
+        *("IOR", IOR_2, "IOR", 1 << 20, {"bandwidth_MBps max": 3000 * 2**20 / 1e6, "run_time_s mean": 0.5}, ""),
+    ),
+    "IOR 3.0": ("IOR", IOR_3, "IOR", 20971520, {"bandwidth_MBps mean": 200 * 2**20 / 1e6, "run_time_s mean": 16}, ""),
+    "fio 2, text": (
+        *("fio", FIO_2, "fio write", 65536),
+        *(
+            {"bandwidth_MBps mean": 104.8576, "iops_per_s mean": 1600, "latency_us mean": 2500.5, "clat_us p99": 3000},
+            "",
+        ),
+    ),
+    "STREAM, no settings": (
+        *("STREAM", STREAM, "STREAM Copy", 0, {"bandwidth_MBps max": 90000.5, "run_time_s min": 0.02}, "array-unknown"),
+    ),
+    "STREAM of NVIDIA": ("STREAM", GPU_STREAM, "STREAM Copy", 4000000, {"bandwidth_MBps max": 3000000.5}, ""),
+    "netperf -O": (
+        *("netperf", OMNI_O, "netperf TCP_STREAM", 0),
+        *({"bandwidth_MBps mean": 2000.0, "send_call_us stddev": 23.5}, "protocol-unknown"),
+    ),
+    "qperf, counts in words and a line below": (
+        *("qperf", QPERF, "qperf tcp_bw", 0, {"bandwidth_MBps mean": 8000.0, "send_msgs total": 1.2e6}, "size-unknown"),
+    ),
+    "sockperf 2": (
+        *("sockperf", SOCKPERF, "sockperf ping-pong tcp", 0),
+        *({"round_trip_us mean": 25.0, "round_trip_us p50": 24.0, "transaction_rate_per_s mean": 1000.0}, ""),
+    ),
+    "redis-benchmark 7": (
+        *("redis-benchmark", REDIS, "redis-benchmark", 3),
+        *({"transaction_rate_per_s mean": 80000.0, "round_trip_us p99": 500.0, "round_trip_us mean": 250.0}, ""),
+    ),
+    "redis-benchmark 5": (
+        *("redis-benchmark", REDIS_5, "redis-benchmark", 3, {"transaction_rate_per_s mean": 80000.0}, ""),
+    ),
+    "redis-benchmark -q": (
+        *("redis-benchmark", "MSET (10 keys): 8000.00 requests per second, p50=0.250 msec\n", "redis-benchmark", 0),
+        *({"transaction_rate_per_s mean": 8000.0, "round_trip_us p50": 250.0}, "size-unknown"),
+    ),
+    "UCX 1.4": (
+        *("ucx_perftest", UCX_14, "ucx_perftest latency", 0),
+        *({"latency_us p50": 0.8, "latency_us mean": 0.875, "message_rate_per_s mean": 530000}, "final-unknown"),
+    ),
+}
+
+
+def read(folder: Path, text: str) -> tuple[str, list[Run]]:
+    """Return the kind of a text and its runs."""
+    file = folder / "log"
+    file.write_text(text)
+    known = identify(file)
+    return known.kind, known.runs(lambda count: None)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_pasted_log_is_read(name: str, tmp_path: Path) -> None:
+    kind, text, test, size, values, doubt = CASES[name]
+    found, runs = read(tmp_path, text)
+    assert (found, runs[0].test, runs[0].size) == (kind, test, size)
+    told = {f"{v.name} {v.statistic}": v.value for v in reversed(runs[0].values)}
+    assert {key: told.get(key) for key in values} == pytest.approx(values)
+    assert not doubt or doubt in {one.code for one in runs[0].doubts}
+
+
+def test_a_table_of_perftest_without_title_or_command_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"line 1.*the title of the test .* or its command"):
+        read(tmp_path, BW + BW_ROW)
+
+
+def test_the_server_of_perftest_prints_no_table(tmp_path: Path) -> None:
+    """Server and client in one paste: the server of a read has a head and no result."""
+    title = f"{RULE}                    RDMA_Read Latency Test\n Number of qps   : 1\n{RULE}"
+    _, runs = read(tmp_path, f"{title}\n{title}{LAT}{LAT_ROW}{RULE}")
+    assert [run.line for run in runs] == [11]
+
+
+def test_memtier_takes_options_from_a_command_if_there_is_one_only(tmp_path: Path) -> None:
+    command = "$ memtier_benchmark -s db -d 1024 --ratio=1:9 --pipeline=8 -P memcache_text\n"
+    _, (sets, gets, totals) = read(tmp_path, command + MEMTIER)
+    assert (sets.size, sets.options["ratio"], sets.options["pipeline"]) == (1024, "1:9", 8)
+    assert (sets.options["threads"], sets.options["clients"]) == (4, 25)
+    assert [run.options["operation"] for run in (gets, totals)] == ["GET", "OVERALL"]
+    assert {one.code for one in gets.doubts} == {"missing-keys"}
+    _, runs = read(tmp_path, command + command.replace("1:9", "1:1") + MEMTIER)
+    assert runs[0].options["ratio"] == "unknown"
+
+
+def test_the_json_of_fio_2_counts_kib_and_us(tmp_path: Path) -> None:
+    times = {"min": 10, "max": 90, "mean": 40.5, "stddev": 2.0}
+    way = {"bw": 1000, "iops": 250.0, "slat": dict.fromkeys(times, 0), "clat": times, "lat": times}
+    none = way | {"bw": 0, "iops": 0}
+    cpu = {"usr_cpu": 1.0, "sys_cpu": 2.0}
+    job = {"jobname": "j", "error": 0, "read": way, "write": none, **cpu}
+    _, (run,) = read(tmp_path, json.dumps({"fio version": "fio-2.1.4", "jobs": [job]}, indent=2))
+    told = {f"{v.name} {v.statistic}": v.value for v in run.values}
+    assert told["bandwidth_MBps mean"] == pytest.approx(1.024)
+    assert (told["latency_us mean"], told["latency_us max"]) == pytest.approx((40.5, 90))
+
+
+def test_fio_without_times_has_no_latency(tmp_path: Path) -> None:
+    """With gtod_reduce fio prints 0 for every time."""
+    zeros = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    way = {"total_ios": 9, "bw_bytes": 4096, "iops": 1.0, "slat_ns": zeros, "clat_ns": zeros, "lat_ns": zeros}
+    cpu = {"usr_cpu": 1.0, "sys_cpu": 2.0}
+    job = {"jobname": "j", "error": 0, "read": way, "write": way | {"total_ios": 0}, **cpu}
+    _, (run,) = read(tmp_path, json.dumps({"fio version": "fio-3.28", "jobs": [job]}, indent=2))
+    assert {v.name for v in run.values} == {"iops_per_s", "bandwidth_MBps", "usr_cpu", "sys_cpu"}
+
+
+@pytest.mark.parametrize(
+    ("row", "collective"),
+    [
+        ("1048576 262144 float sum -1 50.00 20.00 37.50 0 50.00 20.00 37.50 0", "all_reduce"),
+        ("1048576 262144 float sum -1 50.00 20.00 18.75 0 50.00 20.00 18.75 0", "reduce_scatter"),
+        ("1048576 16384 float none -1 50.00 20.00 18.75 0 50.00 20.00 18.75 0", "all_gather"),
+        ("1048576 16384 float none -1 50.00 20.00 18.75 0 50.00 20.00 18.75 N/A", "all_to_all"),
+        ("1048576 262144 float none 0 50.00 20.00 20.00 0 50.00 20.00 20.00 0", "broadcast"),
+        ("1048576 262144 float sum 0 50.00 20.00 20.00 0 50.00 20.00 20.00 0", "reduce"),
+        (
+            "1048576 262144 float sum -1 50.00 20.00 20.00 0 50.00 20.00 20.00 0",
+            UNNAMED,
+        ),
+        (
+            "1048576 16384 float none -1 50.00 20.00 18.75 N/A 50.00 20.00 18.75 N/A",
+            UNNAMED,
+        ),
+    ],
+)
+def test_the_columns_of_nccl_tests_tell_the_collective(row: str, collective: str, tmp_path: Path) -> None:
+    text = NCCL.format(row="     ".join(["", *row.split()]))
+    assert {run.test for run in read(tmp_path, text)[1]} == {f"nccl-tests {collective}"}
+
+
+def test_a_nonblocking_barrier_of_omb_5_has_a_head_without_a_mark(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_text(
+        "# OSU benchmarks of my cluster\n\n"
+        "# OSU MPI Non-blocking Barrier Latency Test v5.8\n# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n"
+        "       Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)\n"
+        "             40.50             20.25             10.75             50.00\n"
+    )
+    known = identify(file)
+    (table,) = known.tables(known.lines(lambda count: None))
+    assert (table.test, table.rows[0].values) == ("osu_ibarrier", (40.5, 20.25, 10.75, 50.0))
+
+
+def test_an_odd_fence_hides_nothing(tmp_path: Path) -> None:
+    """A paste that begins inside a fence."""
+    assert read(tmp_path, f"```\n{STREAM}```\nIs that fast?\n```\n")[1]
+
+
+def test_the_line_of_a_vendors_hpcg_and_its_report_are_one_run() -> None:
+    report = (Path(__file__).parent / "golden/logs/hpcg/report_3_1.txt").read_text()
+    line = "HPCG result is VALID with a GFLOP/s rating of 2.756250\n"
+    assert len(logs()["HPCG"].runs(line + report, "log")) == 1
+    assert len(logs()["HPCG"].runs(line, "log")) == 1
+    with pytest.raises(DataError, match="its result invalid"):
+        logs()["HPCG"].runs("Final Summary::HPCG result is INVALID.=\n", "log")
