@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,12 +16,19 @@ from pathlib import Path
 
 import pytest
 
-from labkit import suites
+from labkit import report, suites
 from labkit.apps import nightly
 from labkit.apps.cli import checks, main
 from labkit.apps.cli import suite as command
+from labkit.io import extras
+from labkit.judge import gate as gates
+from labkit.read import records
+from labkit.report import sources
+from labkit.report.blocks import gate as block
+from labkit.report.content import Content
+from labkit.report.stage import stage
 from labkit.suites import definition
-from tests.test_gate import campaign, kept
+from tests.test_gate import HISTORY, campaign, judge, kept
 from tests.test_suites import TINY, _Entry, suite
 
 Nights = Callable[..., int]
@@ -48,13 +56,13 @@ def night(history: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
 def recorded(night: Nights, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Run a night whose points are made by hand."""
 
-    def run(day: int, *more: str, factor: float = 1.0) -> int:
+    def run(day: int, *more: str, factor: float = 1.0, page: bool = False) -> int:
         def measured(_: object, into: Path, testbed: str) -> suites.Outcome:
             kept(into, campaign(day, factor=factor))
             return suites.Outcome(into, (), measured=12, present=0)
 
         monkeypatch.setattr(command, "measured", measured)
-        return night("--no-report", *more)
+        return night(*(() if page else ("--no-report",)), *more)
 
     return run
 
@@ -162,6 +170,47 @@ def test_the_page_shows_the_history_once_there_is_one(history: Path) -> None:
     assert (last.name, last.parameters["past"]) == ("91-history", str(history.resolve()))
     of_history = suites.load("history")
     assert nightly.with_page(of_history, history) == of_history
+
+
+def test_the_page_of_a_night_begins_with_its_verdicts(tmp_path: Path) -> None:
+    """The page shows what failed and by how much; a night that passed has no table."""
+    slow, same = judge(campaign(100, factor=2)), judge(campaign(101))
+    text = block.verdicts(Content([], {}, gate=slow))
+    assert text.startswith(':::: {.callout-important title="The gate failed"}\n- today: 2 fail')
+    assert "| mpi.latency | 8 B" in text
+    assert re.search(r"\| 2\.\d+ µs \| 1\.\d+ µs \| \+\d+ % \|$", text, re.MULTILINE)
+    assert "{#tbl-gate}" in text
+    assert "| mpi.latency | 64 B" not in text
+    text = block.verdicts(Content([], {}, gate=same))
+    assert 'title="The gate passed"' in text
+    assert "{#tbl-gate}" not in text
+    one_launch = [(name, table[table["launch"] == 0]) for name, table in HISTORY[:1]]
+    few = block.verdicts(Content([], {}, gate=gates.gate("today", records.table(campaign(1)), one_launch)))
+    assert 'title="The gate could not decide"' in few
+    assert block.verdicts(Content([], {})) == ""
+    night = kept(tmp_path / "night", campaign(100, factor=2))
+    book, _ = stage([sources.read(night)], style="report", engine="plain", folder=tmp_path / "made", gate=slow)
+    front = (book.folder / "index.qmd").read_text()
+    assert front.index("The gate failed") < front.index("## Key numbers")
+    assert front.index("The gate failed") < 100
+
+
+def test_the_report_of_a_night_gets_the_verdicts(
+    recorded: Callable[..., int], history: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: list[tuple[list[Path], gates.Result]] = []
+
+    def build(paths: list[Path], *, gate: gates.Result, progress: object) -> report.Built:
+        given.append((paths, gate))
+        return report.Built(Path("index.html"), None, "plain")
+
+    monkeypatch.setattr(extras, "absent", lambda *names: [])
+    monkeypatch.setattr(report, "build", build)
+    assert recorded(100, page=True) == 3
+    (((path,), result),) = given
+    assert path == history / result.name
+    assert result.inconclusive
+    assert "HTML report: index.html" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -11,13 +11,16 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.errors import LaunchError, ReportError, SpecError
 from labkit.io import extras, safe_read, scratch
 from labkit.report.sources import Source, described, read
 from labkit.store import derived
 from labkit.store.campaign import Campaign
+
+if TYPE_CHECKING:
+    from labkit.judge.gate import Result
 
 Engine = Literal["auto", "quarto", "plain"]
 SUPPLEMENT = "supplement.pdf"  # beside the PDF of a style that has one
@@ -63,6 +66,7 @@ def build(
     docx: bool = False,
     execute: bool | None = None,
     contract: Path | None = None,
+    gate: Result | None = None,
     log: Path | None = None,
     allow: Sequence[str] = (),
     notebooks: Path | None = None,
@@ -88,6 +92,7 @@ def build(
     execute : True executes labkit's own notebooks anew, beside those that the campaigns hold; False executes none.
     contract : file of the acceptance contract that the style shows the verdicts on; the report is about the points that
         its clauses select.
+    gate : verdicts of the gate on the campaign; the first page begins with them.
     log : file of the tests of the contract, as `labkit gate --log` writes it; the page to sign lists them.
     allow : factors that may differ between the campaigns that the style compares.
     notebooks : folder of notebooks that make the chapters in place of those of the campaigns.
@@ -135,7 +140,9 @@ def build(
     for path in filter(_is_campaign, map(Path, campaigns if notebooks is None else ())):
         warnings += _executed(Campaign(path), wanted, progress)
     options = {"style": style, "allow": str(list(allow)), "title": title, "into": str(into), "execute": str(execute)}
-    made_from = "" if chosen == "quarto" or execute or contract or notebooks else _fingerprint(campaigns, options)
+    made_from = (
+        "" if chosen == "quarto" or execute or contract or gate or notebooks else _fingerprint(campaigns, options)
+    )
     name = derived.report(style, () if into else campaigns[1:])
     if made_from and (told := build_cache.kept(folder := _home(campaigns, into) / name, made_from)) is not None:
         progress("nothing has changed since this report was made")
@@ -150,7 +157,15 @@ def build(
     if contract is not None:
         sources = _judged(sources, contract)
     folder = _home(campaigns, into) / name
-    given = {"style": style, "contract": contract, "log": log, "allow": allow, "title": title, "docx": docx}
+    given = {
+        "style": style,
+        "contract": contract,
+        "gate": gate,
+        "log": log,
+        "allow": allow,
+        "title": title,
+        "docx": docx,
+    }
     built, whole = _made(sources, folder, chosen, progress, given, more)
     if made_from and whole:
         build_cache.keep(folder, made_from, built.warnings)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labkit.report import markdown
 from labkit.report.figures import Picture
 from labkit.report.literature import Experiment
 from labkit.report.notebook import Chapter
 from labkit.report.sources import Source
+
+if TYPE_CHECKING:
+    from labkit.judge.gate import Result
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Content:
     absent : headings of sections that no campaign has data for; complete when the last part is made.
     style : of the report.
     contract : file of an acceptance contract; None where the style needs none.
+    gate : verdicts of the gate on the campaign, for the first page; None where none judged it.
     log : file of its tests, as `labkit gate --log` writes it; None where none is shown.
     allow : factors that may differ between the campaigns that are compared.
     made : what parts share, by name; each is worked out once.
@@ -58,6 +62,7 @@ class Content:
     absent: list[str] = field(default_factory=list)
     style: str = "report"
     contract: Path | None = None
+    gate: Result | None = None
     log: Path | None = None
     allow: Sequence[str] = ()
     made: dict[str, Any] = field(default_factory=dict)

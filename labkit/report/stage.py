@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nbformat
 import plotly
@@ -59,6 +59,9 @@ from labkit.report.options import options
 from labkit.report.sources import Source
 from labkit.report.variables import as_json, key_numbers, variables
 
+if TYPE_CHECKING:
+    from labkit.judge.gate import Result
+
 TEMPLATES = styles.TEMPLATES
 BLOCKS = (
     abstract.BLOCKS
@@ -83,6 +86,7 @@ def stage(
     style: str,
     engine: str,
     contract: Path | None = None,
+    gate: Result | None = None,
     log: Path | None = None,
     allow: Sequence[str] = (),
     folder: Path,
@@ -97,6 +101,7 @@ def stage(
     style : a name from `labkit.report.styles.find`.
     engine : named in the colophon.
     contract : file of an acceptance contract, for a style that shows its verdicts.
+    gate : verdicts of the gate on the campaign, for the first page.
     log : file of the tests of the contract, for the page to sign.
     allow : factors that may differ between campaigns, for a style that compares them.
     folder : of the report; it must not exist.
@@ -136,7 +141,7 @@ def stage(
     config = {**config, book.SEAL: _sealed(chapters)}
     content = Content(
         sources, chapters, empty, replace(first, svg=svg) if first and svg else None, style=style, contract=contract,
-        log=log, allow=allow, made=draft.made,
+        gate=gate, log=log, allow=allow, made=draft.made,
     )  # fmt: skip
     content.add(papers, svgs)
     for name in _COPIED:

@@ -75,7 +75,7 @@ def _written(night: Campaign, result: Result, options: argparse.Namespace) -> bo
         if extras.absent(*extras.NOTEBOOKS):
             say(f"no report, because the extra labkit[report] is not installed: {extras.command('report')}")
             return True
-        built = report.build([night.path], progress=say)
+        built = report.build([night.path], gate=result, progress=say)
     except LabkitError as error:
         say(str(error))
         return False

@@ -1,0 +1,45 @@
+"""The verdicts of the gate on the night that a report is about."""
+
+from __future__ import annotations
+
+from labkit.judge import sentences
+from labkit.point.units import format_share, plural
+from labkit.report import markdown
+from labkit.report.content import Content
+from labkit.report.markdown import escape
+
+_MOST = 20  # rows of the table
+_HEAD = ("benchmark", "point", "new", "usual", "change")
+
+
+def verdicts(content: Content) -> str:
+    """Return whether the night failed, with its points that became worse; empty if no gate judged it."""
+    result = content.gate
+    if result is None:
+        return ""
+    kind, title = "note", "The gate passed"
+    if result.failed:
+        kind, title = "important", "The gate failed"
+    elif result.inconclusive:
+        kind, title = "warning", "The gate could not decide"
+    told = [sentences.gated(result), *(sentences.whole(one.finding) for one in result.common if one.removed)]
+    told += [*map(sentences.whole, result.outside), *map(sentences.sentence, result.doubts)]
+    box = markdown.callout(kind, title, markdown.bullets(map(escape, told)))
+    rows = [
+        [
+            escape(one.benchmark),
+            escape(one.name),
+            *(escape(f"{value}") for value in one.new_and_usual),
+            format_share(one.change, sign=True, none="–"),
+        ]
+        for verdict, one in result.compared
+        if verdict.form == "fail"
+    ]
+    if not rows:
+        return box
+    more = len(rows) - _MOST
+    caption = "Points that became worse." + (f" {plural(more, 'more point')} became worse." if more > 0 else "")
+    return f"{box}\n\n{markdown.table(_HEAD, rows[:_MOST], align='llrrr', caption=f'{caption} {{#tbl-gate}}')}"
+
+
+BLOCKS = {"gate": verdicts}
