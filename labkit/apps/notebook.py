@@ -15,8 +15,8 @@ from IPython.display import Markdown, display
 from labkit import benchmarks, figures, studies
 from labkit.apps import progress
 from labkit.errors import LabkitWarning, SpecError
-from labkit.figures import parts, publication
-from labkit.io import extras, markdown
+from labkit.figures import parts, publication, tabulated
+from labkit.io import atomic, extras, markdown
 from labkit.point.columns import ENDS, METRICS, SHOWN, STATISTICS, split, title
 from labkit.point.notes import note
 from labkit.point.units import MOST_MB, format_count, format_duration, format_number, format_size, plural
@@ -214,28 +214,45 @@ def overlay(figure: Any, *words: str) -> Any:
 
 
 def save(
-    figure: Any, path: str | Path, *, width: float = 84.0, height: float = 0.0, font: str = "serif", size: float = 8.0
+    shown: Any,
+    path: str | Path,
+    *,
+    paper: str = "",
+    width: float = 0.0,
+    height: float = 0.0,
+    font: str = "",
+    size: float = 0.0,
 ) -> None:
-    """Save a figure at the size at which a paper prints it, and display what belongs into its caption.
+    """Save a figure at the size at which a paper prints it, or a table as the source of a paper.
+
+    It displays what belongs into the caption of a figure.
 
     Parameters
     ----------
-    figure : of `labkit.figures`, a part of a study, or a figure of plotly.
-    path : ends in .pdf, .svg, .tex or .pgf; its folder is made.
-    width, height, font, size : see `labkit.figures.publication.save`.
+    shown : a figure of `labkit.figures` or of plotly, a part of a study, or a frame.
+    path : its folder is made. A figure ends in .pdf, .svg, .tex or .pgf, a table in .tex, .typ or .md.
+    paper, width, height, font, size : of a figure, see `labkit.figures.publication.save`.
 
     Raises
     ------
     SpecError
-        If the file name has another ending, or a size is outside its limits.
+        If the file name has another ending, the paper is unknown, a size is outside its limits, or a table is empty.
     ReportError
         If a picture cannot be drawn.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    drawn = figure.plot if isinstance(figure, parts.Figure) else figure
-    notes = publication.save(drawn, target, width=width, height=height, font=font, size=size)
-    display(Markdown(f"Saved `{target}`, {width:g} mm wide." + (f" For the caption: {notes}." if notes else "")))
+    rows = shown if isinstance(shown, parts.Table) else of_frame(shown) if hasattr(shown, "columns") else None
+    if isinstance(rows, parts.Omitted):
+        raise SpecError(f"The table for {str(path)!r} has no rows. Select rows that the campaign has.")
+    if rows:
+        atomic.replace(target, tabulated.written(rows, target.suffix))
+        display(Markdown(f"Saved `{target}`, {plural(len(rows.rows), 'row')}."))
+        return
+    drawn = shown.plot if isinstance(shown, parts.Figure) else shown
+    notes = publication.save(drawn, target, paper=paper, width=width, height=height, font=font, size=size)
+    wide = width or publication.column_of(paper).width
+    display(Markdown(f"Saved `{target}`, {wide:g} mm wide." + (f" For the caption: {notes}." if notes else "")))
 
 
 def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:

@@ -9,6 +9,7 @@ import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,41 @@ from labkit.figures.style import TEMPLATE, finish
 from labkit.io import atomic
 from labkit.point.notes import joined
 
+_TERMES = "TeX Gyre Termes, Nimbus Roman, Liberation Serif, Times New Roman, serif"
 FONTS = {
+    "times": _TERMES,
+    "libertine": "Linux Libertine O, Linux Libertine, Libertinus Serif, serif",
     "serif": "Latin Modern Roman, CMU Serif, TeX Gyre Termes, Liberation Serif, Times New Roman, serif",
     "sans": "Latin Modern Sans, CMU Sans Serif, Liberation Sans, Arial, Helvetica, sans-serif",
 }
+
+
+@dataclass(frozen=True)
+class PaperColumn:
+    """How wide a publisher sets a column, and in which letters.
+
+    Parameters
+    ----------
+    width : mm.
+    font : key of `FONTS`.
+    size : of letters in figures, pt.
+    """
+
+    width: float
+    font: str
+    size: float
+
+
+COLUMNS = {
+    "ieee": PaperColumn(88.9, "times", 8),  # IEEEtran: 3.5 in
+    "ieee-wide": PaperColumn(181.9, "times", 8),  # both columns, 7.16 in
+    "acm": PaperColumn(84.6, "libertine", 8),  # acmart, sigconf: 3.33 in
+    "acm-wide": PaperColumn(177.8, "libertine", 8),  # 7 in
+    "lncs": PaperColumn(122.0, "serif", 8),  # llncs: the text, 4.8 in
+    "elsevier": PaperColumn(90.0, "times", 7),  # elsarticle, 5p: 3.54 in
+    "elsevier-wide": PaperColumn(190.0, "times", 7),  # 7.48 in
+}
+_DEFAULT = PaperColumn(84.0, "serif", 8)
 _MM = 72 / 25.4  # pt
 _SIDES = 80  # px beside the axes
 _FORMS = (".pdf", ".svg", ".tex", ".pgf")
@@ -48,10 +80,11 @@ def save(
     figure: go.Figure,
     path: str | Path,
     *,
-    width: float = 84.0,
+    paper: str = "",
+    width: float = 0.0,
     height: float = 0.0,
-    font: str = "serif",
-    size: float = 8.0,
+    font: str = "",
+    size: float = 0.0,
 ) -> str:
     """Save a figure at the size at which a paper prints it, without its small print.
 
@@ -60,10 +93,12 @@ def save(
     figure : of `labkit.figures`, or another one of plotly; it is not changed.
     path : the form follows from its end: .pdf or .svg, drawn by Chromium; .tex or .pgf, code for pgfplots, which
         LaTeX sets in the font of the paper.
-    width : of the figure, mm; 84 is a column of a paper with two columns.
+    paper : a column of `COLUMNS`, such as ``ieee`` or ``ieee-wide``; it sets `width`, `font` and `size`.
+    width : of the figure, mm; 0 for that of `paper`, else 84, a column of a paper with two columns.
     height : mm; 0 for about two thirds of the width.
-    font : ``serif``, ``sans``, or the name of a font; code for pgfplots has none of its own.
-    size : of the letters, pt.
+    font : ``serif``, ``sans``, ``times``, ``libertine``, or the name of a font; empty for that of `paper`, else
+        ``serif``. Code for pgfplots has none of its own.
+    size : of the letters, pt; 0 for that of `paper`, else 8.
 
     Returns
     -------
@@ -72,7 +107,7 @@ def save(
     Raises
     ------
     SpecError
-        If the file name has another ending, or a size is outside its limits.
+        If the file name has another ending, the paper is unknown, or a size is outside its limits.
     ReportError
         If Chromium cannot draw the picture, or pgfplots cannot draw this kind of figure.
     """
@@ -81,6 +116,8 @@ def save(
         raise SpecError(
             f"path={str(path)!r} ends in {target.suffix or 'nothing'!r}. End it in one of: {', '.join(_FORMS)}."
         )
+    column = column_of(paper)
+    width, font, size = width or column.width, font or column.font, size or column.size
     if not 30 <= width <= 400 or not 4 <= size <= 20 or not 0 <= height <= 400:
         raise SpecError(
             f"width={width:g}, height={height:g}, size={size:g}, but a width is 30 to 400 mm, a height up to 400 mm "
@@ -101,6 +138,19 @@ def save(
         spec["layout"][name] |= axes.thinned(spec["layout"][name], wide - _SIDES)
     atomic.replace(target, _picture(spec, target.suffix, width * _MM, tall))
     return notes
+
+
+def column_of(paper: str) -> PaperColumn:
+    """Return a column by its name; without a name the default.
+
+    Raises
+    ------
+    SpecError
+        If there is none of that name.
+    """
+    if paper and paper not in COLUMNS:
+        raise SpecError(f"paper={paper!r}, but it must be one of: {', '.join(COLUMNS)}. Or set width, font and size.")
+    return COLUMNS[paper] if paper else _DEFAULT
 
 
 def _picture(spec: Mapping[str, Any], form: str, points: float, tall: float) -> bytes | str:

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import nbformat
 import numpy as np
+import pandas as pd
 import papermill
 import plotly.graph_objects as go
+import pypdf
 import pytest
+import typst
 
 from labkit import figures, load, notebook
 from labkit.errors import ReportError, SpecError
-from labkit.figures import publication
+from labkit.figures import parts, publication, tabulated
 from labkit.io import project
 from labkit.read import records
 
@@ -52,7 +55,6 @@ def test_it_runs_on_the_bundled_example_and_leaves_a_figure_for_latex(chromium: 
 
 @pytest.mark.browser
 def test_a_pdf_has_the_width_of_a_column_and_its_font(chromium: Path, figure: go.Figure, tmp_path: Path) -> None:
-    pypdf = pytest.importorskip("pypdf")
     before = figure.to_json()
     notes = publication.save(figure, tmp_path / "one.pdf", width=84, height=60, size=8)
     assert figure.to_json() == before
@@ -85,6 +87,71 @@ def test_code_for_pgfplots_has_every_point_its_bars_and_its_title(figure: go.Fig
     assert text.count("{") == text.count("}")
     assert "xmode=log" in text
     assert "width=84mm" in text
+
+
+def test_a_paper_sets_width_font_and_size(figure: go.Figure, tmp_path: Path) -> None:
+    for paper, width in (("ieee", 88.9), ("ieee-wide", 181.9), ("acm", 84.6), ("lncs", 122), ("elsevier", 90)):
+        publication.save(figure, tmp_path / "one.tex", paper=paper)
+        assert f"width={width:g}mm" in (tmp_path / "one.tex").read_text()
+    publication.save(figure, tmp_path / "one.tex", paper="ieee", width=60)
+    assert "width=60mm" in (tmp_path / "one.tex").read_text()
+    assert all(column.font in publication.FONTS for column in publication.COLUMNS.values())
+    with pytest.raises(SpecError, match="paper='aps', but it must be one of: ieee, ieee-wide"):
+        publication.save(figure, tmp_path / "two.tex", paper="aps")
+
+
+@pytest.mark.browser
+def test_a_pdf_for_a_publisher_has_its_width_and_no_other_font(
+    chromium: Path, figure: go.Figure, tmp_path: Path
+) -> None:
+    publication.save(figure, tmp_path / "one.pdf", paper="elsevier")
+    (page,) = pypdf.PdfReader(tmp_path / "one.pdf").pages
+    assert float(page.mediabox.width) == pytest.approx(90 * MM, abs=0.1)
+    fonts = {str(one.get_object()["/BaseFont"]) for one in page["/Resources"]["/Font"].values()}
+    assert not any("Sans" in font for font in fonts)
+
+
+def rows() -> pd.DataFrame:
+    table = load("examples/two-cores")
+    chosen = table[(table["benchmark"] == "mpi.latency") & table["transport"].isin(["shm", "tcp"])]
+    summary = records.summary(chosen[(chosen["option_binding"] == "c") & chosen["message_size_B"].isin([8, 4096])])
+    return summary[["transport", "message_size_B", "latency_us_p50"]]
+
+
+def test_a_table_for_latex_is_aligned_by_siunitx(tmp_path: Path) -> None:
+    notebook.save(rows(), tmp_path / "new" / "table.tex")
+    text = (tmp_path / "new" / "table.tex").read_text()
+    assert r"\begin{tabular}{lrS[table-format=1.3]}" in text
+    assert r"transport & message size & {median ($\mu$s)} \\" in text
+    assert re.search(r"^shm & 8 B & 0\.\d+ \\\\$", text, re.MULTILINE)
+    assert text.count("\\\\\n") == 1 + len(rows())
+    odd = parts.Table.of(["a_b", "n"], [["50 %", "1,250"], ["x\\|y", "–"], ["z", "-2.5"]], "lr")
+    assert tabulated.written(odd, ".tex").splitlines()[2:-1] == [
+        r"\toprule", r"a\_b & {n} \\", r"\midrule", r"50 \% & 1250 \\", r"x|y & {--} \\", r"z & -2.5 \\", r"\bottomrule",
+    ]  # fmt: skip
+    assert "{lS[table-format=-4.1]}" in tabulated.written(odd, ".tex")
+    mixed = parts.Table.of(["time"], [["≤ 1"], ["2"]], "r")
+    assert r"\begin{tabular}{r}" in tabulated.written(mixed, ".tex")  # a bound is no number for siunitx
+
+
+def test_a_table_for_typst_compiles_and_shows_every_cell(tmp_path: Path) -> None:
+    odd = parts.Table.of(["path #1", "µs"], [['"a" \\\\ b', "0.21"], ["$x$ @y [z]", "12.5"]], "lr")
+    source = tmp_path / "table.typ"
+    notebook.save(odd, source)
+    source.write_text("#set page(width: 88.9mm, height: auto)\n" + source.read_text())
+    typst.compile(source, output=tmp_path / "table.pdf")
+    (page,) = pypdf.PdfReader(tmp_path / "table.pdf").pages
+    text = page.extract_text()
+    assert all(cell in text for cell in ("path #1", "µs", '"a" \\ b', "0.21", "$x$ @y [z]", "12.5"))
+
+
+def test_a_table_without_rows_or_with_another_ending_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="has no rows"):
+        notebook.save(rows().iloc[:0], tmp_path / "table.tex")
+    with pytest.raises(SpecError, match=r"A table cannot end in '\.pdf'. End it in one of: \.tex, \.typ, \.md"):
+        notebook.save(rows(), tmp_path / "table.pdf")
+    notebook.save(rows(), tmp_path / "table.md")
+    assert (tmp_path / "table.md").read_text().startswith("| transport | message size |")
 
 
 def test_what_pgfplots_cannot_draw_and_what_no_file_can_be_is_refused(figure: go.Figure, tmp_path: Path) -> None:
