@@ -76,4 +76,4 @@ def _table(lines: Lines, name: str, head: int, rows: Iterable[int], separator: s
     return made
 
 
-LOG = Log("JUBE", ("]",), _BEGINS, runs)
+LOG = Log("JUBE", ("-|\n", "],", "];", "]\n"), _BEGINS, runs)
