@@ -38,7 +38,7 @@ def runs(text: str, where: str) -> list[Run]:
     whole = document(text, where)
     meta, results = whole["metadata"], whole["results"]
     series = meta.get("SERIES_META", {})
-    raws = whole.get("raw_values", {}) if whole.get("version", 1).whole() >= _CONVERTED else whole.get("", {})
+    raws = whole.get("raw_values" if whole.get("version", 1).whole() >= _CONVERTED else "", {})
     made = []
     for number, name in enumerate(results.table(), 1):
         about = series.get(name, {})

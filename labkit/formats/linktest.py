@@ -17,19 +17,18 @@ from labkit.formats.reading.log import BINARY, NUMBER, SIZE_UNKNOWN, Lines, Log,
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 
-CLOCK_NS = 10.0  # version 2 prints µs with five decimals
 _FIRST = re.compile(r"linktest: Number of MPI-Task: +(\d{1,9})$")
 _SIZE = r"linktest: Message length: +(\d{1,12}) Bytes"
 _OLD = re.compile(rf"RESULT: (Min|Max|Avg) Time: +({NUMBER})us \( *({NUMBER}) MB/s\) \[iter +(\d{{1,9}}) *\]$")
 _AMOUNT = rf"({NUMBER}) (\w?s) \( *({NUMBER}) ([KMGT]?)i?B/s\)"
-_STEP = re.compile(rf"(?:Parallel|Serial) Results for step +\d{{1,9}}: .*? bisection bw: +({NUMBER}) ([KMGT]?)i?B/s")
+_STEP = re.compile(rf"Parallel Results for step +\d{{1,9}}: .*? bisection bw: +({NUMBER}) ([KMGT]?)i?B/s")
 _TOTAL = re.compile(
     rf"Aggregated Results: min: +{_AMOUNT} avg: +{_AMOUNT} max: +{_AMOUNT}"
     rf"(?: avg\. bisection bw: +({NUMBER}) ([KMGT]?)i?B/s)?"
 )
 _BEGINS = re.compile(rf"{_FIRST.pattern[:-1]}|Aggregated Results: min: ")
 _ASKED = re.compile(r"--(size-messages|num-messages|num-warmup-messages|mode)[ =](\w{1,20})")
-_FLAGS = re.compile(r"--(bidirectional|bisection|all-to-all|serial-tests|unidirectional)\b")
+_FLAGS = re.compile(r"--(bidirectional|bisection|use-gpu-memory)\b")
 _IN_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 _OVER_PAIRS = ("mean", "min_of_pairs", "max_of_pairs")
 _PAIRS = note("over-pairs", "the values are over pairs of ranks; that of a pair is a mean over its messages")
