@@ -83,6 +83,16 @@ def test_the_counters_of_drivers_are_those_of_ethtool() -> None:
     assert counters.Host().read().keys() >= {"Tcp.RetransSegs", "TcpExt.TCPTimeouts", "IpExt.InCEPkts"}
 
 
+def test_without_sockets_the_files_of_the_kernel_are_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*arguments: object) -> None:
+        raise PermissionError(1, "no sockets here")
+
+    monkeypatch.setattr(counters._socket, "socket", refused)
+    assert kernel(tmp_path, again=3).read()["Tcp.RetransSegs"] == 3
+
+
 @pytest.mark.parametrize(
     ("script", "complaint"),
     [

@@ -6,7 +6,7 @@ import json
 import os
 import resource
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import CLOCK_MONOTONIC, monotonic, perf_counter, perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -202,7 +202,8 @@ class Worker:
         if self._host is None:
             self._host = counters.Host()
             if self.ranks.rank == 0 and (process := os.environ.get(links.SWITCHES)):
-                self._queues = counters.Queues(int(process))
+                with suppress(OSError):  # a container may forbid to look into another network
+                    self._queues = counters.Queues(int(process))
         name = self.mpi.Get_processor_name() if self.mpi is not None else os.uname().nodename
         counted = {f"{name}:{counter}": value for counter, value in self._host.read().items()}
         return counted | (self._queues.read() if self._queues is not None else {})
