@@ -199,6 +199,7 @@ def test_pause_marks_and_losses_are_evidence() -> None:
     assert "a:eth0.rx_prio3_pause grew by 40" in case("contention", eth0__rx_prio3_pause=40)
     assert "a:IpExt.InCEPkts grew by 7" in case("contention", IpExt__InCEPkts=7)
     assert "a:mlx5_0.1.packet_seq_err grew by 3" in case("packet-loss", mlx5_0__1__packet_seq_err=3)
+    assert case("contention", TcpExt__TCPTimeWaitOverflow=9) == case("packet-loss", TcpExt__TCPSACKDiscard=9) == ""
     many = case("packet-loss", Tcp__OutSegs=1000, Tcp__RetransSegs=20)
     assert "the hosts sent 20 segments of TCP again, 2 % of all" in many
     assert case("packet-loss", Tcp__OutSegs=1000, Tcp__RetransSegs=2) == ""

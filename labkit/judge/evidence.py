@@ -6,6 +6,7 @@ A testbed reads its counters before and after every point; `labkit.store.samples
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from labkit.point.units import KB, format_number, plural
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import (
     COMMANDS,
+    COUNTERS,
     EVIDENCE,
     FINGERPRINT,
     IDLEST_SHARE,
@@ -58,6 +60,16 @@ def sum_of(counters: Mapping[str, int], counter: str) -> int | None:
     """Return a counter over all devices, of those that a point added to; None where none has that name."""
     values = [value for name, value in counters.items() if name.rpartition(".")[2] == counter]
     return sum(values) if values else None
+
+
+def beside_protocols(samples: Samples) -> dict[str, int]:
+    """Return what counters of adapters and switches grew by, and packets with a mark; without others of TCP and IP."""
+    grown = COUNTERS.of(samples.meta).items()
+    return {name: by for name, by in grown if name.endswith(_MARKED) or not _OF_PROTOCOL.search(name)}
+
+
+_MARKED = "IpExt.InCEPkts"
+_OF_PROTOCOL = re.compile(r":(Tcp|TcpExt|Ip|IpExt|Icmp|Udp|UdpLite|MPTcpExt)\.")
 
 
 def messages(samples: Samples) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from labkit.judge import evidence
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, even
 from labkit.judge.causes._launches import SCATTER, scattered
@@ -9,7 +10,7 @@ from labkit.judge.causes._places import OTHERS, other_hosts
 from labkit.judge.finding import TIMES, Evidence, Finding, Value
 from labkit.point.columns import statistic_column
 from labkit.read.records import headline_statistic
-from labkit.store.samples.facts import COUNTERS, EVIDENCE
+from labkit.store.samples.facts import EVIDENCE
 
 _COUNTERS = ("wait", "pause", "cnp", "ecn", "congest", "discard", "cepkts")  # parts of names of counters of congestion
 _IMPACT = "impact_p50_times"
@@ -21,7 +22,9 @@ def test(case: Case) -> Finding | None:
     samples = case.samples
     if not case.networked:
         return None
-    own = COUNTERS.of(samples.meta) if samples.spec.testbed == "local" else {}  # elsewhere bytes of links show others
+    own = (
+        evidence.beside_protocols(samples) if samples.spec.testbed == "local" else {}
+    )  # elsewhere bytes of links show others
     counted = [*_counted(EVIDENCE.of(samples.meta) | own), *other_hosts(samples)]
     apart = [one for one in scattered(case) if one.code == "apart"] if samples.spec.testbed == "local" else []
     if not counted and not apart:

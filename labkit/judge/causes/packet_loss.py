@@ -16,7 +16,7 @@ from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value, Values
 from labkit.point.adapters import bytes_of
 from labkit.point.units import format_number, parse_duration
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import COUNTERS, EVIDENCE, SEGMENT_B, TESTBED, WRITTEN_B
+from labkit.store.samples.facts import EVIDENCE, SEGMENT_B, TESTBED, WRITTEN_B
 
 _AGAIN_S = 0.2  # after which Linux sends a lost segment of TCP again, at the soonest (RFC 6298; TCP_RTO_MIN)
 _USUAL_S = 0.02  # a median of so much at most was not delayed by that
@@ -73,7 +73,8 @@ def _again_of_tool(case: Case) -> list[Evidence]:
 
 def _counted(samples: Samples) -> list[Evidence]:
     """Return the counter of lost packets that grew most at an adapter or a switch."""
-    grown = {name: by for name, by in COUNTERS.of(samples.meta).items() if _LOST.search(name.rpartition(".")[2])}
+    counters = evidence.beside_protocols(samples).items()
+    grown = {name: by for name, by in counters if _LOST.search(name.rpartition(".")[2])}
     if not grown:
         return []
     name = max(grown, key=lambda one: grown[one])
