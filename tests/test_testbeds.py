@@ -162,6 +162,17 @@ def test_the_ends_are_told_everything_that_was_asked_for() -> None:
     assert job.client[-6:-1] == ("client", "{device}", "{gid}", "{port}", "{address}")
 
 
+def test_the_host_overhead_of_verbs_is_a_loop_of_its_own() -> None:
+    job = pyverbs.host_overhead(
+        resolved("host_overhead", size=64, connection="UD", inline=32, mtu=1024), Effort(iterations=9)
+    )
+    assert Plan.decode(job.client[-1]) == Plan(
+        program="host_overhead", connection="UD", size=64, iterations=9, time_cap=2.0, inline=32, mtu=1024
+    )
+    with pytest.raises(SpecError, match="size=2048 B, but a UD message holds at most one packet of 1024 B"):
+        resolved("host_overhead", size=2048, connection="UD", mtu=1024)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [

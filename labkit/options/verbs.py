@@ -171,6 +171,22 @@ class Echo(Connected, Served):
 
 
 @frozen
+class HostOverhead(Connected, Addressed):
+    """Options of verbs.host_overhead.
+
+    Parameters
+    ----------
+    connection : service of the queue pairs.
+    inline : B up to which data are copied with a request.
+    mtu : B of the largest packet; 0 takes the largest.
+    """
+
+    connection: Literal["RC", "UC", "UD"] = "RC"
+    inline: int = 0
+    mtu: int = 0
+
+
+@frozen
 class WriteBandwidth(Stream):
     """Options of verbs.write_bandwidth.
 

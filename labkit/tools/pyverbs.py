@@ -30,6 +30,7 @@ ABSENT = "python3 with pyverbs"  # what is missing where no Python can import it
 _PROGRAM = str(Path(labkit.kernels.verbs.__file__).parent / "__main__.py")
 _DEFINITIONS = {
     "latency": "labkit pyverbs loop: {what}, every iteration timed; Python's share is part of it.",
+    "host_overhead": "labkit pyverbs loop: {what}, and the time inside its calls; Python's share is part of both.",
     "bandwidth": "labkit pyverbs loop: windows of tx_depth messages on each queue pair, first post to last completion.",
 }
 
@@ -54,6 +55,11 @@ def read_latency(spec: Spec, effort: Effort) -> Invocation:
 def atomic_latency(spec: Spec[Atomic], effort: Effort) -> Invocation:
     """Atomic operations, one at a time."""
     return _invocation(spec, effort, "latency", operation=spec.options.operation)
+
+
+def host_overhead(spec: Spec, effort: Effort) -> Invocation:
+    """Messages there and back, with the time inside the calls that post and complete them."""
+    return _invocation(spec, effort, "host_overhead", operation="send")
 
 
 def send_bandwidth(spec: Spec, effort: Effort) -> Invocation:

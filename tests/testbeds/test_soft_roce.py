@@ -138,6 +138,12 @@ OTHERS = [
     ("sequencer", 8, {"clients": 4}),
     ("key_value", 64, {}),
     ("echo", 64, {"request": "write", "connection": "UC"}),
+    ("host_overhead", 64, {"connection": "UD"}),
+]
+TRANSPORTS = [
+    ("uct_latency", "rc", "am", "short"),
+    ("uct_latency", "ud", "am", "short"),
+    ("uct_bandwidth", "rc", "put", "zcopy"),
 ]
 
 
@@ -152,6 +158,16 @@ def test_tools_and_loops_measure_in_the_guest(
         Spec(benchmark=f"verbs.{name}", size=size, testbed="soft-roce", options=options)
         for name, size, options in others
     ]
+    specs += [
+        Spec(
+            benchmark=f"verbs.{name}",
+            size=8 if connection == "rc" else 16,
+            testbed="soft-roce",
+            transport=connection,
+            options={"operation": operation, "layout": layout},
+        )
+        for name, connection, operation, layout in TRANSPORTS[: len(others)]
+    ]
     campaign = labkit.measure(specs, Effort(launches=1, iterations=128, warmup=2), into=tmp_path / "campaign")
     kinds = {}
     for one in campaign.samples():
@@ -164,6 +180,9 @@ def test_tools_and_loops_measure_in_the_guest(
         if one.meta["engine"] == "pyverbs" and "latency" in one.spec.benchmark:
             assert one.meta["verified"]
             assert one.meta["pyverbs_empty_poll_ns"] > 0
+        if one.spec.benchmark == "verbs.host_overhead":
+            assert one.extras["overhead_ns"].shape == one.time_ns.shape
+            assert (one.extras["overhead_ns"] <= 2 * one.time_ns + 1).all(), "of the round trip"
     assert set(kinds) == {(spec.benchmark, spec.size) for spec in specs}
     for size in sizes:
         one = kinds["verbs.write_latency", size]

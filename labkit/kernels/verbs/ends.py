@@ -29,6 +29,7 @@ class End:
     ----------
     received : number of messages of the last stream that arrived here.
     requests : requests that other requests point to; pyverbs holds no references to them.
+    overheads : time inside the calls of each iteration of `labkit.kernels.verbs.loops.host_overhead`, ns.
     """
 
     def __init__(self, device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> None:
@@ -53,6 +54,7 @@ class End:
         self.remote = meeting.swap(self.memory.address)
         self.received = 0
         self.requests: list[Any] = []
+        self.overheads: list[int] = []
 
     @property
     def pair(self) -> QueuePair:

@@ -17,7 +17,7 @@ from typing import Any
 from pyverbs.pyverbs_error import PyverbsRDMAError
 
 from labkit.kernels.verbs.ends import End
-from labkit.kernels.verbs.objects import VerbsError
+from labkit.kernels.verbs.objects import Queue, VerbsError
 from labkit.kernels.verbs.plan import ONE_SIDED
 
 _BATCH = 16  # completions taken at once
@@ -74,6 +74,52 @@ def _ping_pong(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:
         again(pair, slot)
         sent()
     return times
+
+
+def host_overhead(end: End, count: int) -> list[int]:
+    """Times of `count` whole iterations of a ping-pong, ns; the calls' part of each is in `End.overheads`.
+
+    The calls are the post of the message and of the next receive, and the two polls that find something. Polls that
+    find nothing are waiting.
+    """
+    work = {0: end.request()}
+    end.meeting.swap()
+    if end.server:
+        return _ping_pong(end, [0] * count, work)
+    post, again, pair, times = end.pair.post, end.post_receive, end.pair, list[int]()
+    for _ in range(count):
+        began = perf_counter_ns()
+        post(work[0])
+        spent = perf_counter_ns() - began
+        spent += _finding(end.arrived)
+        posting = perf_counter_ns()
+        again(pair)
+        spent += perf_counter_ns() - posting
+        spent += _finding(end.sent)
+        times.append(perf_counter_ns() - began)
+        end.overheads.append(spent)
+    return times
+
+
+def _finding(queue: Queue, *, limit: float = 20.0) -> int:
+    """Time of the poll that finds a completion, ns.
+
+    Raises
+    ------
+    VerbsError
+        If there is none within the limit, s, or it failed.
+    """
+    end, empty = 0.0, 0
+    while True:
+        began = perf_counter_ns()
+        if queue.poll():
+            return perf_counter_ns() - began
+        empty += 1
+        if empty % 64 == 0:
+            os.sched_yield()  # as `Queue.wait`
+            end = end or time.monotonic() + limit
+            if time.monotonic() > end:
+                raise VerbsError(f"no completion within {limit:g} s. Is the peer alive?")
 
 
 def _writes(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from labkit.kernels.verbs import costs, scenarios
 from labkit.kernels.verbs.ends import End
-from labkit.kernels.verbs.loops import latency, measured, python_share, stream
+from labkit.kernels.verbs.loops import host_overhead, latency, measured, python_share, stream
 from labkit.kernels.verbs.meeting import Meeting
 from labkit.kernels.verbs.objects import Device, VerbsError
 from labkit.kernels.verbs.plan import ONE_SIDED, Plan
@@ -17,6 +17,11 @@ from labkit.kernels.verbs.plan import ONE_SIDED, Plan
 ALONE: Mapping[str, Callable[[str, int, Plan], dict[str, Any]]] = {
     "registration": costs.registration,
     "setup": costs.setup,
+}
+LOOPS: Mapping[str, Callable[[End, int], list[int]]] = {
+    "latency": latency,
+    "bandwidth": stream,
+    "host_overhead": host_overhead,
 }
 SCENARIOS: Mapping[str, Callable[[Device, Plan, Meeting, bool], dict[str, Any]]] = {
     "echo": scenarios.echo,
@@ -56,14 +61,15 @@ def run(role: str, device: str, gid: int, port: int, address: str, plan: Plan) -
 
 
 def _loop(device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> dict[str, Any]:
-    """Verify the bytes, then measure latency or bandwidth."""
+    """Verify the bytes, then run the loop of the plan."""
     end = End(device, plan, meeting, server=server)
     end.verify()
     began = time.perf_counter()
-    times = measured(end, latency if plan.program == "latency" else stream)
+    times = measured(end, LOOPS[plan.program])
+    extras = {"overhead_ns": end.overheads[-len(times) :]} if end.overheads else {}  # without those of the warm-up
     facts: dict[str, Any] = {"verified": True, "timed_s": time.perf_counter() - began}
     warnings = []
-    if plan.program == "latency" and plan.operation not in ONE_SIDED:
+    if plan.program != "bandwidth" and plan.operation not in ONE_SIDED:
         times = [time_ns // 2 for time_ns in times]  # one way, as in perftest
     if plan.program == "bandwidth":
         arrived = meeting.swap(end.received)
@@ -78,7 +84,7 @@ def _loop(device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> dict
         meeting.swap()
     if not server:
         facts |= python_share(end)
-    return {"time_ns": times, "facts": facts, "warnings": warnings}
+    return {"time_ns": times, "extras": extras, "facts": facts, "warnings": warnings}
 
 
 def _version() -> str:
