@@ -250,6 +250,15 @@ def test_ucx_megabytes_are_mebibytes(name: str, size: int) -> None:
     assert rate * size == pytest.approx(value(reported, "bandwidth_MBps", "mean") * 1e6, rel=5e-3)
 
 
+@pytest.mark.parametrize(
+    "error", ["tcp/lo does not support operation put short", "Message size (4096) is larger than max supported (100)"]
+)
+def test_a_layout_that_a_transport_of_ucx_lacks_names_the_remedy(error: str) -> None:
+    line = f"[1795756613.646291] [vm:28439:0]         libperf.c:519  UCX  ERROR {error}"
+    with pytest.raises(DataError, match=r"UCX failed\. Set another layout or size: ucx_info -d lists"):
+        ucx_perftest.parse(f"{line}\n")
+
+
 def test_ucx_heading_can_be_overruled() -> None:
     get = ucx_perftest.parse(text("ucx_perftest/rc_get_O.txt"), latency=False)
     assert value(get, "overhead", "mean") == 1232.82

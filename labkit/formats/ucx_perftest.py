@@ -35,6 +35,10 @@ _CSV = re.compile(
     r"iterations,(?:([\d.]+)_percentile|typical)_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr"
 )
 
+# a test of UCT with an operation, layout or size that the transport does not have
+_UNFIT = re.compile(r"does not support operation|than (?:max|min) supported")
+_OTHER_LAYOUT = "Set another layout or size: ucx_info -d lists what each transport supports."
+
 
 def parse(text: str, *, latency: bool | None = None, marked: bool = True) -> list[Reported]:
     """Parse one test, over all of its iterations.
@@ -58,7 +62,8 @@ def parse(text: str, *, latency: bool | None = None, marked: bool = True) -> lis
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if " ERROR " in line:
-            raise malformed(_WHAT, number, line, "a result: UCX failed")
+            remedy = _OTHER_LAYOUT if _UNFIT.search(line) else ""
+            raise malformed(_WHAT, number, line, "a result: UCX failed", remedy)
     rank, kind, number, cells = _csv(lines) or _table(lines, marked=marked)
     values = [_number(cell, number, lines[number - 1]) for cell in cells]
     if len(values) != 8 or not all(math.isfinite(v) and v >= 0 for v in values) or not values[0] or not values[3]:
