@@ -22,11 +22,10 @@ def test(case: Case) -> Finding | None:
     samples = case.samples
     if not case.networked:
         return None
-    own = (
-        evidence.beside_protocols(samples) if samples.spec.testbed == "local" else {}
-    )  # elsewhere bytes of links show others
+    local = samples.spec.testbed == "local"  # on an emulated network, the bytes of links show other hosts
+    own = evidence.beside_protocols(samples) if local else {}
     counted = [*_counted(EVIDENCE.of(samples.meta) | own), *other_hosts(samples)]
-    apart = [one for one in scattered(case) if one.code == "apart"] if samples.spec.testbed == "local" else []
+    apart = [one for one in scattered(case) if one.code == "apart"] if local else []
     if not counted and not apart:
         return None
     return CAUSE.found(case, [*counted, *apart, *_felt(case)], [] if counted else even(case))
