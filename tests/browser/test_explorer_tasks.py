@@ -250,3 +250,30 @@ def test_a_link_for_reading_measures_and_writes_nothing(home: tuple[str, Path], 
     playwright.expect(page.locator(".lab-plot-A .ytitle")).to_contain_text("(ns)")
     assert {path.name for path in home[1].iterdir()} == before
     context.close()
+
+
+def test_a_page_and_its_link_outlive_the_process(home: tuple[str, Path], browser: Any) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE * 1000)
+    unit, checked = ".lab-unit-A select", ".lab-unit-A select option:checked"
+    with explored("before") as address:
+        page.goto(address)
+        page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
+        begun = page.evaluate("location.hash")
+        page.locator(unit).select_option("ns")
+        until(lambda: page.evaluate("location.hash") != begun)
+        view = page.evaluate("location.hash")
+    playwright.expect(page.locator(".lab-notice")).to_contain_text("Every measured point is kept")
+    playwright.expect(page.locator(checked)).to_have_text("ns")
+    port = address.partition("?")[0].rstrip("/").rpartition(":")[2]
+    with explored("before", "--port", port) as again:
+        assert again == address
+        playwright.expect(page.locator(".lab-notice")).to_be_hidden()
+        playwright.expect(page.locator(checked)).to_have_text("ns")
+        other = browser.new_context().new_page()
+        other.set_default_timeout(PATIENCE * 1000)
+        other.goto(f"{again}{view}")
+        playwright.expect(other.locator(checked)).to_have_text("ns")
+        other.context.close()
+    context.close()
