@@ -55,7 +55,7 @@ def summary(content: Content) -> str:
         f"{abstract.question(members)}{'' if _brought(content) else f', on {places}'}.",
         " ".join(filter(None, (_much(content), abstract.no_network(members), abstract.sure(members)))),
         *(said or ["No comparison supports a claim about performance."]),
-        f"Compared with the bounds of their paths, {counted(every)}." if every else "",
+        f"Judged by the bounds of their paths, {counted(every)}." if every else "",
         _beside(content),
     ]
     for place, one in enumerate(_HOW[1:] if _brought(content) else _HOW, start=2):
