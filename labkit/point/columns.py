@@ -74,7 +74,8 @@ METRICS = {
         Metric("io_time_s", "cost", 1.0, "s", "time in I/O", "Time spent in calls of MPI-IO: the harmonic mean over ranks (NPB), mean over iterations."),
         Metric("io_percent", "loss", 1.0, "%", "share of I/O", "Share of the run time spent in calls of MPI-IO."),
         Metric("peak_percent", "share", 1.0, "%", "fraction of peak", "Performance over the theoretical peak of the cores used (HPL); peak_method names its calculation."),
-        Metric("speedup_times", "rate", 1.0, "times", "speedup", "Run time of one rank over that of all ranks, for the same problem (HPL)."),
+        Metric("speedup_times", "rate", 1.0, "times", "speedup", "Run time of one rank over run time of all ranks, "
+        "for the same problem (HPL)."),
         Metric("algbw_GBps", "rate", 1e-9, "GB/s", "algorithm bandwidth", "Message size over time, 1 GB = 10^9 B (nccl-tests)."),
         Metric("busbw_GBps", "rate", 1e-9, "GB/s", "bus bandwidth", "Algorithm bandwidth times the collective's factor (nccl-tests): comparable with the link's peak at any number of ranks."),
         Metric("pure_us", "cost", 1e6, "µs", "pure time", "Time of a request and its completion without computation in between."),
@@ -113,7 +114,8 @@ METRICS = {
         Metric("impact_mean_times", "cost", 1.0, "times", "congestion impact, mean", "Mean time under congestion over mean time in isolation: of all victims (GPCNeT's congestion impact factor), or of the slowest rank of each iteration (interference)."),
         Metric("impact_p99_times", "cost", 1.0, "times", "congestion impact, p99", "99th percentile of the time under congestion over that in isolation, of all victims."),
         Metric("computation_s", "cost", 1.0, "s", "computation", "Time of a run outside MPI, slowest rank."),
-        Metric("communication_s", "cost", 1.0, "s", "communication", "Time of a run inside MPI, longest rank; waiting for other ranks is part of it."),
+        Metric("communication_s", "cost", 1.0, "s", "communication", "Time of a run inside MPI, including waits, "
+        "longest rank."),
         Metric("communication_percent", "loss", 1.0, "%", "inside MPI", "Share of the run time inside MPI, mean over ranks and runs."),
         Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two consecutive clock reads."),
         Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Step of the clock, from the times between consecutive reads."),
@@ -154,8 +156,10 @@ STATISTICS = {
         Statistic("p50", "median", "Median over iterations."),
         Statistic("ci_low", "lower end of ci_within", "Lower end of the 95 % rank interval of the median inside one launch (ci_within), of n_eff samples."),
         Statistic("ci_high", "upper end of ci_within", "Upper end of the 95 % rank interval of the median inside one launch (ci_within), of n_eff samples."),
-        Statistic("p95", "95th percentile", "19 of 20 iterations were at least as fast. Needs 20 samples; unreliable with fewer than 10 samples beyond it."),
-        Statistic("p99", "99th percentile", "99 of 100 iterations were at least as fast. Needs 100 samples; unreliable with fewer than 10 samples beyond it."),
+        Statistic("p95", "95th percentile", "19 of 20 iterations are at least as fast. Needs 20 samples; unreliable "
+        "with fewer than 10 samples beyond it."),
+        Statistic("p99", "99th percentile", "99 of 100 iterations are at least as fast. Needs 100 samples; "
+        "unreliable with fewer than 10 samples beyond it."),
         Statistic("p999", "99.9th percentile", "Needs 10 000 samples."),
         *(
             Statistic(f"p{digits}", f"{number}{'st' if number == '1' else 'th'} percentile", "Only in imported logs; labkit's own points keep every sample.")
@@ -221,13 +225,13 @@ COLUMNS = {
         Column("ranks_assumed", "bool", "", "Whether labkit assumed the number of processes, because a log does not state it."),
         Column("ppn", "int64", "", "Ranks per host; 0 if the launcher decided or a log does not state it."),
         Column("transport", "str", "", "Path of the messages: shm, tcp, auto (the library's choice), or not stated by a log."),
-        Column("launcher", "str", "", "How the ranks were started; a log does not state it."),
+        Column("launcher", "str", "", "Program that started the ranks; a log does not state it."),
         Column("device", "str", "", "Requested network device; empty if the library decided or a log does not state it."),
         Column("hosts", "str", "", "Requested hosts with their slots; empty for this machine, the launcher's allocation or a log."),
         Column("bind", "str", "", "Binding of ranks: core, socket, none, auto (core if there were enough), or not stated by a log."),
-        Column("testbed", "str", "", "Where they ran."),
+        Column("testbed", "str", "", "Testbed of the point."),
         Column("library", "str", "", "MPI library or tool with its version."),
-        Column("engine", "str", "", "What ran the loop: c, mpi4py, or the name of a tool."),
+        Column("engine", "str", "", "Engine of the timed loop: c, mpi4py, or the name of a tool."),
         Column("origin", "str", "", "measured, reported, imported, published, simulated or modelled."),
         Column("launch", "int64", "", "Number of the launch (fresh start of the ranks or the tool), from 0."),
         Column("n", "int64", "", "Number of samples; 0 if the tool reports only statistics."),
@@ -235,7 +239,8 @@ COLUMNS = {
         Column("verified", "bool", "", "Whether an untimed pass verified the bytes."),
         Column("badges", "list of notes", "", "Marks of numbers that could mislead: loopback, shared memory, oversubscription and others."),
         Column("warnings", "list of notes", "", "Warnings during the measurement."),
-        Column("further", "list of notes", "", "Values without a column of their own: of one rank, of one moment, with a label, or under a tool's own name."),
+        Column("further", "list of notes", "", "Values without a column: of one rank, of one moment, with a label, "
+        "or under a tool's own name."),
         Column("stopped_by", "str", "", "Why measuring ended: ci, count, cap (the time cap was hit), iterations (exact count asked), tool."),
         Column("ci_width", "float64", "", "Width of ci_within as a fraction of the median."),
         Column("unreliable", "list of str", "", "Percentiles with fewer than 10 samples beyond them."),

@@ -69,7 +69,7 @@ class Fact(Generic[T]):
 
 EVERY = (*MEASURED, *BROUGHT, "simulated")
 # every point
-ENGINE = Fact("engine", "", "", "What ran the loop: c, mpi4py, or the name of a tool.", EVERY)
+ENGINE = Fact("engine", "", "", "Engine of the timed loop: c, mpi4py, or the name of a tool.", EVERY)
 LIBRARY = Fact("library", "", "", "MPI library or tool with its version.", EVERY)
 VERIFIED = Fact("verified", False, "", "Whether an untimed pass verified the bytes, or the program its result.", EVERY)
 STOPPED_BY = Fact("stopped_by", "", "", "Why measuring ended: ci, count, cap, iterations, start or tool.", EVERY)
@@ -121,21 +121,26 @@ WARMUP = Fact("warmup", 0, "", "Untimed iterations before each chunk.")
 TIMED_S = Fact("timed_s", 0.0, "s", "Time inside the timed chunks.")
 LOOP_NS = Fact[list[list[int]]]("loop_ns", [], "ns", "Time of each whole loop, for each row of the samples.")
 TIMER_OVERHEAD_NS = Fact("timer_overhead_ns", math.nan, "ns", "Cost of the pair of clock reads; never subtracted.")
-MPI_LIBRARY = Fact("mpi_library", "", "", "What the ranks' own MPI library calls itself.")
-MPI_STANDARD = Fact("mpi_standard", "", "", "Version of the MPI standard that it follows.")
+MPI_LIBRARY = Fact("mpi_library", "", "", "Version string of the ranks' MPI library.")
+MPI_STANDARD = Fact("mpi_standard", "", "", "Version of the MPI standard that the library follows.")
 THREAD_LEVEL = Fact("thread_level", "", "", "Thread level that the ranks got.")
 AFFINITY = Fact[list[int]]("affinity", [], "", "Processors that rank 0 could run on.")
 RANK_HOSTS = Fact[list[str]]("rank_hosts", [], "", "Host of each rank.")
 RANK_AFFINITY = Fact[list[list[int]]]("rank_affinity", [], "", "Processors that each rank could run on.")
 STAGED = Fact[list[str]]("staged", [], "", "Folders on the nodes that ranks were loaded from.")
-SOCKET_B = Fact("socket_B", 0, "B", "What TCP sockets of rank 0 sent and received.")
-INTERFACE_B = Fact[dict[str, int]]("interface_B", {}, "B", "What each network interface of rank 0's host received.")
+SOCKET_B = Fact("socket_B", 0, "B", "Bytes sent and received by TCP sockets of rank 0.")
+INTERFACE_B = Fact[dict[str, int]]("interface_B", {}, "B", "Bytes received by each network interface of rank 0's host.")
 HOST_B = Fact[dict[str, Any]](
-    "host_B", {}, "B", "What each interface of each host received and sent; for many hosts totals, least and most."
+    "host_B",
+    {},
+    "B",
+    "Bytes received and sent by each interface of each host; for many hosts total, minimum and maximum.",
 )
-INVOLUNTARY_SWITCHES = Fact("involuntary_switches", 0, "", "Times that rank 0 lost its processor.")
-IDLEST_RANK = Fact("idlest_rank", 0, "", "Rank that had a processor for the shortest time.")
-IDLEST_SHARE = Fact("idlest_share", math.nan, "", "Part of the time in which that rank had one; ranks wait by polling.")
+INVOLUNTARY_SWITCHES = Fact("involuntary_switches", 0, "", "Involuntary context switches of rank 0.")
+IDLEST_RANK = Fact("idlest_rank", 0, "", "Rank with the least processor time.")
+IDLEST_SHARE = Fact(
+    "idlest_share", math.nan, "", "Share of the time in which that rank had a processor; ranks wait by polling."
+)
 PROCESSOR_QUOTA = Fact(
     "processor_quota",
     math.nan,
@@ -145,8 +150,8 @@ PROCESSOR_QUOTA = Fact(
 THROTTLED_SHARE = Fact("throttled_share", math.nan, "", "Share of the quota's periods in which it was used up.")
 SLOT_NS = Fact("slot_ns", 0, "ns", "Length of the windows between synchronised starts.")
 CLOCK_ERROR_NS = Fact("clock_error_ns", 0, "ns", "Error of the synchronised clocks.")
-LATE_SHARE = Fact("late_share", 0.0, "", "Part of the iterations that were longer than their window.")
-RESULTS = Fact[list[float]]("results", [], "", "What a program computed, which its verification compared.")
+LATE_SHARE = Fact("late_share", 0.0, "", "Share of the iterations that were longer than their window.")
+RESULTS = Fact[list[float]]("results", [], "", "Results of a program that verification compared.")
 COMMUNICATION = Fact[dict[str, Any]](
     "communication",
     {},
@@ -165,12 +170,12 @@ ELAPSED_ALONE = Fact("elapsed_alone", 0.0, "s", "Wall time of the phase without 
 ELAPSED_BESIDE = Fact("elapsed_beside", 0.0, "s", "Wall time of the phase beside the aggressor.")
 # tools
 COMMANDS = Fact[list[list[str]]]("commands", [], "", "Command lines that ran, servers first; folders as in command.")
-DEFINITION = Fact("definition", "", "", "What the tool's numbers are.")
-STANDS_IN_FOR = Fact("stands_in_for", "", "", "Tool that this one took the place of.")
+DEFINITION = Fact("definition", "", "", "Definition of the tool's numbers.")
+STANDS_IN_FOR = Fact("stands_in_for", "", "", "Preferred tool that this one replaced.")
 ADDRESS = Fact("address", "", "", "Address of the server.")
-ENGINE_LANGUAGE = Fact("engine_language", "", "", "Language of the loop where it is not C.")
-ITERATIONS = Fact("iterations", 0, "", "Iterations that the tool was told to do.")
-MESSAGES = Fact("messages", 0, "", "Messages that the tool counted, warm-up included.")
+ENGINE_LANGUAGE = Fact("engine_language", "", "", "Language of the loop, if not C.")
+ITERATIONS = Fact("iterations", 0, "", "Requested iterations of the tool.")
+MESSAGES = Fact("messages", 0, "", "Messages counted by the tool, with warm-up.")
 PAYLOAD_B = Fact("payload_B", 0, "B", "Payload from all senders to the receiver.")
 RECEIVED_B = Fact("received_B", 0, "B", "Bytes that the receivers got.")
 WRITTEN_B = Fact("written_B", 0, "B", "Bytes that the senders wrote; some may not have arrived.")
@@ -180,7 +185,7 @@ FILESYSTEM = Fact("filesystem", "", "", "File system of the folder that was writ
 MOUNT_OPTIONS = Fact("mount_options", "", "", "Options that this file system is mounted with.")
 DEVICE = Fact("device", "", "", "Block device of that folder, or RDMA device.")
 MEMORY_B = Fact("memory_B", 0, "B", "Memory of the machine, which may hold a page cache.")
-FILE_B = Fact("file_B", 0, "B", "All files that were read or written.")
+FILE_B = Fact("file_B", 0, "B", "Size of all files read or written.")
 PAGE_CACHE = Fact("page_cache", "", "", "Role of the page cache, in words.")
 CACHEABLE = Fact("cacheable", "", "", "How much of the files the page cache could hold: none, part or all.")
 O_SYNC = Fact("o_sync", False, "", "Whether the files were opened with O_SYNC.")
@@ -199,7 +204,9 @@ BACKEND = Fact(
     "backend", "", "", "Library that moved the data between the ranks of torch.distributed, with its version."
 )
 GRADIENT_B = Fact("gradient_B", 0, "B", "Gradients that the ranks reduce in a step of training, before compression.")
-EXCHANGE_B = Fact("exchange_B", 0, "B", "What a rank exchanges at once in a step: rows of tables, or activations.")
+EXCHANGE_B = Fact(
+    "exchange_B", 0, "B", "Bytes that a rank exchanges at once in a step: rows of tables, or activations."
+)
 BLAS = Fact("blas", "", "", "BLAS that the program loaded.")
 RESIDUAL = Fact("residual", 0.0, "", "Scaled residual of HPL's solution; below 16 it passed.")
 PEAK_GFLOPS = Fact("peak_GFLOPS", 0.0, "Gflop/s", "Theoretical peak of the cores used; 0 if unknown.")
