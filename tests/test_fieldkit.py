@@ -152,8 +152,8 @@ def test_parts_of_a_round_are_in_another_order_each_time(tmp_path: Path) -> None
     assert log.ended == f"{rounds.MOST} rounds are done"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_leaves_a_valid_archive_of_what_was_measured(tmp_path: Path, number: int) -> None:
+def stopped(folder: Path, number: int) -> tuple[int, str]:
+    """Run a field kit, send it a signal in its second round, and return its status and what it said then."""
     code = (
         "import sys\n"
         "from tests import test_fieldkit as own\n"
@@ -162,18 +162,31 @@ def test_a_signal_leaves_a_valid_archive_of_what_was_measured(tmp_path: Path, nu
         "sys.exit(own.cli.main(['fieldkit', '--output', sys.argv[1]]))"
     )
     home = Path(__file__).resolve().parents[1]
-    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=home, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-c", code, str(folder)], cwd=home, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if b"round 2" in line:
                 break
         process.send_signal(number)
         rest = process.stderr.read().decode()
-        status = process.wait(300)
-    assert (status, "stopped; packing what was measured" in rest) == (128 + number, True), rest
+        return process.wait(300), rest
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_a_valid_archive_of_what_was_measured(tmp_path: Path, number: int) -> None:
+    status, said = stopped(tmp_path, number)
+    assert (status, "stopped; packing what was measured" in said) == (128 + number, True), said
     (made,) = tmp_path.iterdir()
     assert archive.verify(made)[1] == []
     assert read(made, "runs.json")["ended"] == "interrupted"
+
+
+def test_what_a_killed_field_kit_measured_can_be_packed(tmp_path: Path) -> None:
+    stopped(tmp_path, signal.SIGKILL)
+    (left,) = tmp_path.glob("*.unfinished/fieldkit-*")
+    assert cli.main(["export", str(left), "--output", str(tmp_path / "kit.zip")]) == 0
+    assert archive.verify(tmp_path / "kit.zip")[1] == []
+    assert len(load(left)) >= 3
 
 
 def test_names_are_replaced_also_in_what_programs_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,11 +193,14 @@ def _band(peers: Iterable[Peer], kind: Kind) -> Band:
     return Band(kind, min(lows, default=0.0), max(highs, default=0.0), len({one.source for one in some}))
 
 
+def own() -> Path:
+    """Return the folder for values that the user adds: of the project, the checkout, or the working folder."""
+    return project.home() / "data" / "peers"
+
+
 def every() -> tuple[Peer, ...]:
-    """Return the values of all files of labkit and of the user's project; these replace labkit's of the same name."""
-    home = project.current()
-    folders = [FOLDER, *([home / "data" / "peers"] if home else [])]
-    files = {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
+    """Return the values of all files of labkit and of the user; these replace labkit's of the same name."""
+    files = {path.stem: path for folder in (FOLDER, own()) for path in sorted(folder.glob("*.toml"))}
     return tuple(one for path in files.values() for one in read(path))
 
 

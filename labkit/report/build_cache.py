@@ -20,6 +20,7 @@ import pypandoc
 from labkit.errors import DataError
 from labkit.figures import static
 from labkit.io import beneath, file_state, project, safe_read
+from labkit.models import peers
 from labkit.store import derived
 from labkit.store.campaign import Campaign
 
@@ -70,8 +71,12 @@ def keep(folder: Path, made_from: str, warnings: Sequence[str]) -> None:
 
 def _sources() -> Iterable[Path]:
     """Return what labkit, beside its sources, and the user's project bring to a report."""
-    both = ("notebooks", "suites", "data/reference", "data/peers")
-    shipped = [project.SHIPPED / name for name in (*both, "templates")]
+    both = ("notebooks", "suites", "data/reference")
+    shipped = [
+        *(project.SHIPPED / name for name in (*both, "templates", "docs/glossary.md")),
+        peers.FOLDER,
+        peers.own(),
+    ]
     current = project.current()
     own = [current / name for name in (*both, project.REPORT)] if current else []
     return [*shipped, *own, project.config()]

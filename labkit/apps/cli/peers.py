@@ -7,6 +7,7 @@ from pathlib import Path
 
 from labkit.apps.cli.console import OK
 from labkit.errors import SpecError
+from labkit.point.units import plural
 
 
 def options(verb: argparse.ArgumentParser) -> None:
@@ -17,7 +18,10 @@ def options(verb: argparse.ArgumentParser) -> None:
         help="archive of labkit fieldkit --redact or labkit export --redact (default: print what is known)",
     )
     verb.add_argument(
-        "--into", metavar="DIR", type=Path, help="folder for the values (default: data/peers of the project)"
+        "--into",
+        metavar="DIR",
+        type=Path,
+        help="folder for the values (default: data/peers of the project or the working folder)",
     )
     verb.add_argument(
         "--source",
@@ -30,13 +34,13 @@ def options(verb: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the bands of values of other systems, or add archives to them."""
     from labkit.apps import peers
-    from labkit.io import project
+    from labkit.models.peers import own
 
     if not options.archive:
         if options.into or options.source:
             raise SpecError("--into and --source go with an archive. Name one, or leave them out.")
         print(peers.table())
         return OK
-    for path, count in peers.add(options.archive, options.into or project.home() / "data" / "peers", options.source):
-        print(f"{path}: {count} values")
+    for path, count in peers.add(options.archive, options.into or own(), options.source):
+        print(f"{path}: {plural(count, 'value')}")
     return OK
