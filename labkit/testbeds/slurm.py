@@ -77,7 +77,9 @@ def path() -> str:
     Slurm's daemons are in folders that only root has on the PATH.
     """
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    own = [one for one in folders if not (Path(one).parent / _SITE_FILE).exists()]
+    own = [
+        one for one in folders if not os.access(Path(one).parent / _SITE_FILE, os.F_OK)
+    ]  # false where it may not look
     return os.pathsep.join([*own, "/usr/sbin", "/sbin"])
 
 

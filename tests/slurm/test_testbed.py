@@ -114,3 +114,12 @@ def test_it_takes_a_number_of_nodes_only() -> None:
         "SwitchName=leaf1 Nodes=vc[2-2]",
         "SwitchName=spine Switches=leaf[0-1]",
     ]
+
+
+def test_a_folder_of_the_path_that_cannot_be_looked_into_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "labkit-site.toml").touch()
+    odd = f"/{'x' * 300}/bin"
+    monkeypatch.setenv("PATH", f"{odd}:{tmp_path}/bin:/usr/bin")
+    assert slurm.path() == f"{odd}:/usr/bin:/usr/sbin:/sbin", "programs that act on another Slurm are left out"
