@@ -113,6 +113,7 @@ def page(here: tuple[str, Path], browser: Any) -> Iterator[Any]:
     page.on("pageerror", lambda error: noise.append(str(error)))
     page.on("response", lambda answer: answer.status >= 400 and noise.append(f"{answer.status} {answer.url}"))
     page.goto(address)
+    page.locator(".lab-plot-A .legendtext").first.wait_for()
     yield page
     page.close()
     assert not noise
