@@ -150,7 +150,7 @@ class AbsentError(KernelError):
 
 
 class DataError(LabkitError):
-    """A file is not what it must be. The message has the path, the line, what is there and what must be there."""
+    """A file has the wrong content. The message has the path, the line, the found and the required content."""
 
 
 class LostError(DataError):
@@ -165,7 +165,7 @@ def of_point(error: LabkitError) -> LabkitError:
 
 
 class ReportError(LabkitError):
-    """A notebook or the report failed; says which, and where what exists was saved."""
+    """A notebook or the report failed; the message names it, and the place of the saved parts."""
 
 
 class LabkitWarning(UserWarning):

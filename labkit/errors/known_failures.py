@@ -88,7 +88,7 @@ def known(text: str) -> Cause | None:
 
 
 def first(text: str) -> str:
-    """Return the line of an output that says most about a failure; empty if the output has no words.
+    """Return the most informative line of an output about a failure; empty if the output has no words.
 
     This is the line with a known cause, else the exception of a Python traceback, else the first line with a word for
     an error, else the last line.

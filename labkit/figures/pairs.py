@@ -44,8 +44,7 @@ def pairs(
 
     Raises
     ------
-    DataError
-        If the times and the hosts are not of as many ranks.
+    DataError If times and hosts have different numbers of ranks.
     """
     ranks = len(hosts)
     if seconds.shape != (ranks, ranks):

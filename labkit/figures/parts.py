@@ -57,7 +57,7 @@ class Table(_Shown):
     Parameters
     ----------
     columns : in their order.
-    rows : cells as Markdown, as many as columns.
+    rows : cells as Markdown, one per column.
     values : the same cells as plain values, for programs; empty if the texts are enough.
     """
 

@@ -186,7 +186,7 @@ def made(
     synced: bool,
     source: str,
 ) -> Run:
-    """Make the run of a direction of a job."""
+    """Make the run of one direction of a job."""
     doubts = [] if size else [SIZE_UNKNOWN]
     if options["cache"] == "unknown":
         doubts.append(note("cache-unknown", "fio does not say what the page cache did"))

@@ -60,7 +60,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
-    """What one run printed.
+    """Output of one run.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class _Text:
 
 
 def parse(text: str, where: str = "GPCNeT's output") -> Report:
-    """Parse what network_test or network_load_test printed.
+    """Parse the output of network_test or network_load_test.
 
     Raises
     ------

@@ -283,7 +283,7 @@ def _row(lines: Lines, names: Sequence[str], forms: Sequence[str], head: str) ->
 
 
 def meanings(table: Table) -> list[Meaning]:
-    """Return what the columns of a table hold, under labkit's names."""
+    """Return the columns of a table under labkit's names."""
     described = []
     for place, column in enumerate(table.columns):
         if column in _METRICS:

@@ -79,8 +79,7 @@ def parse(text: str, samples: bytes) -> Result:
 
     Raises
     ------
-    DataError
-        If the text does not end in the client's line, or there are not as many samples as it says.
+    DataError If the text does not end in the client's line, or the number of samples differs from it.
     """
     told = last_line(text, _WHAT)
     counts = {name: told[name].whole() for name in _COUNTS}

@@ -341,7 +341,7 @@ def _matrix_rows(lines: Lines, head: Sequence[str]) -> Iterator[tuple[Row, ...]]
 
 
 def meanings(table: Table) -> list[Meaning]:
-    """Return what the columns of a table hold, under labkit's names."""
+    """Return the columns of a table under labkit's names."""
     of_pairs = {*PAIRS, *SHMEM_PAIRS, *PGAS_PAIRS, "osu_oshm_atomics"} - {"osu_init"}
     pairs, described = table.test in of_pairs, []
     for place, column in enumerate(table.columns):

@@ -33,7 +33,7 @@ _STEP_US = 0.0011  # the log rounds latencies to 1 ns and halves before it does
 
 
 def parse(text: str) -> list[Reported]:
-    """Parse round trips and transaction rate over what sockperf calls the valid duration.
+    """Parse round trips and transaction rate over sockperf's valid duration.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the machine is, and what may spoil a number.
+"""The machine, and conditions that may distort a number.
 
 `describe`, `load_snapshot` and `Watch` look at the machine; everything else is a function of what they found:
 `checks` for ``labkit doctor``, `identity` for the fingerprint of a point. Warnings and badges are made in

@@ -28,7 +28,7 @@ WORDS = ("same-leaf", "across-leaves")  # what a spec may name instead of hosts
 
 @dataclass(frozen=True)
 class Allocation:
-    """What a batch system gave a job.
+    """Resources that a batch system gave a job.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What ``labkit doctor`` checks: the machine, and what is installed on it. Pure functions of descriptions."""
+"""Checks of ``labkit doctor``: the machine, and the installed software. Pure functions of descriptions."""
 
 from __future__ import annotations
 

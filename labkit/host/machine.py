@@ -61,7 +61,7 @@ def lasting() -> dict[str, Any]:
 
 
 def identity(spec_library: str) -> dict[str, str]:
-    """Return what numbers depend on beside the spec; the same after a reboot and under load.
+    """Return the properties that numbers depend on beside the spec; the same after a reboot and under load.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def gpus() -> list[str]:
 
 
 def other(facts: Mapping[str, Any]) -> str:
-    """Say how a machine differs from this one; empty if it is this one, as far as the facts tell.
+    """Describe how a machine differs from this one; empty if the facts show no difference.
 
     Many virtual machines have the same name, so the processor counts as well.
 

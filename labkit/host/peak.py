@@ -21,7 +21,7 @@ _ZEN_2, _ZEN_5 = (0x17, 0x30), 0x1A  # family and model; family
 
 @dataclass(frozen=True)
 class Peak:
-    """What a core can do at most.
+    """Peak performance of a core.
 
     Parameters
     ----------

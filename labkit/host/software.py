@@ -37,7 +37,7 @@ class Software(TypedDict):
 
 
 def installed(programs: Mapping[str, Program]) -> Software:
-    """Return what labkit can use here beside the machine itself; `labkit.host.checks` judges it."""
+    """Return the software that labkit can use here; `labkit.host.checks` judges it."""
     return {
         "programs": present(programs),
         "kernels": kernels(),

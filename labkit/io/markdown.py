@@ -31,7 +31,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = ""
     Parameters
     ----------
     head : column heads.
-    rows : cells of each row, as many as heads.
+    rows : cells of each row, one per head.
     align : ``l``, ``r`` or ``c`` for each column (default: left).
     caption : caption with its label, as in ``Hosts. {#tbl-hosts}``.
 

@@ -154,8 +154,7 @@ def interference(without: Sequence[ArrayLike], beside: Sequence[ArrayLike], stat
 
     Raises
     ------
-    DataError
-        If the launches are not as many, or a launch has no times.
+    DataError If the numbers of launches differ, or a launch has no times.
     """
     if len(without) != len(beside) or not without:
         raise DataError(

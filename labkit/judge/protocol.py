@@ -12,8 +12,8 @@ to cut the sizes, with a penalty for every further line (Killick, Fearnhead, Eck
 Each break is then placed among all sizes between its two lines, where both fit best.
 
 A smooth curve needs several lines as well. Only a *jump* is called a protocol change: a place where the sizes around it
-are better described with a discontinuity than by any continuous curve with as many parameters, tested as the relevance
-of a threshold in a regression (Hansen, Econometrica 68, 2000). Every other break is *curvature*.
+are better described with a discontinuity than by any continuous curve with the same number of parameters, tested as the
+relevance of a threshold in a regression (Hansen, Econometrica 68, 2000). Every other break is *curvature*.
 
 - With a jump: two lines, or one smooth curve and a step, in time against size or in their logarithms.
 - Without: polynomials, and curves with a bend at any place, in both.

@@ -46,7 +46,7 @@ class Encoding:
     ----------
     code : library and code: Reed-Solomon over Vandermonde (`vand`) or Cauchy matrices (`cauchy`).
     k : fragments of data.
-    m : fragments of parity; as many fragments may be lost.
+    m : fragments of parity; up to m fragments may be lost.
     """
 
     code: Literal[

@@ -201,8 +201,8 @@ def doubts(members: Sequence[Member], most: int = _CAVEATS) -> str:
 def verdicts(content: Content) -> str:
     """Return a line for each chapter: topic and finding; of several campaigns, the finding in brief.
 
-    Chapters of which the same is said share a line. The chapter that says whether numbers are good has none: its
-    verdicts stand in their own table.
+    Chapters with the same sentence share a line. The chapter that says whether numbers are good has none: its verdicts
+    stand in their own table.
     """
     said_of: dict[str, list[Chapter]] = {}
     for chapter in content.chapters.values():

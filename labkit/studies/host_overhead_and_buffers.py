@@ -100,7 +100,7 @@ class Study(studies.Study):
         return rows.assign(peers=rows["ranks"] - 1).sort_values(["message_size_B", "peers"])
 
     def overhead_figure(self) -> Figure | Omitted:
-        """Latency, and the processor time in it, against message size."""
+        """Latency and its processor time against message size."""
         shown = {"latency": "latency_us_p50", "host overhead": "overhead_us_p50"}
         return self.drawn(
             figures.versus, self.of("mpi.host_overhead"), "message_size_B", shown=shown, series=["transport"]

@@ -30,7 +30,7 @@ class Parameters(studies.Parameters):
     Parameters
     ----------
     sizes : of the messages, MIN:MAX or a list.
-    ranks : a list; half of each number are pairs. More ranks than cores share them, and the records say so.
+    ranks : numbers of ranks, a list; two ranks are a pair. More ranks than cores share them, and the records say so.
     window : messages in flight of every pair.
     windows : messages in flight of one pair, to be compared; empty leaves it out.
     depths : most messages outstanding in a queue that never runs empty, even; empty leaves it out.

@@ -53,7 +53,7 @@ class Parameters(studies.Parameters):
     topologies : to simulate, a list of fat-tree, dragonfly and torus.
     tapers : of the fat tree, a list.
     per_leaf : hosts on a leaf switch of the fat tree.
-    ranks : a list; each has a network with as many hosts.
+    ranks : a list; each number has a network with one host per rank.
     allreduce_sizes, alltoall_sizes : MIN:MAX or a list.
     cells : of a rank of the halo exchange along each side; with 8 B in a cell, a face has cells² · 8 B.
     rate, latency : of the simulated links, as the testbed simulated takes them.

@@ -1,4 +1,4 @@
-"""What a suite will run, with which libraries, and for how long. Starts nothing but version queries."""
+"""What a suite will run, with which libraries, and for how long. It starts only version queries."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from labkit.tools._invocation import Parsed
 
 
 def parsed(text: str, folder: Path) -> Parsed:
-    """Parse what the client printed.
+    """Parse the client's output.
 
     Raises
     ------

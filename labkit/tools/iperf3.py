@@ -47,7 +47,7 @@ def tcp_stream(spec: Spec[TcpStream], effort: Effort) -> Invocation:
 
 
 def tcp_bidirectional(spec: Spec[TcpStream], effort: Effort) -> Invocation:
-    """Connections that send and as many that receive, all at once (``--bidir``)."""
+    """The same number of sending and receiving connections, all at once (``--bidir``)."""
     return _invocation(
         spec,
         effort,

@@ -14,7 +14,7 @@ from labkit.tuning.plan import Plan
 
 @dataclass(frozen=True)
 class Tuned:
-    """What is known about one point.
+    """Result for one point.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Written:
-    """What was written.
+    """Written files.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ _NUMBERS = ("rounds", "error", "relevant", "confirm")
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to tune, and how surely.
+    """What to tune, and with which error.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a campaign's launches say about its last tuning: the decisions of the tuner, without measuring."""
+"""Decisions of the tuner from the launches of a campaign's last tuning, without measuring."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DIGEST = re.compile("[0-9a-f]{12}")
 
 
 def read(campaign: Campaign, benchmark: str = "") -> Outcome:
-    """Return what a campaign's launches say about its last tuning, wherever it was measured; measure nothing.
+    """Return the result of a campaign's last tuning from its launches, wherever it was measured; measure nothing.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class Tuner:
     )  # (bases, settings) → variables and fields without a rule by size
 
     def run(self, output: Path, proof: bool) -> Outcome:
-        """Do all of it."""
+        """Race, confirm, write and prove."""
         self.begun, self.spent = self.clock(), 0
         self._name()
         for text in self._older():

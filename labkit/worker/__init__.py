@@ -1,4 +1,4 @@
-"""What runs in every rank: takes a plan, runs its points, and sends frames to the parent.
+"""The program of every rank: it takes a plan, runs its points, and sends frames to the parent.
 
 ``python -m labkit.worker PLAN``; a plan that is too long for a word comes by standard input, which every launcher
 connects to rank 0 (`INPUT`), and rank 0 broadcasts it. A frame is `MAGIC`, the lengths of header and payload, a JSON
@@ -121,7 +121,7 @@ class Plan:
 
     @property
     def threaded(self) -> bool:
-        """Whether a rank has several threads; all points of a start have as many."""
+        """Whether a rank has several threads; all points of a start have the same number."""
         return bool(self.specs) and benchmarks.threads(self.specs[0]) > 1
 
 

@@ -88,7 +88,7 @@ class Devices:
         return bool(_kinds(spec) & {"device", "managed"}) and (via == "staged" or (via == "auto" and unaware))
 
     def allocator(self, spec: Spec, benchmark: DeviceBenchmark, pageable: Allocate) -> Buffers:
-        """What gives the buffers of a point.
+        """Allocators of the buffers of a point.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Devices:
         return received.tobytes()
 
     def facts(self, spec: Spec) -> Mapping[str, str]:
-        """What the numbers of a point depend on."""
+        """Properties that the numbers of a point depend on."""
         device = self._device(spec)
         facts = {"gpu": device.name, "gpu_driver": f"CUDA {device.version}" if device.version else cuda.STAND_IN}
         if self._mpi is not None and has(spec.options, Via):

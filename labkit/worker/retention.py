@@ -25,7 +25,7 @@ _BLOCK = 1 << 22  # times of one rank's part of a transposition, 32 MiB
 
 @dataclass(frozen=True)
 class Kept:
-    """What rank 0 has at the end of a point; empty on the others.
+    """Times of rank 0 at the end of a point; empty on the others.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Retention(Protocol):
         """Take a chunk of this rank, (phases, threads, iterations) ns; on rank 0 one time of each iteration."""
 
     def finish(self, names: Sequence[str], seed: int) -> Kept:
-        """What is kept of the whole point.
+        """Kept times of the whole point.
 
         Parameters
         ----------

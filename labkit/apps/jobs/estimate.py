@@ -37,7 +37,7 @@ def sentence(suite: Suite, *, repeats: int = 1) -> str:
 
     Parameters
     ----------
-    repeats : number of jobs of an array; each measures as many points.
+    repeats : number of jobs of an array; each measures the same number of points.
     """
     rates_by_notebook = rates(path.parent for path in sorted(root().glob("**/campaign.json")))
     seconds, points, unknown = 0.0, 0, []

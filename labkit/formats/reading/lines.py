@@ -264,7 +264,7 @@ def is_row(line: str | None) -> bool:
 
 
 def is_damaged_row(line: str, columns: int) -> bool:
-    """Whether a line begins as a row and has a further number, or as many words: another text was written into it."""
+    """Whether a line is a row with other text inside: it has a further number, or the words of a whole row."""
     fields = line.split()
     more = any(_NUMBERS.fullmatch(field) for field in fields[1:])
     return fields[0].isdecimal() and (len(fields) in (1, columns) or more)

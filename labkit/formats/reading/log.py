@@ -1,4 +1,4 @@
-"""What the log of a tool holds: runs, as typed data, and what reads them.
+"""The log of a tool: runs as typed data, and their readers.
 
 A format that `labkit import` reads as a log exports `LOG`: how its text is recognised, and the function that makes a
 `Run` of each point. The benchmark of a run is the one that lists its test under `logs`.
@@ -36,7 +36,7 @@ IN_A_MB: dict[str, float] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a log says of one point.
+    """Values of a log about one point.
 
     Parameters
     ----------

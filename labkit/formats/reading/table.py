@@ -31,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a column holds.
+    """Content of a column.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Meaning:
 
 @dataclass(frozen=True)
 class Table:
-    """What one test printed.
+    """Output of one test.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Table:
         return Table(*description, rows, self.preamble, closing, self.head, first, last, lines)
 
     def value(self, row: Row, column: str) -> Value:
-        """What a row has in a column; None where there is no such column, or nothing in it."""
+        """Value of a row in a column; None if the column is missing or empty."""
         return dict(zip(self.columns, row.values, strict=False)).get(column)
 
 

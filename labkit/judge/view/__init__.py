@@ -435,7 +435,7 @@ class View:
         return self.launches.spec(int(rows[-1])) if self.launches and len(rows) else None
 
     def more(self, fingerprint: str) -> Wanted | None:
-        """Return a point with more launches than it has: enough to decide, or as many again; None if it is unknown."""
+        """Return a point with the next multiple of the launches needed to decide; None if it is unknown."""
         spec = self.spec(fingerprint)
         there = len(self.rows_of(fingerprint))
         return Wanted(spec, stats.LAUNCHES * (there // stats.LAUNCHES + 1)) if spec else None

@@ -66,7 +66,7 @@ class Group:
         return float(one.item())
 
     def rows(self, values: list[int]) -> list[list[int]]:
-        """Every rank's values; all have as many."""
+        """Every rank's values; all ranks have the same number."""
         mine = torch.tensor(values, dtype=torch.int64, device=self.device)
         parts = [torch.empty_like(mine) for _ in range(self.ranks)]
         dist.all_gather(parts, mine)

@@ -40,7 +40,7 @@ def timed(plan: Plan, group: Group, call: Callable[[], Sequence[int]]) -> Times:
 
     Parameters
     ----------
-    call : one iteration; returns the times of its phases, ns, always as many.
+    call : one iteration; returns the times of its phases, ns, always the same number.
     """
     for _ in range(plan.warmup):
         call()

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Launches with equal metadata and as many ranks. All have iterations, or none has.
+    """Launches with equal metadata and the same number of ranks. All have iterations, or none has.
 
     Parameters
     ----------
