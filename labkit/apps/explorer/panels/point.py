@@ -195,6 +195,8 @@ class _Point:
             return
         self.note.value = html.escape(drawing.apart(drawn))
         drawn.update_layout(width=None, height=HEIGHT + _ROW * max(0, _rows(drawn) - _ROWS))
+        if self.shown.value in ("distribution", "tail") and not self._pinned:
+            drawn.update_layout(showlegend=False)  # the room is small, and the text at a line names its launch
         if drawn.layout.xaxis.type == "log":
             drawn.layout.xaxis.update(_TICKS)
         live.redraw(self.figure, drawing.brief(drawn, asks=False))
