@@ -238,6 +238,9 @@ CASES: dict[str, tuple[str, str, str, int, dict[str, float], str]] = {
     "STREAM, no settings": (
         *("STREAM", STREAM, "STREAM Copy", 0, {"bandwidth_MBps max": 90000.5, "run_time_s min": 0.02}, "array-unknown"),
     ),
+    "STREAM, the table alone": (
+        *("STREAM", STREAM.partition("\n")[2], "STREAM Copy", 0, {"bandwidth_MBps max": 90000.5}, "array-unknown"),
+    ),
     "STREAM of NVIDIA": ("STREAM", GPU_STREAM, "STREAM Copy", 4000000, {"bandwidth_MBps max": 3000000.5}, ""),
     "netperf -O": (
         *("netperf", OMNI_O, "netperf TCP_STREAM", 0),

@@ -15,32 +15,37 @@ from labkit.point.notes import note
 from labkit.point.spec import Reported
 
 CLOCK_NS = 1000.0  # prints s with six decimals
-_BEGINS = re.compile(r"(?:STREAM version \$?Revision: *|NVIDIA-STREAM +)([\d.]+)")
+_COLUMNS = r"Function +(?:Best Rate MB/s|Rate \(MB/s\)) +Avg time +Min time +Max time"
+_BEGINS = re.compile(rf" *(?:STREAM [Vv]ersion \$?Revision: *|NVIDIA-STREAM +)([\d.]+)|{_COLUMNS}")
 _ON_GPU = r" *Array size \((double|single|float)\) *= *(\d{1,15})\*"  # of NVIDIA's: elements
 _SIZE_UNKNOWN = note("array-unknown", "the log does not state the size of the arrays, so it is recorded as 0")
-_HEAD = re.compile(r"Function +(?:Best Rate MB/s|Rate \(MB/s\)) +Avg time +Min time +Max time")
+_HEAD = re.compile(_COLUMNS)
 _ROW = re.compile(rf"(Copy|Scale|Add|Triad): +({NUMBER}) +({NUMBER}) +({NUMBER}) +({NUMBER})$")
 
 
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each kernel; `size` is that of one array, B."""
-    lines, made = Lines(text, where), []
-    for first, last, version in lines.blocks(_BEGINS):
-        made += _block(lines, first, last, version[1])
-    return made
+    lines, starts, headed = Lines(text, where), list[tuple[int, str]](), False
+    for number, line in lines:
+        if (begin := _BEGINS.match(line)) and (begin[1] or not headed):
+            starts.append((number, begin[1] or ""))
+        headed = bool(begin and begin[1]) if begin else headed  # whether the lines of a table's run begin above it
+    ends = [number - 1 for number, _ in starts[1:]] + [len(lines)]
+    blocks = zip(starts, ends, strict=False)
+    return [run for (first, version), last in blocks for run in _block(lines, first, last, version)]
 
 
 def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     """Read one run of the program."""
     head, _ = lines.need(_HEAD.pattern, first, last, "the head 'Function Best Rate MB/s Avg time Min time Max time'")
-    size = lines.find(r"Array size = +(\d{1,15})", first, last)
+    size = lines.find(r" *Array size = +(\d{1,15})", first, last)
     gpu = lines.find(_ON_GPU, first, last)
-    word = lines.find(r"This system uses (\d{1,2}) bytes per", first, last)
-    threads = lines.find(r"Number of Threads (?:counted|requested) = +(\d{1,7})", first, last)
-    repeats = lines.find(r"Each (?:kernel|test) (?:will be executed|is run) +(\d{1,9}) times", first, last)
-    valid = lines.find(r"Solution Validates", first, last)
-    bad = lines.find(r"Failed Validation", first, last)
-    clock = lines.find(r"Your clock granularity/precision appears to be (\d{1,9}) microseconds", first, last)
+    word = lines.find(r" *This system uses (\d{1,2}) bytes per", first, last)
+    threads = lines.find(r" *Number of Threads (?:counted |requested )?= +(\d{1,7})", first, last)
+    repeats = lines.find(r" *Each (?:kernel|test) (?:will be executed|is run) +(\d{1,9}) times", first, last)
+    valid = lines.find(r" *Solution Validates", first, last)
+    bad = lines.find(r" *Failed Validation", first, last)
+    clock = lines.find(r" *Your clock granularity/precision appears to be (\d{1,9}) microseconds", first, last)
     best = f"the best of {repeats[1][1]} repetitions" if repeats else "the best of the repetitions"
     remark = note("best-of", f"{best}, not their mean", count=int(repeats[1][1]) if repeats else 0)
     array = int(size[1][1]) * (int(word[1][1]) if word else 8) if size else 0
@@ -76,4 +81,4 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     return made
 
 
-LOG = Log("STREAM", ("STREAM version", "NVIDIA-STREAM"), _BEGINS, runs)
+LOG = Log("STREAM", ("STREAM version", "STREAM Version", "NVIDIA-STREAM", "Function "), _BEGINS, runs)
