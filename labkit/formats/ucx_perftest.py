@@ -124,6 +124,7 @@ _BEGINS = re.compile(
     r"\s*\|\s*(?:(?:Stage|Test)\s*\|\s*)?# iterations\s*\|"
     r"|iterations,(?:[\d.]+_percentile|typical)_lat,avg_lat,overall_lat,"
 )
+_RESULT = re.compile(r"(?:Final:|\[thread \d+\])?\s+\d+(?:\s+\S+){7}$|\d+,[\d.]+,")
 _BOX = re.compile(r"\| ([A-Z][A-Za-z /]{1,40}): +(\S.*?) *\|$")
 # what a title begins with → operation; a longer begin first
 _OPERATIONS = {
@@ -148,16 +149,15 @@ def runs(text: str, where: str) -> list[Run]:
     A client prints neither test nor size; the server's box does, if the log has it. The box is above the head, or below
     it if client and server share a terminal.
     """
-    lines, made = Lines(text, where), []
+    lines, made, former = Lines(text, where), [], 0
     places = [number for number, line in lines if _BEGINS.match(line)]
     for number, place in enumerate(places):
         first = places[number - 1] + 1 if number else 1
         after = places[number + 1] - 4 if number + 1 < len(places) else len(lines)
-        above = _boxes(lines.texts[first - 1 : place])
-        below = _boxes(lines.texts[place : after + 3]) if not above else {}
-        box = above or below
-        if number + 1 < len(places) and not above and _boxes(lines.texts[places[number + 1] - 4 : places[number + 1]]):
-            box = {}  # the box above the next head belongs to the next table
+        rows = [n for n in range(place + 1, after + 1) if _RESULT.match(lines.texts[n - 1])]
+        last = rows[-1] if rows else after
+        box = _boxes(lines.texts[former:place]) or _boxes(lines.texts[place:last])
+        former = last  # a box behind the result belongs to the next table
         begin = max(first, place - 4)  # the heading has lines above the one that tells its kind
         plain = [line for line in lines.texts[begin - 1 : after] if not _BOX.match(line)]
         values = _values(lines, begin if box else max(1, place - 3), after, plain)
