@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import get_args, get_type_hints
 
@@ -11,6 +12,7 @@ import pytest
 from labkit import figures
 from labkit.benchmarks.congestion.gpcnet import Loaded
 from labkit.errors import DataError
+from labkit.figures import data
 from labkit.studies import congestion_impact
 from tests.shown import shown
 
@@ -46,3 +48,8 @@ def test_the_notebook_shows_the_pairs_of_the_recorded_campaign() -> None:
     assert [len(row) for row in texts] == [2, 2, 2]
     assert all(text.startswith("(") for row in texts for text in row), "three launches show no effect"
     assert "congestors" in figure.small
+    factors = [float(text.strip("()")) for row in texts for text in row]
+    assert [row["z"] for row in data.rows(figure.spec)] == pytest.approx(factors, rel=0.01), "and no logarithms"
+    ends = re.search(r"from (\S+) to (\S+) \(6 cells\)", data.words(figure.spec))
+    assert ends
+    assert [float(end) for end in ends.groups()] == pytest.approx([min(factors), max(factors)], rel=0.01)

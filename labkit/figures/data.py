@@ -7,7 +7,7 @@ import html
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
         columns |= {
             "x": [a for _ in rows for a in x],
             "y": [b for b in y for _ in range(width)],
-            "z": list(itertools.chain.from_iterable(rows)),
+            "z": _cells(trace, rows),
         }
     return columns
 
@@ -72,6 +72,15 @@ def _end(at: Any, length: Any, sign: int) -> float | str:
     """Return an end of an interval; nothing where there is none."""
     known = isinstance(at, int | float) and isinstance(length, int | float)
     return float(f"{at + sign * length:.12g}") if known else ""
+
+
+def _cells(trace: Mapping[str, Any], rows: Iterable[Iterable[Any]]) -> list[Any]:
+    """Return the values of the cells of a heat map, row after row; a colour may stand for their logarithm."""
+    cells, meta = [*itertools.chain.from_iterable(rows)], trace.get("meta")
+    base = meta.get("logarithm") if isinstance(meta, Mapping) else None
+    if not base:
+        return cells
+    return [float(f"{base**z:.12g}") if isinstance(z, int | float) else z for z in cells]
 
 
 def words(spec: Mapping[str, Any]) -> str:
@@ -109,7 +118,7 @@ def _described(trace: Mapping[str, Any]) -> str:
     """Return name, first and last value, and number of points of a trace; empty where it has no numbers."""
     name = trace.get("name") or "the values"
     if trace.get("type") == "heatmap":
-        cells = [z for row in values(trace.get("z")) for z in row if isinstance(z, int | float) and math.isfinite(z)]
+        cells = [z for z in _cells(trace, values(trace.get("z"))) if isinstance(z, int | float) and math.isfinite(z)]
         ends = f" from {format_number(min(cells))} to {format_number(max(cells))}" if cells else ""
         return f"{name}{ends} ({plural(len(cells), 'cell')})"
     lengths = "x" if trace.get("orientation") == "h" else "y"  # of horizontal bars

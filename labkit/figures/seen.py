@@ -274,11 +274,10 @@ def _cells(maps: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> str:
     points = []
     for one in scaled:
         columns = data.columns(one)
-        logs = isinstance(one.get("meta"), Mapping) and one["meta"].get("logarithm")
         rights, ups = (data.named(columns.get(key, []), layout.get(data.axis_of(one, key)) or {}) for key in ("x", "y"))
         for x, y, z in zip(rights, ups, columns.get("z", []), strict=False):
             if isinstance(z, int | float) and math.isfinite(z):
-                points.append(_Point(f"{y} × {x}", "", 10.0**z if logs else float(z)))
+                points.append(_Point(f"{y} × {x}", "", float(z)))
     if len(points) < 2:
         return ""
     low, high = (replace(one, value=float(f"{one.value:.3g}")) for one in _ends(points))
