@@ -387,3 +387,14 @@ def test_a_legend_of_many_kinds_is_broken_into_lines() -> None:
     assert many.layout.annotations[0].text.count("<br>") == 1
     assert many.layout.margin.t > few.layout.margin.t
     assert all(f"{kind} (measured)" in many.layout.annotations[0].text for kind in kinds)
+
+
+def test_an_interval_much_longer_than_the_bars_does_not_shrink_them() -> None:
+    short = [figures.Part("a", 4.0, "k", 3.5, 4.5), figures.Part("b", 2.0, "k", 1.0, 3.0)]
+    long = [*short, figures.Part("c", -1.0, "k", -7000.0, 6000.0)]
+    assert figures.stacked([figures.Stack("x", short, "measured")], "µs").layout.xaxis.range is None
+    figure = figures.stacked([figures.Stack("x", long, "measured")], "µs", "Bars: range.")
+    assert list(figure.layout.xaxis.range) == [-6.0, 12.0]
+    assert "go on beyond it" in figure.to_json()
+    texts = next(trace for trace in figure.data if trace.type == "scatter" and trace.mode == "text")
+    assert max(texts.x) == 12.0

@@ -120,7 +120,7 @@ def test_each_layer_begins_where_the_one_below_ends() -> None:
 
 def test_a_layer_that_avoids_the_one_below_and_one_without_samples_are_named() -> None:
     text = str(ladder(*LADDER).findings())
-    assert "MPI, C kernel is faster than the layer below it: it does not send through it." in text
+    assert "MPI, C kernel is faster than the layer below it: it does not send through it, or in another way." in text
     assert "Not measured: wire: stated delay and rate, verbs (perftest), mpi4py, pickle." in text
     assert "A blocking TCP socket takes 2.08 times as long as MPI from C" in text
     states = dict(zip(*(ladder(*LADDER).table()[name] for name in ("layer", "latency")), strict=True))

@@ -15,6 +15,7 @@ from labkit.point.units import format_number
 _ROW, LINE = 24, 100  # px of a row, characters of small print in a line
 _WORDS, _GAP = 84, 5  # characters in a line of the legend, and between two of its names
 _CLEAR = "\u00a0\u00a0"  # between a bar and its number; pictures leave out other spaces at the beginning of a text
+_ROOM = 1.0  # lengths of all bars that an interval may go beyond them; what is further out is not drawn
 QUIET = {"size": 12, "color": "#555"}
 
 
@@ -78,8 +79,12 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
     for kind, origin in pairs:
         group = [row for row in drawn if (row[1].kind, row[3]) == (kind, origin)]
         figure.add_trace(_bars([row[:3] for row in group], kind, origin, colours[kind], unit))
+    low, high, cut = _ends([(part, begin) for _, part, begin, _ in drawn])
+    note = f"{note} Intervals that reach the edge go on beyond it." if cut else note
     figure.add_scatter(
-        x=[begin + max(0.0, part.value, part.high or part.value) for _, part, begin, _ in drawn],  # right of it all
+        x=[
+            min(high, begin + max(0.0, part.value, part.high or part.value)) for _, part, begin, _ in drawn
+        ],  # beside it
         y=[n for n, *_ in drawn],
         text=[f"{_CLEAR}{format_number(part.value).replace('-', '−')}" for _, part, *_ in drawn],
         mode="text",
@@ -100,12 +105,26 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
             "ticks": "",
             "showgrid": False,
         },
-        xaxis={"rangemode": "tozero", "title": {"text": f"time ({unit})"}},
+        xaxis={"title": {"text": f"time ({unit})"}} | ({"range": [low, high]} if cut else {"rangemode": "tozero"}),
         barmode="overlay",
         showlegend=False,
         margin={"t": 20 + 20 * above, "r": 60, "b": 60 + 15 * len(lines)},
     )
     return style.finish(figure, height=80 + 20 * above + 15 * len(lines) + _ROW * len(rows))
+
+
+def _ends(parts: Sequence[tuple[Part, float]]) -> tuple[float, float, bool]:
+    """Return the ends of an axis that shows bars and intervals, and whether an interval goes on beyond them.
+
+    Parameters
+    ----------
+    parts : each with the place where its bar begins.
+    """
+    bars = [0.0, *(end for part, begin in parts for end in (begin, begin + part.value))]
+    whiskers = [begin + end for part, begin in parts for end in (part.low, part.high) if end is not None]
+    room, low, high = _ROOM * (max(bars) - min(bars)), min(bars + whiskers), max(bars + whiskers)
+    least, most = max(low, min(bars) - room), min(high, max(bars) + room)
+    return least, most, (least, most) != (low, high)
 
 
 def _legend(figure: go.Figure, words: Sequence[tuple[str, str]]) -> int:

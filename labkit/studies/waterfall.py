@@ -180,7 +180,7 @@ class Study(studies.Study):
             elif largest is not None:
                 sentences.append(f"{largest.text} adds most to the layer below it: {stated(largest.time, 'µs')}.")
             sentences += [
-                f"{part.text} is faster than the layer below it: it does not send through it."
+                f"{part.text} is faster than the layer below it: it does not send through it, or in another way."
                 for part in own.parts[1:]
                 if sure and effects.of_time(part.time).sign < 0
             ]
