@@ -15,7 +15,7 @@ from labkit.judge.finding import DEFECT, Value
 from labkit.models import peers
 from labkit.models.peers import Peer
 from labkit.point.columns import METRICS
-from labkit.point.units import format_range
+from labkit.point.units import format_number, format_range
 from labkit.report import sources
 from labkit.store import archive, redaction
 from labkit.store.campaign import Campaign
@@ -91,13 +91,18 @@ def _best(found: Iterator[Peer]) -> list[Peer]:
 
 def table() -> str:
     """Return the bands that are known, a line each."""
-    rows = [
-        (*_words(one.kind), f"{format_range(one.low, one.high)} {METRICS[one.kind.metric].unit}", str(one.sources))
-        for one in peers.bands()
-    ]
+    rows = [(*_words(one.kind), _values_of(one), str(one.sources)) for one in peers.bands()]
     head = ("benchmark", "path", "link", "adapter", "library", "values", "sources")
     return text_table(head, rows, right=(5, 6))
 
 
 def _words(kind: peers.Kind) -> tuple[str, ...]:
     return kind.benchmark, kind.path, kind.link, kind.nic, kind.library
+
+
+def _values_of(band: peers.Band) -> str:
+    """Return the values of a band with their unit."""
+    unit = METRICS[band.kind.metric].unit
+    if band.low == band.high:
+        return format_number(band.low, unit)
+    return f"{format_range(band.low, band.high)} {unit}"
