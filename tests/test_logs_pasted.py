@@ -324,6 +324,22 @@ def test_the_json_of_fio_2_counts_kib_and_us(tmp_path: Path) -> None:
     assert (told["latency_us mean"], told["latency_us max"]) == pytest.approx((40.5, 90))
 
 
+def test_terse_lines_of_fio(tmp_path: Path) -> None:
+    """A job that wrote 2000 KiB/s, with a submission of its own; the block size is that of the line above."""
+    idle = "0;0;0;0;0;0;0;0;0;0;0;0;" + "0%=0;" * 20 + "0;0;0;0;0;0;0%;0;0;"
+    shares = "50.000000%=90;99.900000%=250;" + "0%=0;" * 18
+    wrote = f"4000;2000;500;2000;1;2;1.5;0.1;80;300;98.5;9;{shares}82;302;100.25;9.5;0;0;0%;0;0;"
+    setup = "j: (g=0): rw=randwrite, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=libaio, iodepth=4\n"
+    line = f"3;fio-3.36;j;0;0;{idle}{wrote}1.5%;2.5%;10;0;9;100.0%\n"
+    kind, (run,) = read(tmp_path, setup + line)
+    told = {f"{v.name} {v.statistic}": v.value for v in run.values}
+    assert (kind, run.test, run.size, run.options["pattern"]) == ("fio", "fio write", 4096, "random")
+    assert (told["bandwidth_MBps mean"], told["iops_per_s mean"]) == pytest.approx((2.048, 500))
+    assert (told["latency_us mean"], told["clat_us p50"], told["clat_us p999"]) == pytest.approx((100.25, 90, 250))
+    with pytest.raises(DataError, match="the log is cut"):
+        read(tmp_path, line[:300] + "\n")
+
+
 def test_fio_without_times_has_no_latency(tmp_path: Path) -> None:
     """With gtod_reduce fio prints 0 for every time."""
     zeros = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}

@@ -1,4 +1,4 @@
-"""fio's text: a block for each job, with the lines of reads, of writes and of fsyncs in it."""
+"""fio's text: a block for each job with the lines of reads, writes and fsyncs, or a terse line for each job."""
 
 from __future__ import annotations
 
@@ -208,3 +208,64 @@ def made(
         doubts=tuple(doubts),
         source=source,
     )
+
+
+TERSE = re.compile(r"3;fio-(?P<version>[^;]+);(?P<name>[^;]*);(?P<group>\d+);(?P<error>\d+);(?P<rest>.*)$")
+_OF_A_WAY = 41  # fields: 4 of the whole, submission, completion, percentiles, total latency, bandwidth
+_SUBMITTED, _SHARES_AT, _TOTAL, _BANDWIDTH = 4, 12, 32, 36
+_ORDER = ("min", "max", "mean", "stddev")
+
+
+def terse(lines: Lines) -> list[Run]:
+    """Make a run of each job and direction of terse output of version 3, the default; times are in µs."""
+    setups = [(number, match) for number, line in lines if (match := _SETUP.match(line))]
+    every: list[Run] = []
+    for number, line in lines:
+        if not (job := TERSE.match(line)):
+            continue
+        if job["error"] != "0":
+            raise lines.wrong(number, "a job without error")
+        fields = job["rest"].split(";")
+        if len(fields) < 2 * _OF_A_WAY + 5:
+            raise lines.wrong(number, "the fields of reads, writes and processor use: the log is cut")
+        named = [
+            one for at, one in setups if at < number and (one["name"], one["group"]) == (job["name"], job["group"])
+        ]
+        setup = named[-1] if len({one[0] for one in named}) == 1 else None
+        for place, way in enumerate(("read", "write")):
+            cells = fields[place * _OF_A_WAY : (place + 1) * _OF_A_WAY]
+            if values := _of_fields(lines, number, cells):
+                engine = setup["engine"] if setup else "unknown"
+                options: dict[str, Scalar] = {**dict.fromkeys(("directory", "cache", "sync"), "unknown"), "depth": 0}
+                options["pattern"] = "unknown"
+                if setup:
+                    options["pattern"] = "random" if setup["rw"].startswith("rand") else "sequential"
+                    options["depth"] = int(setup["depth"])
+                size, source = _size(setup["bs"]) if setup else 0, lines.source(number, number)
+                run = made(with_engine(engine, way), values, number, size, options, 1, job["version"], False, source)
+                stated = {"ioengine": engine, "rw": setup["rw"], "bs": setup["bs"]} if setup else {}
+                doubts = run.doubts if way == "read" else (*run.doubts, _FSYNC_UNKNOWN)
+                every.append(replace(run, stated=stated, doubts=doubts))
+    return every
+
+
+_FSYNC_UNKNOWN = note("fsync-unknown", "terse output does not say whether a fsync followed the writes")
+
+
+def _of_fields(lines: Lines, number: int, cells: list[str]) -> list[Reported]:
+    """Return the values of a direction; none if it did nothing."""
+    rate, count = (lines.number(cells[k], number) for k in (1, 2))
+    if not count and not rate:
+        return []
+    values = [metric("iops_per_s", "mean", count), metric("bandwidth_MBps", "mean", rate * 1024e-6)]
+    times = [lines.number(cell, number) for cell in cells[_TOTAL:_BANDWIDTH]]
+    if any(times):
+        values += [Reported("latency_us", "µs", s, time) for s, time in zip(_ORDER, times, strict=True)]
+    apart = lines.number(cells[_SUBMITTED + 2], number) > 0  # an engine that submits and completes in two calls
+    for share in cells[_SHARES_AT:_TOTAL]:
+        percent, _, time = share.partition("%=")
+        if any(times) and (part := lines.number(percent, number)):
+            digits = f"{part:.4f}".rstrip("0").rstrip(".").replace(".", "").lstrip("0")
+            name = "clat_us" if apart else "latency_us"
+            values.append(Reported(name, "µs", f"p{digits}", lines.number(time, number)))
+    return values

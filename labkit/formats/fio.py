@@ -204,18 +204,20 @@ def _log_table(text: str) -> NDArray[np.int64]:
 
 _BEGINS = re.compile(
     r"\s*\"fio version\" *:|[^\n]{0,200}\"fio version\" *:|\S.*: \(groupid=\d+, jobs=\d+\): err= *\d+: pid="
+    r"|3;fio-[^;]+;"
 )
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each job and direction, from fio's JSON or its text.
+    """Make a run of each job and direction, from fio's JSON, its text or its terse lines.
 
     The cache is ``direct`` or ``unknown``: a log does not say what the page cache did. If a fsync followed every write,
     the mean latency is the sum of both, as `parse` has it.
     """
     if '"fio version"' in text and re.search(r"^\s*\{", text, re.MULTILINE):
         return _of_json(document(text, where))
-    return _fio_text.runs(Lines(text, where))
+    lines = Lines(text, where)
+    return _fio_text.runs(lines) + _fio_text.terse(lines)
 
 
 _NO_SETTINGS = ("rw", "readwrite", "name", "filename", "output", "output-format", "directory", "write_bw_log")
@@ -291,4 +293,4 @@ def _size_of_option(text: str) -> int:
     return round(binary(match[1], match[2])) if match else 0
 
 
-LOG = Log("fio", ('"fio version"', "groupid="), _BEGINS, runs)
+LOG = Log("fio", ('"fio version"', "groupid=", "3;fio-"), _BEGINS, runs)
