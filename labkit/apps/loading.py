@@ -50,7 +50,7 @@ def pasted(text: str, folder: Path, into: Path | None = None) -> Campaign:
 
     Parameters
     ----------
-    into : folder of the campaign; one that is named after the time when left out.
+    into : folder of the campaign (default: a new one, named after the time).
     """
     file = folder / NAME
     file.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8", errors="surrogateescape")

@@ -160,7 +160,7 @@ def follow(campaign: str, lines: int = 10) -> None:
 def show(thing: Any) -> None:
     """Display a part of a study, a figure of plotly, text as Markdown, or a widget, which a report leaves out.
 
-    What is left out, and a figure whose lines have one point each, say which parameters they need.
+    Parts that are left out, and figures with one point per line, name the parameters that they need.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The five kinds of error, by stage, and the one warning.
 
-Every message says what is, what must be, and what to do.
+Every message states what was found, what is required, and what to do.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class LaunchError(LabkitError):
     exit_status : of the command; None if it was ended from outside.
     rank : the rank that failed, if known.
     stderr : its standard error, at least the beginning and the end.
-    lasting : whether a second start would fail in the same way, whatever `stderr` says.
+    lasting : whether a second start would fail in the same way, regardless of `stderr`.
     """
 
     def __init__(

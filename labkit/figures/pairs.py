@@ -44,7 +44,8 @@ def pairs(
 
     Raises
     ------
-    DataError If times and hosts have different numbers of ranks.
+    DataError
+        If times and hosts have different numbers of ranks.
     """
     ranks = len(hosts)
     if seconds.shape != (ranks, ranks):

@@ -49,7 +49,8 @@ def parse(text: str, samples: bytes) -> Result:
 
     Raises
     ------
-    DataError If the text does not end in the client's line, or the number of samples differs from it.
+    DataError
+        If the text does not end in the client's line, or the number of samples differs from it.
     """
     told = last_line(text, _WHAT)
     count, missing, unfinished, sent, received = (told[name].whole() for name in _COUNTS)

@@ -48,7 +48,8 @@ def parse(text: str, samples: bytes) -> Result:
 
     Raises
     ------
-    DataError If the text does not end in the client's line, or the number of samples differs from it.
+    DataError
+        If the text does not end in the client's line, or the number of samples differs from it.
     """
     told = last_line(text, _WHAT)
     operations, unfinished, payload, bulk, bulk_ns = (told[name].whole() for name in _COUNTS)

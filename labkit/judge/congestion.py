@@ -154,7 +154,8 @@ def interference(without: Sequence[ArrayLike], beside: Sequence[ArrayLike], stat
 
     Raises
     ------
-    DataError If the numbers of launches differ, or a launch has no times.
+    DataError
+        If the numbers of launches differ, or a launch has no times.
     """
     if len(without) != len(beside) or not without:
         raise DataError(

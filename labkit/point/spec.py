@@ -43,14 +43,13 @@ _IF_SET: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # in metadata 
 
 
 class NotStatedError(SpecError, AttributeError):
-    """Options that were not checked lack one that is asked for."""
+    """Unchecked options lack a requested one."""
 
 
 class Given:
     """Options as a command line, a file or a log gave them: plain values that no benchmark has checked.
 
-    They are attributes here too, so that what reads a checked option can read that of a stored point. The object is
-    frozen.
+    They are attributes, so code that reads checked options can read options of stored points. The object is frozen.
     """
 
     def __init__(self, values: Mapping[str, Scalar] | Iterable[tuple[str, Scalar]] = ()) -> None:
@@ -85,7 +84,7 @@ def _fields(kind: type) -> list[str]:
 
 
 def has(options: object, kind: type[T]) -> TypeIs[T]:
-    """Whether options are those of a class; of unchecked ones, whether all are stated that the class itself declares.
+    """Whether options belong to a class; for unchecked options, whether they state all that the class itself declares.
 
     Unlike ``isinstance`` it gives one answer for a point that is measured and for the same point read from its file.
     """
@@ -178,12 +177,12 @@ class Spec(Generic[Options]):
         return value if type(value) is int and 0 < value < _MOST else 0
 
     def of(self, kind: type[T]) -> Spec[T]:
-        """This spec as one with the options of a class, for code that knows which benchmarks it handles.
+        """This spec, typed with the options of a class, for code that knows which benchmarks it handles.
 
         Raises
         ------
         SpecError
-            If they are those of another class.
+            If they belong to another class.
         """
         if not isinstance(self.options, kind | Given):
             raise SpecError(f"{self.benchmark} has no options of {kind.__module__}.{kind.__qualname__}.")
@@ -320,14 +319,14 @@ class Effort:
 
     @property
     def schedule(self) -> tuple[int, float]:
-        """Number of sessions, and s from the start of one to that of the next; one session without a schedule."""
+        """Number of sessions, and the time between their starts, s; one session without a schedule."""
         sessions = self.sessions or (min(self.launches, SESSIONS) if self.spread else 1)
         if sessions == 1:
             return 1, 0.0
         return sessions, units.parse_duration(self.spread) / (sessions - 1) if self.spread else APART
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; those of a schedule only if there is one."""
+        """Plain values, ready for JSON, with the schedule if there is one."""
         values = dataclasses.asdict(self)
         return {name: value for name, value in values.items() if value or name not in ("sessions", "spread")}
 
@@ -372,7 +371,7 @@ def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
     Raises
     ------
     SpecError
-        For an unknown key, a value of the wrong type, or one outside its choices; the message names all of them.
+        For an unknown key, a value of the wrong type, or one outside its choices; the message names all problems.
     """
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     names = [f.name for f in fields]

@@ -53,8 +53,8 @@ def measure(
         If a spec is impossible; nothing was started.
     LaunchError, KernelError
         If points failed. All others were measured and kept; the error has those that failed as `failures`. Benchmarks
-        whose calls the MPI library lacks are noted in the campaign under ``absent``, and only raise if there was
-        nothing else.
+        that the MPI library cannot run are noted in the campaign under ``absent``, and raise only if there is no other
+        benchmark.
     """
     effort = effort or Effort()
     points = expand([specs] if isinstance(specs, Spec) else list(specs), effort, launches)

@@ -115,7 +115,7 @@ class Campaign(Folder):
 
     @property
     def derived(self) -> Path:
-        """Folder for derived files: the campaign itself, or another folder if nothing may be written here.
+        """Folder for derived files: the campaign itself, or another folder if the campaign is not writable.
 
         Reports, notebooks executed for them, cached records and exports are in it. It need not exist yet.
         """
@@ -231,7 +231,7 @@ class Campaign(Folder):
 
     @contextmanager
     def lease(self) -> Iterator[None]:
-        """Hold the campaign lock, so that no other run measures here; notebook kernels of the holder share it.
+        """Hold the campaign lock, so that no other run measures into it; notebook kernels of the holder share it.
 
         Raises
         ------

@@ -60,7 +60,8 @@ def find(lab: Lab, choice: str, attempts: Attempts, progress: measuring.Report |
 
     Raises
     ------
-    LabkitError If measuring was requested and failed; SpecError for a folder without a campaign.
+    LabkitError
+        If measuring was requested and failed; SpecError for a folder without a campaign.
     """
     choice = os.environ.get(SOURCE, "") or choice
     folder = attempts.folder / "campaign"

@@ -1,6 +1,6 @@
 """Tables made from samples: a row per point and launch, a summary row per point, a row per reported value.
 
-Columns are those of `labkit.point.columns`. This package computes every number in them from the samples, which are the
+`labkit.point.columns` defines the columns. This package computes every number in them from the samples, which are the
 only truth. It never pools iterations of different launches.
 """
 
