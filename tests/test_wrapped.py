@@ -26,6 +26,7 @@ VARIANTS: dict[str, Callable[[list[str]], str]] = {
     "quoted": lambda rows: "\n".join(f"> {row}" for row in rows),
     "list": lambda rows: "\n".join(f"  - {row}" if row else row for row in rows),
     "fence": lambda rows: "Here is what I get:\n\n```\n" + "\n".join(rows) + "\n```\n\nIs this normal?\n",
+    "trimmed": lambda rows: "\n".join(row.lstrip() for row in rows),
     "crlf": lambda rows: "\r\n".join(rows),
     "colours": lambda rows: "\n".join(f"\x1b[32m{row}\x1b[0m" if n % 3 == 0 else row for n, row in enumerate(rows)),
     "erased": lambda rows: "\n".join(f"\x1b[2K\x1b[1G{row}\x1b[K" for row in rows),
@@ -35,6 +36,9 @@ VARIANTS: dict[str, Callable[[list[str]], str]] = {
         itertools.chain.from_iterable([row, _NOTE] if n % 5 == 4 else [row] for n, row in enumerate(rows))
     ),
 }
+
+
+_BY_PLACE = ("logs/iozone", "logs/ramble")  # the indentation of their lines has a meaning
 
 
 def _original(name: str) -> Path:
@@ -70,6 +74,8 @@ def test_a_wrapped_log_is_read_as_the_original(name: str, tmp_path: Path) -> Non
     wanted = _read(file)
     rows = file.read_text(encoding="utf-8").split("\n")
     for variant, wrapped in VARIANTS.items():
+        if variant == "trimmed" and name in _BY_PLACE:
+            continue
         copy = tmp_path / f"{variant}.txt"
         copy.write_text(wrapped(rows), encoding="utf-8", newline="")
         assert _read(copy) == wanted, variant

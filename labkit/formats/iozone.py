@@ -142,9 +142,9 @@ _FIELDS = (  # where a column ends: iozone prints each into a field of 8 to 10 c
     "freread",
 )
 _LEAST = 9  # columns of every table
-_THROUGHPUT = re.compile(rf"\s+Children see throughput for +(\d{{1,6}}) ([a-z -]+?)\s+= +({NUMBER}) (?:kB|KB)/sec$")
+_THROUGHPUT = re.compile(rf"\s*Children see throughput for +(\d{{1,6}}) ([a-z -]+?)\s+= +({NUMBER}) (?:kB|KB)/sec$")
 _BLOCK = 6  # lines of a test of throughput mode after its first, with room for one more
-_EACH = r"\s+(Min|Max|Avg) (?:throughput|xfer).* per process\s+= +(\d+\.?\d*) (?:kB|KB)/sec"
+_EACH = r"\s*(Min|Max|Avg) (?:throughput|xfer).* per process\s+= +(\d+\.?\d*) (?:kB|KB)/sec"
 
 
 def runs(text: str, where: str) -> list[Run]:
@@ -265,11 +265,11 @@ def _throughput(lines: Lines, first: int, last: int) -> list[Run]:
         row = _THROUGHPUT.match(lines.texts[number - 1])
         if not row:
             continue
-        lines.need(r"\s+Min xfer ", number, min(number + _BLOCK, last), "'Min xfer', the last line of the test,")
+        lines.need(r"\s*Min xfer ", number, min(number + _BLOCK, last), "'Min xfer', the last line of the test,")
         rate = lines.number(row[3], number)
         values = [metric("bandwidth_MBps", "mean", rate * KIB * 1e-6)] if rate > 0 else []
         below = min(number + 1, last)
-        if parent := lines.find(rf"\s+Parent sees throughput for .*= +({NUMBER}) (?:kB|KB)/sec", number, below):
+        if parent := lines.find(rf"\s*Parent sees throughput for .*= +({NUMBER}) (?:kB|KB)/sec", number, below):
             value = lines.number(parent[1][1], parent[0]) * KIB * 1e-6
             values.append(Reported("parent_bandwidth_MBps", "MB/s", "mean", value))
         elif "Parent sees" in lines.texts[below - 1]:

@@ -16,7 +16,7 @@ from labkit.point.spec import Reported
 _BEGINS = re.compile(r"mdtest-(\S+) was launched with (\d{1,9}) total task\(s\) on (\d{1,9}) node\(s\)")
 _SUMMARY = re.compile(r"SUMMARY(?: rate(?: \(in ops/sec\))?)?: \(of (\d{1,9}) iterations\)")
 _ROW = re.compile(
-    rf" +([A-Z][a-z]+ (?:creation|stat|rename|read|removal)) *:?((?: +{NUMBER}){{4}}|(?: +{NUMBER}){{7}})$"
+    rf" *([A-Z][a-z]+ (?:creation|stat|rename|read|removal)) *:?((?: +{NUMBER}){{4}}|(?: +{NUMBER}){{7}})$"
 )
 _ITEMS = r"(\d{1,9}) tasks, (\d{1,18}) files"
 

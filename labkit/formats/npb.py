@@ -46,7 +46,7 @@ def _run(lines: Lines, first: int, last: int, kernel: str) -> Run:
     if not right:
         words = check[1].strip().lower()
         doubts.append(note("wrong-result", f"the kernel's own verification was {words}"))
-    closing = lines.find(r" +RAND +=", end, last)
+    closing = lines.find(r" *RAND +=", end, last)
     if not closing:
         doubts.append(CUT)
     if time < 0.1:
@@ -73,7 +73,7 @@ def _run(lines: Lines, first: int, last: int, kernel: str) -> Run:
 
 _SETTINGS = ("iterations", "active_threads", "total_threads", "total_processes", "active_processes")
 _COMPILED = re.compile(
-    r" +(F77|MPIF77|FC|FLINK|CC|CLINK|FMPI_LIB|FMPI_INC|C?FFLAGS|FLINKFLAGS|CFLAGS|CLINKFLAGS|RAND) += (.*)$"
+    r" *(F77|MPIF77|FC|FLINK|CC|CLINK|FMPI_LIB|FMPI_INC|C?FFLAGS|FLINKFLAGS|CFLAGS|CLINKFLAGS|RAND) += (.*)$"
 )
 
 

@@ -21,11 +21,11 @@ from labkit.formats.reading.log import NUMBER, Lines, Log, Run
 from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar
 
-_BEGINS = re.compile(r"\tCOMMS-RES +(?:total-)?size \(B\) ")
+_BEGINS = re.compile(r"\s*COMMS-RES +(?:total-)?size \(B\) ")
 _COLUMN = re.compile(r"(?:total-)?size \(B\)|\S+")
-_ROW = re.compile(rf"\tCOMMS-RES-(\w+)-(\w+?)(-\S*)?((?: +{NUMBER})+)$")
+_ROW = re.compile(rf"\s*COMMS-RES-(\w+)-(\w+?)(-\S*)?((?: +{NUMBER})+)$")
 _GROUP = re.compile(r"\[Rank +\d+\] allSizes: .*\bgroupSize (\d{1,9})$")
-_GIVEN = re.compile(r"\t backend: (\S+) nw-stack: (\S+) .*\bargs\.z: (\d) ")
+_GIVEN = re.compile(r"\s*backend: (\S+) nw-stack: (\S+) .*\bargs\.z: (\d) ")
 _FIRST = ["nElementsPerRank", "us:p50", "p75", "p95", "Min", "Max", "AlgBW(GB/s)", "BusBW(GB/s)"]
 _PAIRS = [
     *("pingLatency(us):p50", "p75", "p95", "pingPongLatency(us):p50", "p75", "p95"),
@@ -50,7 +50,7 @@ def runs(text: str, where: str) -> list[Run]:
         for number in range(head + 1, last + 1):
             row = _ROW.match(lines.texts[number - 1])
             if not row:
-                if lines.texts[number - 1].startswith("\tCOMMS-RES-"):
+                if lines.texts[number - 1].lstrip().startswith("COMMS-RES-"):
                     raise lines.wrong(number, f"a name and {1 + len(columns)} numbers")
                 continue
             cells = [lines.number(cell, number) for cell in row[4].split()]
