@@ -50,6 +50,14 @@ def test_raw_values_of_older_files_of_flent_are_not_read() -> None:
     assert codes(ping) == ["interpolated"]
 
 
+def test_only_a_series_of_pings_has_its_unit_in_its_name() -> None:
+    """A name after :: is of another quantity of the same tool, such as a number of lost packets."""
+    whole = {"metadata": {"NAME": "x"}, "results": {"Ping (ms) UDP": [2.0], "Ping (ms) UDP::lost": [3.0]}}
+    ping, lost = flent.runs(json.dumps(whole), "x")
+    assert values(ping)["round_trip_us mean"] == 2000
+    assert (values(lost)["value mean"], lost.values[0].unit) == (3, "")
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

@@ -61,7 +61,7 @@ def _numbers(entries: Entry, key: str = "") -> Iterator[float]:
 
 def _run(name: str, values: list[float], raw: bool, about: Entry, meta: Entry, number: int) -> Run:
     """Make the run of a series."""
-    unit = about.get("UNITS", "ms" if "(ms)" in name else "").value
+    unit = about.get("UNITS", "ms" if "(ms)" in name and "::" not in name else "").value
     if not isinstance(unit, str) or unit == "bits/s":  # several units; or a mean in bits/s and values in Mbits/s
         unit = ""
     quantity, shown, factor = _QUANTITIES.get(unit, ("value", unit[:40], 1.0))
