@@ -294,6 +294,11 @@ def test_a_table_of_perftest_without_title_or_command_is_refused(tmp_path: Path)
         read(tmp_path, BW + BW_ROW)
 
 
+def test_the_command_of_perftest_may_stand_above_the_fence(tmp_path: Path) -> None:
+    _, (run,) = read(tmp_path, f"**Write (ib_write_bw):**\n```\n{BW}{BW_ROW}```\nIs that fast?\n")
+    assert (run.test, run.size) == ("perftest RDMA_Write BW", 65536)
+
+
 def test_the_server_of_perftest_prints_no_table(tmp_path: Path) -> None:
     """Server and client in one paste: the server of a read has a head and no result."""
     title = f"{RULE}                    RDMA_Read Latency Test\n Number of qps   : 1\n{RULE}"

@@ -28,6 +28,7 @@ _PREFIXES = tuple(
 COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _NO_BREAK = re.compile("(?<![0-9])\u00a0|\u00a0(?![0-9])")  # the blanks of web pages, if not between digits
 _CHATTER = re.compile(r"\[[A-Za-z][\w.-]*:\d{1,8}\] ")  # a message of Open MPI, with host and process
+_COMMAND = re.compile(r"\bib_[a-z]+_(?:bw|lat)\b")  # of perftest, whose table does not name the test
 _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
 _DOCUMENT = re.compile(r"^(?=\{\s*(?:\"|$)|\[\s*(?:\{|$))", re.MULTILINE)
 Unwrap = Callable[[str], str]
@@ -90,7 +91,7 @@ def pieces(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def bare(text: str) -> tuple[str, Callable[[int], int]]:
-    """Return a log without MPI's messages and the prose around its fences, with the original line numbers.
+    """Return a log without MPI's messages and the prose around its fences, except commands, and the line numbers.
 
     Returns
     -------
@@ -100,7 +101,8 @@ def bare(text: str) -> tuple[str, Callable[[int], int]]:
     fences = [place for place, line in enumerate(lines) if _FENCE.fullmatch(line)]
     pairs = fences if len(fences) % 2 == 0 else []  # an odd one began above the text, or ends below it
     for first, last in zip([-1, *pairs[1::2]], [*pairs[::2], len(lines)], strict=False) if pairs else ():
-        lines[max(first, 0) : last + 1] = [""] * (min(last + 1, len(lines)) - max(first, 0))
+        prose = slice(max(first, 0), last + 1)
+        lines[prose] = [" ".join(_COMMAND.findall(line)) for line in lines[prose]]
     numbers = [number for number, line in enumerate(lines, 1) if not _CHATTER.match(line)]
     return "\n".join(
         lines[number - 1] for number in numbers
