@@ -34,6 +34,7 @@ PARTS = {
         "hpl",
         "nas",
         "on-a-cluster",
+        "fieldkit",
         "virtual-cluster",
         "simulation",
     ),
