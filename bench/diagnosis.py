@@ -36,7 +36,7 @@ from bench import situations
 from bench.situations import Kind, NotShownError, Parameters
 from labkit import __version__
 from labkit.apps import deciding
-from labkit.errors import LabkitError
+from labkit.errors import LabkitError, SpecError
 from labkit.host import machine
 from labkit.io import folders
 from labkit.io.markdown import table
@@ -426,6 +426,14 @@ def score(folder: Path, halves: Sequence[str], budget: float, *, every: bool = F
         print(printed(after))
 
 
+def _seconds(text: str) -> float:
+    """Return the seconds of an argument."""
+    try:
+        return parse_duration(text, word="")
+    except SpecError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def main() -> None:
     """Make cases, or score those that exist."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -435,13 +443,15 @@ def main() -> None:
     making = verbs.add_parser("inject", help="make the cases that are missing")
     making.add_argument("--kind", nargs="+", choices=sorted(situations.every()), help="only these kinds")
     making.add_argument("--source", choices=("measured", "recorded", "made"), help="only kinds of this source")
-    making.add_argument("--budget", default="1h", metavar="TIME", help="begin no case later (default: %(default)s)")
+    making.add_argument(
+        "--budget", type=_seconds, default="1h", metavar="TIME", help="begin no case later (default: 1h)"
+    )
     judging = verbs.add_parser("score", help="judge the cases that exist")
     judging.add_argument("--half", choices=(*HALVES, "all"), default="development", help="(default: %(default)s)")
     judging.add_argument("--kind", nargs="+", choices=sorted(situations.every()), default=(), help="only these kinds")
     judging.add_argument("--details", action="store_true", help="print each case that is not entirely right")
     judging.add_argument(
-        "--decide", default="", metavar="TIME", help="also after measuring so long, where it is possible"
+        "--decide", type=_seconds, default=0.0, metavar="TIME", help="also after measuring so long, where possible"
     )
     verbs.add_parser("split", help="draw the halves of new kinds")
     options = parser.parse_args()
@@ -450,11 +460,10 @@ def main() -> None:
     elif options.verb == "inject":
         kinds = [one for one in situations.every().values() if not options.kind or one.name in options.kind]
         kinds = [one for one in kinds if options.source in (None, one.source)]
-        inject(options.folder, kinds, parse_duration(options.budget))
+        inject(options.folder, kinds, options.budget)
     elif options.verb == "score":
         halves = HALVES if options.half == "all" else (options.half,)
-        budget = parse_duration(options.decide) if options.decide else 0.0
-        score(options.folder, halves, budget, every=options.details, only=options.kind)
+        score(options.folder, halves, options.decide, every=options.details, only=options.kind)
     elif _last(options.folder).exists():
         print(f"the last scores; for new ones: python bench/diagnosis.py score\n\n{_last(options.folder).read_text()}")
     else:

@@ -567,7 +567,12 @@ def test_segments_that_overtake_others_are_no_lost_packets_as_long_as_all_bytes_
     counters = {"vc0.eth0.tx_bytes": 1_000_000, "vc1.eth0.rx_bytes": 1_000_000, "vc0.sent_segments": 900,
                 "vc0.retransmitted_segments": 40, "vc0.reordered_segments": 12}  # fmt: skip
     some = launches(EMULATED, WIDE, evidence=counters)
-    assert likely(judged("reordering", some))
+    found = judged("reordering", some)
+    assert likely(found)
+    assert found is not None
+    without = found.values["without"]
+    assert isinstance(without, Value)
+    assert without.value == pytest.approx(records.summary(records.table(some))["bandwidth_MBps_p50"][0] * 900 / 860)
     assert excluded(judged("packet-loss", some))
     lost = launches(EMULATED, WIDE, evidence={**counters, "vc0.reordered_segments": 0})
     assert judged("reordering", lost) is None

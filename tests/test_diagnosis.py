@@ -76,6 +76,17 @@ def test_no_case_begins_after_the_budget(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*/case.json"))
 
 
+@pytest.mark.parametrize("words", [("inject", "--budget"), ("score", "--decide")])
+def test_a_wrong_time_is_one_clear_error(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["diagnosis.py", *words, "10m"])
+    with pytest.raises(SystemExit, match="2"):
+        diagnosis.main()
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"argument {words[1]}: '10m' is not a duration. Write seconds or a unit, as in 0.5, 250ms, 2min" in said
+
+
 def one(expected: tuple[tuple[str, tuple[str, ...]], ...], *said: tuple[str, str]) -> diagnosis.Scored:
     places = frozenset(place for place, _ in said)
     return diagnosis.Scored("wrong_prefixes", 0, 0, "right", expected, frozenset(said), places, accused=(*places,))

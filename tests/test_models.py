@@ -21,7 +21,7 @@ from labkit.judge import answer
 from labkit.judge.answer import Answer
 from labkit.judge.finding import Finding, Value
 from labkit.judge.rules._paths import REASONS, TOLERANCE, leveled
-from labkit.judge.sentences import sentence
+from labkit.judge.sentences import beyond, sentence
 from labkit.models import bounds, costs, links
 from labkit.models.bounds import Bound, Stated
 from labkit.models.costs import Cost, Costs
@@ -346,6 +346,28 @@ def test_a_latency_over_a_link_is_judged_by_its_delay(value_us: float, expected:
     (one,) = findings([point("mpi.latency", value_us, size=8, meta={"testbed": CLUSTER | {"delay": "4ms"}})])
     assert (verdict_of(one), one.values["what"]) == (expected, "link of a host")
     assert number(one, "times") == one.cost == pytest.approx(value_us / 4_000, rel=1e-3)
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.99, False), (1.004, False), (1.006, True), (1.019, True), (1.3, False)])
+def test_a_share_above_its_bound_has_a_reason(share: float, told: bool) -> None:
+    (one,) = findings([point(value=share * 25 * 1448 / 1514, meta={"testbed": CLUSTER})])
+    assert beyond(one) == (
+        "A value may exceed its bound by up to 2 %, because headers can be smaller than assumed, and clocks are read at "
+        "the ends of the path."
+        if told
+        else ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("value_us", "expected"), [(3_000.0, "good less"), (8_100.0, "good beside"), (16_000.0, "unknown messages")]
+)
+def test_a_put_over_a_link_crosses_it_twice_and_is_never_bad(value_us: float, expected: str) -> None:
+    """The library may need more messages to complete it, and may say so before it is complete."""
+    (one,) = findings([point("mpi.put_latency", value_us, size=8, meta={"testbed": CLUSTER | {"delay": "4ms"}})])
+    assert f"{one.level} {one.form}" == expected
+    assert number(one, "limit") == pytest.approx(8_000)
+    assert "a message there and one back: link of a host" in sentence(one)
 
 
 def test_a_latency_below_the_delay_of_its_link_is_a_defect() -> None:

@@ -95,6 +95,17 @@ def test_places_with_names_at_two_levels_have_one_name_in_the_rows() -> None:
     assert [(row["x"], row["y"]) for row in rows] == [("1 rank, 0", 1), ("2 ranks, 0", 2), ("2 ranks, 1", 3)]
 
 
+@pytest.mark.parametrize(
+    ("title", "where"), [("request size (B)", "latency (µs) at 4 KiB"), ("ranks", "latency (µs) at ranks 4Ki")]
+)
+def test_a_figure_of_one_place_is_a_table_that_names_it(title: str, where: str) -> None:
+    line = {"name": "shm", "type": "scatter", "x": [4096], "y": [2.5]}
+    axes = {"yaxis": {"title": "latency (µs)"}, "xaxis": {"title": title, "ticktext": ["4Ki"]}}
+    made = data.single({"data": [line], "layout": axes})
+    assert made is not None
+    assert made[0] == ["series", where, "interval"]
+
+
 def test_panels_with_different_axes_have_columns_with_units_and_sentences_of_their_own() -> None:
     traces = [
         {"name": "shm", "x": [1, 2], "y": [0.5, 0.75], "error_y": {"array": [1, 1], "arrayminus": [0.25, 0.25]}},

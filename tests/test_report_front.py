@@ -22,7 +22,7 @@ from labkit.figures import parts
 from labkit.figures.parts import NOTHING
 from labkit.figures.plotly import go
 from labkit.judge import answer, checking, sentences
-from labkit.judge.finding import SHARE, Count, Decided, Finding, Subject, Value
+from labkit.judge.finding import Count, Decided, Finding, Subject, Value
 from labkit.judge.rules import slow_pairs
 from labkit.judge.rules._contrasts import contrast
 from labkit.judge.rules.setting_matters import RULE
@@ -178,20 +178,6 @@ def test_a_verdict_without_a_number_is_a_sentence_in_the_table_of_verdicts() -> 
         "2 µs",
         "none",
     )
-
-
-@pytest.mark.parametrize(("share", "told"), [(0.99, False), (1.004, False), (1.006, True), (1.019, True), (1.3, False)])
-def test_a_share_above_its_bound_has_a_reason(share: float, told: bool) -> None:
-    values = {"share": Value(value=share, unit=SHARE)}
-    one = Finding(code="bandwidth-of-path", kind="verdict", level="good", subject=Subject(), values=values)
-    text = sentences.beyond(one)
-    assert text == (
-        "A value may exceed its bound by up to 2 %, because headers can be smaller than assumed, and clocks are read at "
-        "the ends of the path."
-        if told
-        else ""
-    )
-    assert not sentences.beyond(replace(one, code="latency-of-path"))
 
 
 def test_a_difference_between_times_is_stated_with_its_reservation() -> None:

@@ -180,6 +180,10 @@ class Benchmark(Generic[Options]):
         """Times that an iteration leaves; 0 where a tool reports values."""
         return 0
 
+    def crosses(self, spec: Spec[Options]) -> tuple[int, int]:
+        """Times that the latency of a point crosses the path, and how many of them carry its bytes; 0 if unknown."""
+        return self.crossings, self.crossings - self.ends.request
+
     def sent(self, spec: Spec[Options]) -> int | None:
         """Least number of bytes that a rank sends in messages in an iteration; None if unknown.
 
@@ -399,11 +403,18 @@ class OneSidedBenchmark(KernelBenchmark[Options]):
     loop : as in `Benchmark`.
     exposed : data that a rank's window must hold afterwards.
     compares : whether the call compares the target's element with one of the origin.
+    completes : whether one rank accesses one other, and knows at the end that the bytes are there; None if its latency
+        has no reference.
     """
 
     loop: bool = True
     exposed: Expected[Options]
     compares: bool = False
+    completes: Callable[[Spec[Options]], bool] | None = None
+
+    def crosses(self, spec: Spec[Options]) -> tuple[int, int]:
+        """As in `Benchmark`: a message there, and one back, one of which carries the bytes."""
+        return (2, 1) if self.completes and self.completes(spec) else (0, 0)
 
     def _received(self, spec: Spec[Options]) -> bool:
         return True  # the window of another rank

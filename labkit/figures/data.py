@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from labkit.figures.small_print import TITLE
-from labkit.point.units import format_number, format_range, plural
+from labkit.point.units import format_number, format_range, format_size, plural
 
 _TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")
 _TAG = re.compile(r"<[^>]*>")
@@ -153,8 +153,13 @@ def single(spec: Mapping[str, Any]) -> tuple[list[str], tuple[tuple[str, ...], .
     layout = spec.get("layout", {})
     upward, right = (title(layout, axis) for axis in ("yaxis", "xaxis"))
     ticks = values(layout.get("xaxis", {}).get("ticktext")) or [x for x in places if isinstance(x, str)]
-    where = f" at {right} {ticks[0]}" if len(ticks) == 1 and right else ""
+    where = f" at {_place(right, *places, ticks[0])}" if len(ticks) == 1 and right else ""
     return (["series", f"{upward}{where}", "interval"], rows) if rows else None
+
+
+def _place(title: str, place: Any, tick: Any) -> str:
+    """Return a place on an axis in words: a size alone, else with the title of the axis."""
+    return format_size(round(place)) if title.endswith("(B)") and not isinstance(place, str) else f"{title} {tick}"
 
 
 def _single(trace: Mapping[str, Any]) -> tuple[str, ...]:

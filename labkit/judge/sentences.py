@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from labkit.judge import causes, rules
-from labkit.judge.finding import LEVELS, SHARE, Evidence, Finding, Value, likeliest
+from labkit.judge.finding import LEVELS, Evidence, Finding, likeliest
 from labkit.judge.guidelines import LARGER
-from labkit.judge.rules import bandwidth_of_path
 from labkit.point.notes import joined
 from labkit.point.units import format_share, plural
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from labkit.judge.gate import Result
 
 Detail = Literal["whole", "brief", "short"]
-_SEEN = 0.005  # of a bound: less beyond it is 100 % where shares are printed
 
 
 def sentence(one: Finding, *, intervals: bool = True) -> str:
@@ -39,11 +37,7 @@ def sentence(one: Finding, *, intervals: bool = True) -> str:
 
 def beyond(one: Finding) -> str:
     """Return why a bandwidth may slightly exceed its bound, as a sentence; empty for a bandwidth below it."""
-    share = one.values.get("share")
-    if one.code != bandwidth_of_path.RULE.code or not isinstance(share, Value) or one.level == "bad":
-        return ""
-    most = Value(value=bandwidth_of_path.TOLERANCE, unit=SHARE)
-    if not _SEEN <= share.value - 1 <= most.value:
+    if (most := one.values.get("tolerance")) is None:
         return ""
     why = "headers can be smaller than assumed, and clocks are read at the ends of the path"
     return f"A value may exceed its bound by up to {most}, because {why}."

@@ -17,7 +17,7 @@ from labkit import benchmarks
 from labkit.errors import SpecError
 from labkit.models import links
 from labkit.models.costs import Costs
-from labkit.models.inside import LINK, MACHINE, copied, handed_over, of_host
+from labkit.models.inside import LINK, MACHINE, THERE_AND_BACK, copied, handed_over, of_host
 from labkit.models.inside import Bound as Bound
 from labkit.models.inside import inside as inside
 from labkit.point.adapters import Links, bytes_of, interfaces, links_of, ports
@@ -54,6 +54,12 @@ def crossings_of(benchmark: str) -> int:
     """Times that the latency of a benchmark crosses the path, one crossing after another; 0 if no link bounds it."""
     known = benchmarks.look_up(benchmark)
     return known.crossings if known else 0
+
+
+def crosses(samples: Samples) -> tuple[int, int]:
+    """The same of the latency of a point, and how many of the crossings carry its bytes; of one-sided calls too."""
+    known = benchmarks.look_up(samples.spec.benchmark)
+    return known.crosses(benchmarks.typed(samples.spec)) if known else (0, 0)
 
 
 def bounded(benchmark: str) -> bool:
@@ -226,7 +232,7 @@ def of_latency(
 
     Parameters
     ----------
-    samples : of a benchmark with `crossings`; others have no bounds.
+    samples : of a point that `crosses`; others have no bounds.
     costs : as in `of_bandwidth`.
 
     Raises
@@ -242,17 +248,16 @@ def of_latency(
 
 
 def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | None) -> tuple[Bound, ...]:
-    crossings = crossings_of(samples.spec.benchmark)
+    crossings, carrying = crosses(samples)
     if crossings and inside(samples):
-        return handed_over(samples, crossings, of_host(samples, costs))
+        return handed_over(samples, (crossings, carrying), of_host(samples, costs))
     wire = path(samples, stated)
     if not crossings or wire is None:
         return ()
-    sent = crossings - benchmarks.get(samples.spec.benchmark).ends.request  # a request carries no bytes
     limited = max(0.0, (samples.spec.size or 0) / wire.efficiency.share - wire.burst)
     if wire.segment:  # a direction has the whole round trip to pay for what passed at once
         limited = max(limited / 2, limited - wire.segment)
-    serial = sent * limited * 8 / wire.rate
+    serial = carrying * limited * 8 / wire.rate
     value, ends = crossings * wire.delay + serial, _ends(samples, crossings, of_host(samples, costs))
     if not value and not ends:
         return ()
@@ -268,7 +273,9 @@ def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | N
     good, bad = (path * value + host * at_ends for path, host in zip(LINK, MACHINE, strict=True))
     named, usual_name = (wire.name, f"{wire.name} and its ends" if ends else "") if value else (ENDS, ENDS)
     usual = value + at_ends
-    bound = Bound(name=named, value=value, formula=formula, source=wire.source, good=good, bad=bad)
+    one_sided = isinstance(benchmarks.get(samples.spec.benchmark), benchmarks.OneSidedBenchmark)
+    usual_name = f"{THERE_AND_BACK}: {usual_name or named}" if one_sided else usual_name
+    bound = Bound(name=named, value=value, formula=formula, source=wire.source, good=good, bad=bad, soft=one_sided)
     return (replace(bound, usual=usual, usual_name=usual_name),)
 
 
@@ -288,11 +295,11 @@ def _ends(samples: Samples, crossings: int, costs: Costs) -> tuple[float, str] |
 
 def best_path(samples: Samples, costs: Mapping[str, Costs] | None) -> Bound | None:
     """The floor of shared memory, s, for ranks that share a host but send over its loopback interface; else None."""
-    crossings = crossings_of(samples.spec.benchmark)
-    if not crossings or not _could_share(samples):
+    both = crosses(samples)
+    if not both[0] or not _could_share(samples):
         return None
     try:
-        return next(iter(handed_over(samples, crossings, of_host(samples, costs), "shared-memory")), None)
+        return next(iter(handed_over(samples, both, of_host(samples, costs), "shared-memory")), None)
     except SpecError:  # a text of the metadata, which may come from anyone
         return None
 

@@ -16,6 +16,7 @@ INSIDE = ("shared-memory", "loopback", "unix-socket")  # codes of badges of poin
 TWICE = "two copies, one after the other"
 THREAD = "a thread that sends to itself over loopback"
 WOKEN = f"{THREAD}, and a wake-up"
+THERE_AND_BACK = "a message there and one back"
 PIPE = "a wake-up through a pipe, with its calls"
 LINK = (1 / 0.9, 1 / 0.7)  # times what links need: up to the first it is good, beyond the second it is bad
 MACHINE = (2.5, 5.0)  # the same of what hosts need at least, on which every library and kernel puts its own work
@@ -163,14 +164,17 @@ def _of_thread(bound: Bound, cores: int, size: int, costs: Costs, wake_up: Cost 
     return replace(bound, formula=formula, usual=usual, usual_name=name, good=good, bad=bad)
 
 
-def handed_over(samples: Samples, crossings: int, costs: Costs, place: str = "") -> tuple[Bound, ...]:
+def handed_over(samples: Samples, crosses: tuple[int, int], costs: Costs, place: str = "") -> tuple[Bound, ...]:
     """What a message needs to reach another process of its host: a line of cache, or the kernel and a wake-up.
+
+    A call that reads or writes the memory of another process may need no message; then it is faster.
 
     Parameters
     ----------
+    crosses : times that the message crosses, and how many of them carry bytes: fewer for such a call.
     place : one of `INSIDE`; where the bytes of the point were, if left out.
     """
-    size, place = samples.spec.size or 0, place or inside(samples)
+    size, place, (crossings, carrying) = samples.spec.size or 0, place or inside(samples), crosses
     if place == "unix-socket":
         return _of_pipe(size, crossings, costs)
     if place == "loopback" and (near := costs.message(size)):
@@ -184,11 +188,11 @@ def handed_over(samples: Samples, crossings: int, costs: Costs, place: str = "")
     if calls is None:
         return ()
     count, copy = crossings * times, costs.copy(size)
-    copied = crossings * size / copy[1].value if copy else 0.0
+    copied, direct = carrying * size / copy[1].value if copy else 0.0, carrying < crossings
     low, high = (count * end + copied for end in (calls.low, calls.high))
     formula = f"{count} × {calls} for a {_UNITS[name]}"
     if copy and copied > _COUNTS * calls.value:
-        formula += f" + {format_number(copied * 1e6)} µs to copy the bytes once on each way"
+        formula += f" + {format_number(copied * 1e6)} µs to copy the bytes once{'' if direct else ' on each way'}"
     waiting = count * calls.value
     bound = Bound(name=name, value=waiting + copied, formula=formula, source="measured", low=low, high=high)
     if place == "loopback":  # the work of TCP and IP is left out
@@ -196,7 +200,8 @@ def handed_over(samples: Samples, crossings: int, costs: Costs, place: str = "")
     own = crossings * LIBRARY_S
     good, bad = (times * (waiting + own + 2 * copied) for times in MACHINE)  # of two copies, one after the other
     usual_name = f"a line of cache and {OWN_WORK}" + (", and a copy" if copied > _TELLS * (waiting + own) else "")
-    return (replace(bound, usual=bound.value + own, usual_name=usual_name, good=good, bad=bad),)
+    usual_name = f"{THERE_AND_BACK}, each with {usual_name}" if direct else usual_name
+    return (replace(bound, usual=bound.value + own, usual_name=usual_name, good=good, bad=bad, soft=direct),)
 
 
 def _of_pipe(size: int, crossings: int, costs: Costs) -> tuple[Bound, ...]:

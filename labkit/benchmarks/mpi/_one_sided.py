@@ -100,6 +100,22 @@ def _targets(spec: Spec) -> str:
     return spec.options.targets if has(spec.options, Targets) else "pair"
 
 
+def completes(*synchronisations: str) -> Callable[[Spec[OneSided]], bool]:
+    """Return the function that says whether one rank accesses one other, and knows at the end that the bytes are there.
+
+    Parameters
+    ----------
+    synchronisations : that send no messages of their own, and return when the bytes are there.
+    """
+
+    def completed(spec: Spec[OneSided]) -> bool:
+        options = spec.options
+        alone = has(options, Reaching) and spec.ranks == 2 and options.targets == "pair" and options.origins == "first"
+        return alone and options.synchronisation in synchronisations
+
+    return completed
+
+
 def near(spec: Spec, rank: int) -> list[int]:
     """Targets of a rank."""
     kind = _targets(spec)

@@ -16,6 +16,7 @@ BENCHMARK = _one_sided.latency(
     kernel="get",
     expected=_one_sided.got,
     exposed=_one_sided.exposes_nothing,
+    completes=_one_sided.completes("flush", "flush_local"),
     equivalents={"osu_get_multi_lat": {}} | _one_sided.tests("get"),
     unlike=_one_sided.unlike("get"),
 )

@@ -16,6 +16,7 @@ BENCHMARK = _one_sided.latency(
     title="latency of a put",
     kernel="put",
     exposed=_one_sided.put_where(answers=True),
+    completes=_one_sided.completes("flush"),
     equivalents=_one_sided.tests("put"),
     unlike=_one_sided.unlike("put"),
 )

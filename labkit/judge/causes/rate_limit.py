@@ -10,10 +10,11 @@ from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, agreeing, narrow
 from labkit.judge.causes._other_settings import on_path
 from labkit.judge.causes._places import OTHERS, other_hosts
-from labkit.judge.causes._sizes import plateau, rising
-from labkit.judge.finding import SHARE, Evidence, Finding, Value, Wanted
+from labkit.judge.causes._sizes import FLAT, plateau, rising, without_fixed_cost
+from labkit.judge.finding import SHARE, Evidence, Finding, Value, Values, Wanted
 from labkit.models import bounds
 from labkit.models.bounds import Stated
+from labkit.models.inside import LINK
 from labkit.point.units import KiB
 
 
@@ -25,15 +26,38 @@ def test(case: Case) -> Finding | None:
         return None
     if "within the host" in str(case.about.values["path"]) or case.about.values["path"] == "shared memory":
         return None
-    flat, others, beyond = plateau(case), agreeing(case), [*_beyond(case), *other_hosts(case.samples)]
-    if not others and (more := rising(case)):
+    flat, others, (free, without) = plateau(case), agreeing(case), _of_large(case)
+    beyond = [*_beyond(case, without_fixed_cost(case) if free else case.measured.value), *other_hosts(case.samples)]
+    if not others and not free and (more := rising(case)):
         return CAUSE.found(case, against=more)
     steady, usual = narrow(case), _usual(case)
-    clues: list[Evidence] = [*flat, *others, *steady, *usual]
-    said = bool(flat or others or steady)
+    clues: list[Evidence] = [*flat, *others, *free, *steady, *usual]
+    said = bool(flat or others or free or steady)
     known = others[0].values["value"] if others else None  # a value of its own, and not the measured one again
     predicted = known if isinstance(known, Value) else case.measured if usual and (flat or steady) else None
-    return CAUSE.found(case, clues if said else [], beyond if said else [], predicted=predicted)
+    return CAUSE.found(case, clues if said else [], beyond if said else [], predicted=predicted, without=without)
+
+
+def _of_large(case: Case) -> tuple[list[Evidence], Value | None]:
+    """Return that very large messages would be far below the limit too, as those of another benchmark, and without it.
+
+    A fixed cost of each message, such as a delay, hides a limit from small messages. What it leaves of two benchmarks
+    is the same only on the path.
+    """
+    free, limit = without_fixed_cost(case), case.about.values.get("limit")
+    if not isinstance(limit, Value) or not 0 < free < limit.value / LINK[1]:
+        return [], None
+    for one in case.others:
+        same_path = one.values.get("path") == case.about.values.get("path")
+        if not same_path or one.subject.benchmark == case.about.subject.benchmark or "measured" not in one.values:
+            continue
+        other = without_fixed_cost(replace(case, about=one))
+        if other > 0 and abs(math.log(free / other)) <= FLAT:
+            found = (Value(value=each, unit=limit.unit, origin="computed") for each in (free, other))
+            values: Values = dict(zip(("own", "value"), found, strict=True)) | {"other": one.subject.benchmark}
+            time = 1 / case.measured.value - 1 / free + 1 / limit.value  # of a byte, with a link as it should be
+            return [Evidence(code="large", values=values)], replace(limit, value=1 / time, origin="computed")
+    return [], None
 
 
 def _usual(case: Case) -> list[Evidence]:
@@ -82,9 +106,9 @@ def points(case: Case) -> list[Wanted]:
     return [Wanted(on_path(spec, _STREAM, _SIZE, streams=_STREAMS))]
 
 
-def _beyond(case: Case) -> list[Evidence]:
-    """Return another benchmark that moves more in one direction over the same path, if one does."""
-    least = _MORE * case.measured.value
+def _beyond(case: Case, rate: float) -> list[Evidence]:
+    """Return another benchmark that moves more than a rate in one direction over the same path, if one does."""
+    least = _MORE * rate
     for one in case.others:
         value, path = one.values.get("measured"), one.values.get("path")
         if bounds.directions_of(one.subject.benchmark) != 1 or path != case.about.values.get("path"):
@@ -103,7 +127,7 @@ CAUSE = Cause(
     code="rate-limit",
     name="a slower link than stated, or a rate limit",
     seen="from some size on the bandwidth is constant, launches agree, and benchmarks with another pattern reach "
-    "the same; or the bandwidth fits a link of a common rate",
+    "the same; the bandwidth fits a link of a common rate; or very large messages of two benchmarks would reach the same",
     excluded="the bandwidth still grows with the size, and no other benchmark reaches the same; another benchmark "
     "moves more over the path; or other hosts moved bytes at the same time",
     decides="another benchmark with more streams over the same path",
@@ -111,6 +135,7 @@ CAUSE = Cause(
         **OTHERS,
         "beyond": "{other} reaches {value} over the same path",
         "flat": "{sizes} reach the same within {spread}",
+        "large": "without a fixed cost of each message it would reach {own:3}, and {other} {value:3}",
         **EVEN,
         "usual": "that is a link of {rate}, a usual rate",
         "slow too": "messages between two hosts are as slow: {other} is {share} of what the path allows",

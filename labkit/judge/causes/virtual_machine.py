@@ -26,7 +26,7 @@ CAUSE = Cause(
     decides="the same point on a physical machine",
     clues={
         "marked": "the hypervisor took processor time in {marked} of {launches}",
-        "virtual": "the host is one: {found}",
+        "virtual": "the host is a {found}",
         **SCATTER,
         **EVEN,
     },

@@ -78,7 +78,7 @@ CAUSE = Cause(
         "against": "shared memory was asked for, but the loopback interface carried as many bytes",
         "interface": "{used} carried the bytes, but {faster} has {rate}",
     },
-    names={"asked": "slower path, which was asked for"},
+    names={"asked": "the requested path is slower"},
     remedy="Take the faster path: leave --transport out or set it to shm, or name the faster interface with --device.",
     test=test,
     points=points,

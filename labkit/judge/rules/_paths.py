@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class Chosen:
     ----------
     row : of the summary.
     metric, statistic : of the value that is judged.
-    setting : in words.
+    factors : columns beside the size in which the points of its benchmark differ.
     samples : a launch of it, for what its metadata say.
     known : bounds of its path, the one that binds first.
     """
@@ -61,9 +62,20 @@ class Chosen:
     row: Mapping[str, Any]
     metric: str
     statistic: str
-    setting: str
+    factors: tuple[str, ...]
     samples: Samples
     known: tuple[Bound, ...] = ()
+
+    @cached_property
+    def setting(self) -> str:
+        """In words."""
+        return setting(self.row, [name for name in self.factors if text(self.row, name) != UNSTATED])
+
+    def beside(self, other: Chosen) -> str:
+        """Return in words the part of its setting, and the size, that another point does not have."""
+        own = [name for name in self.factors if text(self.row, name) != text(other.row, name)]
+        size, different = int(self.row["message_size_B"]), int(other.row["message_size_B"])
+        return ", ".join(filter(None, (setting(self.row, own), format_size(size) if size != different else "")))
 
     @property
     def bound(self) -> Bound | None:
@@ -222,7 +234,7 @@ def chosen(
     """
     if view.launches is None or not len(view.summary):
         return
-    found: list[tuple[Mapping[str, Any], str, str, str]] = []
+    found: list[tuple[Mapping[str, Any], str, str, tuple[str, ...]]] = []
     for part in (part for name, part in view.parts.items() if bounded_by(name)):
         rows = part.rows[part.columns["origin"] != "simulated"]
         metric = next((metric for metric in metrics if len(_having(rows, metric))), "")
@@ -230,10 +242,10 @@ def chosen(
             found += _of_settings(_unpaced(having, metric), metric, ends)
             rows = rows[~rows["fingerprint"].isin(having["fingerprint"])]
     samples = view.first_launches([str(row["fingerprint"]) for row, *_ in found])
-    for row, metric, statistic, words in found:
+    for row, metric, statistic, factors in found:
         if (one := samples.get(str(row["fingerprint"]))) is not None:
             of_path = known(one, view.stated, view.costs)
-            yield Chosen(row=row, metric=metric, statistic=statistic, setting=words, samples=one, known=of_path)
+            yield Chosen(row=row, metric=metric, statistic=statistic, factors=factors, samples=one, known=of_path)
 
 
 def _having(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -249,8 +261,10 @@ def _unpaced(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     return rows[[not stated.paced(row) for row in rows.filter(regex="^option_").to_dict("records")]]
 
 
-def _of_settings(rows: pd.DataFrame, metric: str, ends: bool) -> Iterator[tuple[Mapping[str, Any], str, str, str]]:
-    """Choose from the points of one benchmark that have a metric: row, metric, statistic and setting."""
+def _of_settings(
+    rows: pd.DataFrame, metric: str, ends: bool
+) -> Iterator[tuple[Mapping[str, Any], str, str, tuple[str, ...]]]:
+    """Choose from the points of one benchmark that have a metric: row, metric, statistic and factors."""
     statistic = headline_statistic(rows, metric)
     column = statistic_column(metric, statistic)
     factors = differing(rows, skip=["fingerprint"])
@@ -265,12 +279,14 @@ def _of_settings(rows: pd.DataFrame, metric: str, ends: bool) -> Iterator[tuple[
     overall = statistic_column(metric, "mean")
     shown = dict.fromkeys([*kept, column, f"{metric}_low", f"{metric}_high", *[overall] * (overall in rows), *factors])
     for row in rows.iloc[places].reindex(columns=[*shown]).to_dict("records"):
-        yield row, metric, statistic, setting(row, [name for name in factors if text(row, name) != UNSTATED])
+        yield row, metric, statistic, tuple(factors)
 
 
 def missing(one: Chosen, view: View) -> tuple[str, str]:
     """Why a point has no reference, as a key of `REASONS`, and benchmarks that supply one; empty if it has one."""
     samples = one.samples
+    if METRICS[one.metric].kind == "cost" and not bounds.crosses(samples)[0]:
+        return "synchronisation", ""
     if one.bound is not None and one.bound.missing:
         return "machine", one.bound.missing
     if inside := bounds.inside(samples):
@@ -299,7 +315,8 @@ _WANTED = {
 }
 _SIZES = (1, 64 * KiB, MiB)  # of messages that a thread sends to itself, and of copies
 REASONS = {  # → why, as the end of a sentence
-    "machine": "what the machine costs without a network was not measured",
+    "machine": "the costs of the machine without a network were not measured",
+    "synchronisation": "how many messages complete such a call depends on its synchronisation and on the library",
     "path unknown": "too few bytes passed to prove the path of the messages",
     "many links": "pairs of ranks on more than two hosts have links of their own, which add up",
     "emulated adapter": "an emulated adapter is bounded by the processor that emulates it",

@@ -13,8 +13,7 @@ from labkit.judge import evidence
 from labkit.judge.finding import SHARE, Count, Finding, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
-from labkit.judge.rules._paths import TOLERANCE as TOLERANCE
-from labkit.judge.rules._paths import Chosen, ends_of
+from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
 from labkit.judge.view import View
 from labkit.models import bounds
 from labkit.models.bounds import Bound, Stated
@@ -93,8 +92,18 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     cost = bound.reference * factor / one.measured.value if one.measured.value else math.nan
     values["usual"] = _paths.usual(one, bound)
     level, values["unsure"] = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=True)
+    more = one.measured.value / (bound.reference * factor) - 1
+    if _SEEN <= more <= TOLERANCE:
+        values["tolerance"] = Value(value=TOLERANCE, unit=SHARE)
+    elif more > TOLERANCE and not bound.usual_name:
+        within = ends_of(one.measured)[0] <= bound.reference * factor * (1 + TOLERANCE)
+        values["unsure"] = "; its interval reaches what the path allows" if within else _AT_ONCE
     wanted = _paths.more(view, level, one)
     return RULE.found(one.subject, level=level, cost=cost, decided=one.decided, measure=wanted, **values)
+
+
+_AT_ONCE = "; the first segments of a short stream pass at once"
+_SEEN = 0.005  # of a bound: less beyond it is 100 % where shares are printed
 
 
 def _ran(one: Chosen, view: View) -> float:
@@ -195,7 +204,7 @@ RULE = Rule(
         "": "{measured:interval} is {share} of {limit} ({what}){usual}{unsure}",
         "other path": "{measured:interval} is {share} of {limit}, which shared memory allows on this host ({what})",
         "other path, own bound": "{measured:interval} is {share} of {limit}, which shared memory allows on this host "
-        "({what}), and {own_share} of {own}, the reference of its own path ({own_what})",
+        "({what}); it is {own_share} of {own}, the reference of its own path ({own_what})",
         "defect": "{measured:interval} is {share} of {limit} ({what}): {wrong}, or the measurement, is wrong",
         "no reference": "{measured:interval}; no reference, because {reason}",
         "idle": "{measured:interval} is {share} of {limit} ({what}), although a rank had a processor for {ran} of the "

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from labkit import benchmarks
+from labkit.benchmarks import OneSidedBenchmark
 from labkit.judge.finding import TIMES, Count, Finding, Value
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
@@ -14,7 +16,7 @@ from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
 from labkit.judge.view import View
 from labkit.models import bounds
 from labkit.models.bounds import Bound, Stated
-from labkit.models.inside import LIBRARY_S, LINK, MACHINE
+from labkit.models.inside import LIBRARY_S, LINK, MACHINE, THERE_AND_BACK
 from labkit.point.columns import METRICS
 from labkit.point.units import format_number
 
@@ -24,7 +26,7 @@ def check(view: View) -> Iterator[Finding]:
 
     If the smallest size is good over a long path, the largest one is judged too; if that is not good, it decides.
     """
-    some = [*_paths.chosen(view, bounds.crossings_of, ("round_trip_us", "latency_us"), bounds.of_latency)]
+    some = [*_paths.chosen(view, _bounded, ("round_trip_us", "latency_us"), bounds.of_latency)]
     found = [_judged(one, view) for one in some]
     rows = {place: _largest(some[place], view) for place, one in enumerate(found) if one.level == "good"}
     samples = view.first_launches([str(row["fingerprint"]) for row in rows.values() if row is not None])
@@ -37,6 +39,14 @@ def check(view: View) -> Iterator[Finding]:
             other = _judged(replace(some[place], row=kept, samples=launch, known=known), view)
             one = other if other.level in ("bad", "doubtful") else one
         yield one
+
+
+def _bounded(benchmark: str) -> bool:
+    """Whether a path bounds latencies of a benchmark: of messages, or of calls that access another rank's memory."""
+    known = benchmarks.look_up(benchmark)
+    if isinstance(known, OneSidedBenchmark):
+        return known.completes is not None
+    return bool(known and known.crossings)
 
 
 def _largest(one: Chosen, view: View) -> Mapping[str, Any] | None:
@@ -73,13 +83,16 @@ def _judged(one: Chosen, view: View) -> Finding:
         return _paths.no_reference(RULE, one, view)
     found = _found(one, bound, view)
     excess = measured.value / factor - bound.reference
-    excess /= bounds.crossings_of(one.samples.spec.benchmark)
+    excess /= bounds.crosses(one.samples)[0]
     if _paths.sleeps(one, view, found, excess):
         return _paths.no_reference(RULE, one, view, "micro.wake_up")
     if asleep := _paths.asleep(one, view, found, excess):
         sleeps = {"asleep": Value(value=asleep * 1e6, unit="µs")}
         return replace(found, form="asleep", level="unknown", measure=(), values={**found.values, **sleeps})
-    return replace(found, form="functional", level="unknown", measure=()) if one.functional else found
+    if one.functional:
+        return replace(found, form="functional", level="unknown", measure=())
+    several = found.level in ("bad", "doubtful") and bound.soft and not bounds.inside(one.samples)
+    return replace(found, form="messages", level="unknown", measure=()) if several else found
 
 
 def _found(one: Chosen, bound: Bound, view: View) -> Finding:
@@ -130,7 +143,8 @@ RULE = Rule(
     f"{format_number(MACHINE[1])} and {format_number(LINK[1], digits=3)} times it is bad. If delays dominate, "
     "this also holds for the largest size that takes no longer on the link than the delay. The cost of one host is "
     f"a cache line between cores, {format_number(LIBRARY_S * 1e6)} µs for the library, and two copies; for a "
-    "Unix socket a wake-up through a pipe, and two copies",
+    "Unix socket a wake-up through a pipe, and two copies. A put or get that waits for its bytes is compared with "
+    f"{THERE_AND_BACK}; over a link it is never bad",
     why="no message is faster than a cache line between cores, a message through the kernel, or light in the "
     "cables; a library adds its own work, as MPICH and UCX do (Zambre et al. 2019), and need not wait for the "
     "receiver on a long path",
@@ -140,9 +154,11 @@ RULE = Rule(
         "less": "{quantity}{measured:interval} is less than its reference of {limit} ({what}){usual}",
         "asleep": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}), but its programs "
         "sleep for {asleep} before each message, and how long they then take to wake up is not known",
+        "messages": "{measured:interval} is {times:3} its reference of {limit} ({what}), but how many messages the "
+        "library needs to complete the call is not known",
         "other path": "{measured:interval} is {times:3} the {limit} of shared memory on this host ({what})",
-        "other path, beside": "{measured:interval} is {times:3} the {limit} of shared memory on this host ({what}), "
-        "and {own_times:3} the {own} of its own path ({own_what})",
+        "other path, beside": "{measured:interval} is {times:3} the {limit} of shared memory on this host ({what}); "
+        "it is {own_times:3} the {own} of its own path ({own_what})",
         "defect": "{measured:interval} is below its floor of {limit} ({what}): {wrong}, or the measurement, is wrong",
         "no reference": "{measured:interval}; no reference, because {reason}",
         "functional": "{measured:interval} is {times:3} its floor of {limit} ({what}); the device shows function, not "

@@ -28,19 +28,16 @@ _METRIC = "bandwidth_MBps"
 _DEVICE = "the best of the device in this campaign"
 _UNEVEN = 0.5  # of the rate of the median request, below which slow requests take most of the time
 _DEEP = {"depth": 16}  # of the requests that find out what a device can do
-# host, device and benchmark → best rate (B/s), its point, and the setting in words
-_Best = Mapping[tuple[str, ...], tuple[float, str, str]]
+_Best = Mapping[tuple[str, ...], Chosen]  # host, device and benchmark → the point with the best rate
 
 
 def check(view: View) -> Iterator[Finding]:
     """Yield a verdict for each setting of reads and writes."""
     chosen = [*_paths.chosen(view, _NAMES.__contains__, (_METRIC,), lambda samples, stated, costs: ())]
-    best: dict[tuple[str, ...], tuple[float, str, str]] = {}
-    for one in chosen:
-        if O_DIRECT.of(one.samples.meta):
-            rate = one.measured.value / METRICS[_METRIC].factor
-            known = best.get(_device(one.samples), (0.0, "", ""))
-            best[_device(one.samples)] = max(known, (rate, one.measured.fingerprint, one.subject.setting))
+    best: dict[tuple[str, ...], Chosen] = {}
+    for one in sorted(chosen, key=lambda one: one.measured.value):
+        if O_DIRECT.of(one.samples.meta) and one.measured.value:
+            best[_device(one.samples)] = one
     yield from map(partial(_judged, view, best), chosen)
 
 
@@ -54,23 +51,22 @@ def _answered_by_memory(samples: Samples) -> bool:
 
 
 def _judged(view: View, best: _Best, one: Chosen) -> Finding:
-    rate, point, setting = best.get(_device(one.samples), (0.0, "", ""))
+    top = best.get(_device(one.samples))
     if _answered_by_memory(one.samples):
         bound = _copied(one.samples, view)
-        return _found(one, bound, view, "") if bound else _no_reference(one, "memory")
+        return _found(one, bound, view, bound.name, "") if bound else _no_reference(one, "memory")
     if one.samples.spec.values.get("sync") in ("fsync", "osync"):
         return _no_reference(one, "sync")
-    if not rate:
+    if top is None:
         return _no_reference(one, "device")
-    if point == one.measured.fingerprint:
+    if top.measured.fingerprint == one.measured.fingerprint:
         return _no_reference(one, "best")
+    rate = top.measured.value / METRICS[_METRIC].factor
     good, bad = (rate / times for times in LINK)
-    name = f"{_DEVICE}, with {setting}"
-    bound = Bound(name=name, value=rate, formula="", source="measured", good=good, bad=bad)
-    faster = (
-        not O_DIRECT.of(one.samples.meta) and ends_of(one.measured)[0] > (1 + TOLERANCE) * one.limit(rate, name).value
-    )
-    return _found(one, bound, view, ("mostly" if _uneven(one) else "faster") if faster else "")
+    bound = Bound(name=_DEVICE, value=rate, formula="", source="measured", good=good, bad=bad)
+    faster = not O_DIRECT.of(one.samples.meta) and ends_of(one.measured)[0] > (1 + TOLERANCE) * top.measured.value
+    what = f"{_DEVICE}, with {top.beside(one)}"
+    return _found(one, bound, view, what, ("mostly" if _uneven(one) else "faster") if faster else "")
 
 
 def _overall(one: Chosen) -> float:
@@ -97,7 +93,7 @@ def _copied(samples: Samples, view: View) -> Bound | None:
     return Bound(name="copy and system call", value=value, formula=formula, source="measured", good=good, bad=bad)
 
 
-def _found(one: Chosen, bound: Bound, view: View, form: Literal["", "faster", "mostly"]) -> Finding:
+def _found(one: Chosen, bound: Bound, view: View, what: str, form: Literal["", "faster", "mostly"]) -> Finding:
     limit = one.limit(bound.value, bound.name, bound.source)
     factor = METRICS[_METRIC].factor
     level, unsure = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=True)
@@ -112,7 +108,7 @@ def _found(one: Chosen, bound: Bound, view: View, form: Literal["", "faster", "m
         limit=limit,
         share=Value(value=share, unit=SHARE),
         times=Value(value=share, unit=TIMES),
-        what=bound.name,
+        what=what,
         answered="answered the reads" if one.samples.spec.benchmark == "storage.read" else "took the writes",
         how=bound.formula,
         **({"overall": Value(value=_overall(one), unit=METRICS[_METRIC].unit)} if form == "mostly" else {}),
@@ -161,8 +157,8 @@ RULE = Rule(
     says={
         "": "{measured:interval} is {share} of {limit} ({what}){unsure}",
         "faster": "{measured:interval} is {times:3} {limit} ({what}): memory {answered}, and not the device",
-        "mostly": "half of the requests reach {measured:interval}, {times:3} {limit} ({what}), because memory "
-        "{answered}; all requests together reach {overall}, because a few waited for the device",
+        "mostly": "half of the requests reach {measured:interval}, {times:3} {limit} ({what}); memory {answered}. "
+        "A few waited for the device, so that all requests together reach {overall}",
         "no reference": "{measured:interval}; no reference, because {reason}",
     },
     check=check,

@@ -492,8 +492,7 @@ class View:
             return ""
         if self.here:
             return f"{self.explain} --decide"
-        names = sorted({one.spec.benchmark for one in wanted})
-        return f"On the machine of the campaign: {self.explain} --decide, which measures {', '.join(names)}."
+        return f"On the machine of the campaign: {self.explain} --decide."
 
 
 def _work(spec: Spec) -> Spec:
