@@ -446,10 +446,10 @@ def test_units_are_named_of_brought_numbers_and_exact_ratios_only() -> None:
 @pytest.mark.parametrize(
     ("value", "received", "units"),
     [
-        (2.96, 40_000_000, "bits and bytes"),  # 23.7 MB/s, and 21.3 MB/s over the whole time
-        (0.0237, 40_000_000, "prefixes"),
-        (2.96, 5_000_000, ""),  # it may be so slow
-        (2.96, 0, ""),  # nobody counted the bytes
+        (2.9, 40_000_000, "bits and bytes"),  # 23.2 MB/s, and 21.3 MB/s over the whole time
+        (0.0232, 40_000_000, "prefixes"),
+        (2.9, 5_000_000, ""),  # it may be so slow
+        (2.9, 0, ""),  # nobody counted the bytes
         (5.0, 40_000_000, ""),  # no two units have this ratio
     ],
 )
@@ -465,7 +465,8 @@ def test_a_tool_that_reports_less_than_the_receivers_got_has_a_wrong_unit(
     found = [each for each in one.causes if each.code == "units"]
     assert bool(found) is bool(units)
     if found:
-        assert f"is that of {units}; by their counters, the receivers got at least 21.3 MB/s" in sentence(found[0])
+        assert f"is that of {units}" in sentence(found[0])
+        assert "by their counters, the receivers got at least 21.3 MB/s" in sentence(found[0])
 
 
 @pytest.mark.parametrize(("large", "likely"), [(4.943, "rate-limit"), (9.0, "small-messages")])
@@ -475,8 +476,10 @@ def test_a_limit_that_a_delay_hides_shows_in_what_very_large_messages_of_two_ben
     """As measured over a link of 60 Mbit/s with a delay, which was said to have 200 Mbit/s and none."""
     ranks = {65536: 4.99, 262144: 6.466}
     stream = {65536: 2.66, 262144: large}
-    points = [far("mpi.bandwidth", size, value) for size, value in ranks.items()]
-    points += [far("sockets.tcp_stream", s, v, RATE, options={"tool": "iperf3"}, **STREAM) for s, v in stream.items()]
+    where: dict[str, Any] = {"testbed": "virtual-cluster:2"}
+    tool = {**where, **STREAM, "options": {"tool": "iperf3"}}
+    points = [far("mpi.bandwidth", size, value, **where) for size, value in ranks.items()]
+    points += [far("sockets.tcp_stream", size, value, **tool) for size, value in stream.items()]
     launches = of_samples([one for some in points for one in some])
     view = View("c", launches.records, records.summary(launches.records), launches, stated=Stated(link="200mbit"))
     found = {one.subject.benchmark: one for one in answer(view, ["bandwidth-of-path"]).findings}

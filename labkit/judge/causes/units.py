@@ -24,8 +24,8 @@ _UNITS = {  # ratio → units that are taken for each other
     1.048576: "MB and MiB",
     1.073741824: "GB and GiB",
     8 * 1.048576: "Mbit and MiB",
-    1e3: "prefixes",
-    1e6: "prefixes",
+    1e3: "prefixes, such as kB and MB",
+    1e6: "prefixes, such as kB and GB",
 }
 
 
@@ -102,7 +102,7 @@ CAUSE = Cause(
         "of limit": "its ratio to {limit} ({what}) is that of {units}",
         "agrees": "{other} reaches the same, {value}",
     },
-    remedy="Compare the unit in the tool's output with the imported number.",
+    remedy="Compare the unit in the tool's output with that of the number.",
     test=test,
     beyond=True,
 )
