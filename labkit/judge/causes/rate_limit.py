@@ -127,7 +127,8 @@ CAUSE = Cause(
     code="rate-limit",
     name="a slower link than stated, or a rate limit",
     seen="from some size on the bandwidth is constant, launches agree, and benchmarks with another pattern reach "
-    "the same; the bandwidth fits a link of a common rate; or very large messages of two benchmarks would reach the same",
+    "the same; the bandwidth fits a link of a common rate; or very large messages of two benchmarks would reach the "
+    "same",
     excluded="the bandwidth still grows with the size, and no other benchmark reaches the same; another benchmark "
     "moves more over the path; or other hosts moved bytes at the same time",
     decides="another benchmark with more streams over the same path",
