@@ -153,7 +153,8 @@ def single(spec: Mapping[str, Any]) -> tuple[list[str], tuple[tuple[str, ...], .
     layout = spec.get("layout", {})
     upward, right = (title(layout, axis) for axis in ("yaxis", "xaxis"))
     ticks = values(layout.get("xaxis", {}).get("ticktext")) or [x for x in places if isinstance(x, str)]
-    where = f" at {_place(right, *places, ticks[0])}" if len(ticks) == 1 and right else ""
+    (place,) = places
+    where = f" at {_place(right, place, ticks[0])}" if len(ticks) == 1 and right else ""
     return (["series", f"{upward}{where}", "interval"], rows) if rows else None
 
 
