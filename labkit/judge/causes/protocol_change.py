@@ -52,8 +52,8 @@ def _library(case: Case, one: Finding) -> str:
 CAUSE = Cause(
     code="protocol-change",
     name="the library changes its protocol or algorithm",
-    seen="other benchmarks of the library are odd between the same sizes",
-    excluded="no other benchmark is odd there",
+    seen="other benchmarks of the library show odd results between the same sizes",
+    excluded="no other benchmark does",
     decides="sizes in between, and the limits that the library prints",
     clues={"so do": "so do {others} with {library} between {sizes: and }"},
     remedy="Measure sizes in between, and set the library's limit.",
