@@ -29,7 +29,7 @@ def codes(run: Run) -> list[str]:
 
 
 def test_a_series_of_flent_has_the_values_that_the_tool_printed() -> None:
-    content = gzip.decompress((LOGS / "flent" / "rrul.flent.gz").read_bytes()).decode()
+    content = (LOGS / "flent" / "rrul.flent").read_text()
     ping, stream, total = flent.runs(content, "x")
     assert values(ping)["round_trip_us mean"] == pytest.approx(15_200)  # of five values; the interpolated ones are four
     assert values(ping)["round_trip_us p50"] == 12_000
@@ -44,7 +44,7 @@ def test_a_series_of_flent_has_the_values_that_the_tool_printed() -> None:
 
 def test_raw_values_of_older_files_of_flent_are_not_read() -> None:
     """Before format 4 they were rates of netperf, not times."""
-    content = gzip.decompress((LOGS / "flent" / "rrul.flent.gz").read_bytes()).decode()
+    content = (LOGS / "flent" / "rrul.flent").read_text()
     ping, *_ = flent.runs(content.replace('"version": 4', '"version": 3'), "x")
     assert values(ping)["round_trip_us mean"] == pytest.approx((10 + 12 + 11 + 30) / 4 * 1e3)
     assert codes(ping) == ["interpolated"]
@@ -140,6 +140,13 @@ def test_a_damaged_line_of_io500_is_refused() -> None:
         io500.runs(content.replace("12.500000 GiB/s", "12.500000 GiX/s"), "x")
 
 
+def test_results_of_io500_without_their_end_are_refused() -> None:
+    content = (LOGS / "io500" / "result.txt").read_text()
+    with pytest.raises(DataError, match=r"the section .SCORE. with its hash by here"):
+        io500.runs(content.partition("[SCORE]")[0], "x")
+    assert len(io500.runs(content + content, "x")) == 6
+
+
 def test_linktest_names_what_its_values_are_over() -> None:
     (old,) = linktest.runs((LOGS / "linktest" / "version1.txt").read_text(), "x")
     (new,) = linktest.runs((LOGS / "linktest" / "version2.txt").read_text(), "x")
@@ -153,6 +160,16 @@ def test_linktest_names_what_its_values_are_over() -> None:
     content = (LOGS / "linktest" / "version2.txt").read_text()
     (unsized,) = linktest.runs(content.partition("\n")[2], "x")
     assert "size-unknown" in codes(unsized)
+    with pytest.raises(DataError, match="the end of the test: a line 'RESULT: Avg Time'"):
+        linktest.runs(content.partition("RESULT")[0], "x")
+    ended = (
+        content.partition("RESULT")[0] + "Timing Summary: Estimated time remaining for iteration: 0.0 ms (0 steps).\n"
+    )
+    assert values(linktest.runs(ended, "x")[0]) == values(new)
+    assert [run.stated for run in linktest.runs(content + content.replace("262144 --bidirectional", "8"), "x")] == [
+        new.stated,
+        {name: value for name, value in new.stated.items() if name != "bidirectional"},
+    ]
     with pytest.raises(DataError, match="a whole line 'Aggregated Results"):
         linktest.runs("Aggregated Results: min:   20.00000 us (   12.2070 GiB/s) avg:", "x")
 
@@ -182,6 +199,13 @@ def test_repeats_of_ramble_are_launches(tmp_path: Path) -> None:
     assert {one.statistic for one in run.values} <= set(STATISTICS)
 
 
+def test_numbers_with_commas_are_refused_in_tables_of_any_columns() -> None:
+    for read, name in ((jube, "jube/pretty.txt"), (ramble, "ramble/results.txt"), (ramble, "ramble/repeats.json")):
+        content = (LOGS / name).read_text().replace("2.50", "2,50").replace("1.50", "1,500.0")
+        with pytest.raises(DataError, match="a number with a decimal point"):
+            read.runs(content, "x")
+
+
 def test_text_and_json_of_ramble_say_the_same(tmp_path: Path) -> None:
     first, failed = ramble.runs((LOGS / "ramble" / "results.txt").read_text(), "x")
     assert dict(first.options) == {"experiment": "hpl.standard.four_nodes", "context": "N-NB-P-Q = 1000-64-2-2"}
@@ -208,7 +232,7 @@ def test_a_compressed_file_that_grows_without_limit_or_is_damaged_is_refused(
     bomb.write_bytes(gzip.compress(b"STREAM version $Revision: 5.10 $\n" + b"a\n" * (8 << 20)))
     with pytest.raises(DataError, match=r"bomb.gz: found 'more than 4 MiB when unpacked'"):
         text.identify(bomb)
-    whole = (LOGS / "flent" / "rrul.flent.gz").read_bytes()
+    whole = gzip.compress((LOGS / "flent" / "rrul.flent").read_bytes())
     cut.write_bytes(whole[:-40])
     wrong.write_bytes(whole[:60] + b"\0" * 40 + whole[100:])
     for path in (cut, wrong):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import random
@@ -61,8 +60,7 @@ def originals() -> list[tuple[str, bytes]]:
     """Outputs of every tool, also such as no format reads."""
     folders = ("logs", "tools", "omb", "imb", "gpcnet")
     paths = [path for folder in folders for path in sorted((GOLDEN / folder).rglob("*")) if path.is_file()]
-    contents = [(str(path.relative_to(GOLDEN)), path.read_bytes()) for path in paths if path.stat().st_size <= LARGEST]
-    return [(name, gzip.decompress(text) if name.endswith(".gz") else text) for name, text in contents]
+    return [(str(path.relative_to(GOLDEN)), path.read_bytes()) for path in paths if path.stat().st_size <= LARGEST]
 
 
 def damaged(content: bytes, chance: random.Random) -> bytes:

@@ -332,7 +332,7 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
         {"operation": "put", "layout": "bcopy"},
         {"bandwidth_MBps mean": 2976.74 * 1.048576, "message_rate_per_s mean": 48795362},
     ),
-    "flent/rrul.flent.gz": (
+    "flent/rrul.flent": (
         *("Flent", 3, "Flent", 0, 1),
         {"test": "rrul", "series": "TCP download"},
         {"bandwidth_MBps mean": 800 / 8, "bandwidth_MBps min": 700 / 8, "bandwidth_MBps max": 900 / 8},

@@ -25,8 +25,8 @@ from labkit.run.importing.text import UnknownError, identify
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(path for path in (GOLDEN / "logs").glob("*/*") if path.is_file())
 MOST = 30  # places to cut a file at
-# cuts that leave a whole log: of qperf with fewer settings, of a test of one second
-SHORTER = {"loop.txt": (3, 4), "tcp_yC.csv": (1,)}
+# cuts that leave a whole log: with fewer settings (qperf), of one second (iperf), with fewer figures of merit (Ramble)
+SHORTER = {"loop.txt": (3, 4), "tcp_yC.csv": (1,), "results.txt": (7,)}
 TOGETHER = [
     *FILES,
     *(path for name in ("omb", "imb", "gpcnet") for path in sorted((GOLDEN / name).iterdir()) if path.is_file()),

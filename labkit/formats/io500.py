@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 
 from labkit.formats import metric
 from labkit.formats.reading.log import NUMBER, Lines, Log, Run
@@ -28,6 +29,7 @@ _SCORES = re.compile(
 )
 _BEGINS = re.compile(r"\[SCOREX? *(?:-\w+)?\] Bandwidth|\[SCORE\]$|config-hash +=|IO500 version ")
 _VERSION = re.compile(r"IO500 version (\S+)(?: \((\w+)\))?$")
+_HASH = re.compile(r"config-hash +=")
 _SECTION = re.compile(r"\[([\w-]+)\]$")
 _PAIR = re.compile(r"([\w-]+) += *(.*)$")
 _COUNT = re.compile(r"[0-9]{1,9}")
@@ -61,49 +63,58 @@ class _About:
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each phase that has a score, and one of the scores over all phases."""
     lines = Lines(text, where)
-    return list(_sections(lines) if lines.find(r"config-hash +=", 1, len(lines)) else _rows(lines))
+    return sorted([*_sections(lines), *_rows(lines)], key=lambda run: run.line)
 
 
 def _rows(lines: Lines) -> Iterator[Run]:
-    """Read a summary: a line for each phase."""
-    about = _About()
+    """Read summaries: a line for each phase, and last those of the scores."""
+    about, ended = _About(), False
     for number, line in lines:
         if head := _VERSION.match(line):
-            about = _About(head[1], head[2] or "")
+            about, ended = _About(head[1], head[2] or ""), False
         elif row := _PHASE.match(line):
+            about, ended = _About() if ended else about, False
             score, time = (lines.number(row[name], number) for name in ("score", "time"))
             values = _of_phase(score, time, bandwidth=row["unit"].startswith("G"))
             if score:
                 yield about.run(lines, number, number, row["name"], values, bad=bool(row["bad"] or row["invalid"]))
         elif row := _SCORES.match(line):
-            values = _of_scores(lines, number, row.groupdict())
+            values, ended = _of_scores(lines, number, row.groupdict()), True
             name = "extended score" if row["kind"] else "score"
             yield about.run(lines, number, number, name, values, bad=bool(row["bad"] or row["invalid"]))
-        elif line.startswith(("[RESULT", "[SCORE")):
+        elif line.startswith(("[RESULT", "[SCORE")) and not _SECTION.match(line):
             raise lines.wrong(number, "phase, score, unit and time, as IO500 prints them")
 
 
 def _sections(lines: Lines) -> Iterator[Run]:
-    """Read result.txt: a section for each phase."""
-    about = _About()
-    for first, last, head in lines.blocks(_SECTION):
-        texts = lines.texts[first:last]
-        found = {pair[1]: pair[2] for line in texts if (pair := _PAIR.match(line))}
-        bad = any(line.startswith("; ERROR INVALID") for line in texts)
-        if head[1] == "run":
-            ranks = found.get("procs", "")
-            about = _About(
-                found.get("version", ""), found.get("mode", ""), int(ranks) if _COUNT.fullmatch(ranks) else 0
-            )
-        elif head[1] in ("SCORE", "SCOREX"):
-            cells = {key: found.get(key, "").partition("[")[0] for key in _SCALES}
-            name = "extended score" if head[1] == "SCOREX" else "score"
-            bad = bad or "[INVALID]" in found.get("SCORE", "")
-            yield about.run(lines, first, last, name, _of_scores(lines, first, cells), bad=bad)
-        elif "score" in found and (score := lines.number(found["score"], first)):
-            time = lines.number(found.get("t_delta", "0"), first)
-            values = _of_phase(score, time, bandwidth=head[1].startswith("ior"))
-            yield about.run(lines, first, last, head[1], values, bad=bad)
+    """Read result.txt: a section for each phase, and last those of the scores."""
+    for start, end, _ in lines.blocks(_HASH):
+        lines.need(r"hash +=", start, end, "the section [SCORE] with its hash")
+        about = _head(lines, start)
+        for first, last, head in lines.blocks(_SECTION):
+            if not start <= first <= end:
+                continue
+            texts = lines.texts[first : min(last, end)]
+            found = {pair[1]: pair[2] for line in texts if (pair := _PAIR.match(line))}
+            bad = any(line.startswith("; ERROR INVALID") for line in texts)
+            if head[1] in ("SCORE", "SCOREX"):
+                cells = {key: found.get(key, "").partition("[")[0] for key in _SCALES}
+                name = "extended score" if head[1] == "SCOREX" else "score"
+                bad = bad or "[INVALID]" in found.get("SCORE", "")
+                yield about.run(lines, first, last, name, _of_scores(lines, first, cells), bad=bad)
+            elif "score" in found and (score := lines.number(found["score"], first)):
+                time = lines.number(found.get("t_delta", "0"), first)
+                values = _of_phase(score, time, bandwidth=head[1].startswith("ior"))
+                yield about.run(lines, first, last, head[1], values, bad=bad)
+
+
+def _head(lines: Lines, number: int) -> _About:
+    """Return what the lines around the hash of the configuration state; files of 2020 have no section [run]."""
+    above, below = reversed(lines.texts[: number - 1]), lines.texts[number:]
+    texts = [line for part in (above, below) for line in takewhile(bool, part)]
+    found = {pair[1]: pair[2] for line in texts if (pair := _PAIR.match(line))}
+    ranks = found.get("procs", "")
+    return _About(found.get("version", ""), found.get("mode", ""), int(ranks) if _COUNT.fullmatch(ranks) else 0)
 
 
 def _of_phase(score: float, time: float, *, bandwidth: bool) -> list[Reported]:

@@ -8,18 +8,21 @@ is refused: it does not show what was measured.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import partial
+from itertools import takewhile
 
 from labkit.formats import malformed
-from labkit.formats.reading.log import NUMBER, Lines, Log, Run, setting_name
+from labkit.formats.reading.log import NUMBER, ODD_NUMBER, Lines, Log, Run, setting_name
 from labkit.point.spec import Reported, Scalar
 
 _CELL = r"[^,;|:=\n]{0,80}"
 _UNIT = r"[^,;|:=\[\]\n]{0,80}\w\[[^,;|\[\]\n]{1,40}\]"
-_BEGINS = re.compile(  # the name of a pretty table and its head; the first line of one in csv
-    rf"\S[^|\n]*:\n\|(?:[^\n|]*\|)* *{_UNIT} *\|[^\n]*\n\|-[-|]*-\|$|"
-    rf"\A(?=[^\n]*[,;])(?:{_CELL}[,;])*{_UNIT} *(?:[,;]{_CELL})*$"
+_CSV = rf"(?=[^\n]*[,;])(?:{_CELL}[,;])*{_UNIT} *(?:[,;]{_CELL})*$"
+_BEGINS = re.compile(  # the name of a pretty table and its head; one in csv at the begin of the text, or of a fence
+    rf"\S[^|\n]*:\n\|(?:[^\n|]*\|)* *{_UNIT} *\|[^\n]*\n\|-[-|]*-\|$|(?:\A|(?<=```\n)){_CSV}"
 )
+_HEAD = re.compile(_CSV)
 _RULE = re.compile(r"\|-[-|]*-\|$")
 _COLUMN = re.compile(r"(.*\S)\[([^\[\]]{1,40})\]$")
 _NUMBER = re.compile(rf"{NUMBER}(?<![a-z])")  # not nan and inf
@@ -29,21 +32,23 @@ _REMEDY = 'Give the columns with results a unit in JUBE, such as <key unit="s">t
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each row that has a value."""
     lines = Lines(text, where)
-    rules = [number for number, line in lines if number > 1 and _RULE.match(line)]
+    heads = {number - 1: "|" for number, line in lines if number > 1 and _RULE.match(line)}
+    heads |= {number: ";" if ";" in line else "," for number, line in lines if _HEAD.match(line)}
     made: list[Run] = []
-    for rule in rules:
-        last = next(
-            (n for n in range(rule + 1, len(lines) + 1) if not lines.texts[n - 1].startswith("|")), len(lines) + 1
-        )
-        above = lines.texts[rule - 3] if rule > 2 else ""
-        made += _table(lines, above[:-1] if above.endswith(":") else "", rule - 1, range(rule + 1, last), "|")
-    if not rules and len(lines):
-        rows = [number for number, line in lines if number > 1 and line]
-        made = _table(lines, "", 1, rows, ";" if ";" in lines.texts[0] else ",")
+    for head, separator in sorted(heads.items()):
+        pretty = separator == "|"
+        above = lines.texts[head - 2] if pretty and head > 1 else ""
+        rows = list(takewhile(partial(_is_row, lines, pretty, heads), range(head + 1 + pretty, len(lines) + 1)))
+        made += _table(lines, above[:-1] if above.endswith(":") else "", head, rows, separator)
     if not made:
         found = lines.texts[0] if len(lines) else "nothing"
         raise malformed(where, 0, found, "a table with a column such as time[s]", _REMEDY)
     return made
+
+
+def _is_row(lines: Lines, pretty: bool, heads: Collection[int], number: int) -> bool:
+    line = lines.texts[number - 1]
+    return line.startswith("|") if pretty else bool(line) and number not in heads
 
 
 def _cells(line: str, separator: str) -> list[str]:
@@ -65,6 +70,8 @@ def _table(lines: Lines, name: str, head: int, rows: Iterable[int], separator: s
         for place, (column, cell) in enumerate(zip(columns, cells, strict=True)):
             if not column:
                 options[setting_name(heads[place]) or f"column_{place + 1}"] = cell
+            elif ODD_NUMBER.fullmatch(cell):
+                raise lines.wrong(number, f"a number with a decimal point instead of {cell[:40]!r}")
             elif _NUMBER.fullmatch(cell):
                 values.append(Reported(column[1][:100], column[2], "value", lines.number(cell, number)))
         if values:

@@ -11,6 +11,7 @@ these lines (``Stest``) are left out.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from labkit.formats import metric
 from labkit.formats.reading.log import BINARY, NUMBER, SIZE_UNKNOWN, Lines, Log, Run, settings
@@ -27,6 +28,9 @@ _TOTAL = re.compile(
     rf"(?: avg\. bisection bw: +({NUMBER}) ([KMGT]?)i?B/s)?"
 )
 _BEGINS = re.compile(rf"{_FIRST.pattern[:-1]}|Aggregated Results: min: ")
+_END = re.compile(  # version 1 has no blank before its unit
+    r"RESULT: Avg Time: .* [num]?s \(|Timing Summary: .* remaining for iteration: .* \(0 steps\)"
+)
 _ASKED = re.compile(r"--(size-messages|num-messages|num-warmup-messages|mode)[ =](\w{1,20})")
 _FLAGS = re.compile(r"--(bidirectional|bisection|use-gpu-memory)\b")
 _IN_US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
@@ -35,12 +39,10 @@ _PAIRS = note("over-pairs", "the values are over pairs of ranks; that of a pair 
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each iteration over all pairs; of version 2 one, that of the last line with totals."""
+    """Make a run of each iteration of version 1, and of each start of version 2, from its last line with totals."""
     lines = Lines(text, where)
-    blocks = list(lines.blocks(_FIRST))
-    if blocks:
-        return [run for first, last, head in blocks for run in _old(lines, first, last, int(head[1]))]
-    return [_new(lines)]
+    made = [run for first, last, head in lines.blocks(_FIRST) for run in _old(lines, first, last, int(head[1]))]
+    return sorted([*made, *_new(lines)], key=lambda run: run.line)
 
 
 def _old(lines: Lines, first: int, last: int, ranks: int) -> list[Run]:
@@ -74,25 +76,37 @@ def _told(lines: Lines, first: int, last: int) -> dict[str, str]:
 _SETTINGS = ("number_of_iteration", "number_of_iter_warmup", "alltoall", "serial_test", "mixing_pe_order")
 
 
-def _new(lines: Lines) -> Run:
-    """Read the totals of version 2."""
-    totals = [(number, row) for number, line in lines if (row := _TOTAL.match(line))]
-    if not totals:
-        raise lines.wrong(len(lines), "a whole line 'Aggregated Results: min: … avg: … max: …'")
-    number, row = totals[-1]
+def _new(lines: Lines) -> Iterator[Run]:
+    """Read the starts of version 2: each ends with the lines RESULT below its totals."""
+    first, totals = 1, None
+    for number, line in lines:
+        if row := _TOTAL.match(line):
+            totals = number, row
+        elif line.startswith("Aggregated Results: "):
+            raise lines.wrong(number, "a whole line 'Aggregated Results: min: … avg: … max: …'")
+        elif _END.match(line) and totals:
+            yield _start(lines, first, *totals)
+            first, totals = number, None
+    if totals:
+        raise lines.wrong(len(lines), "the end of the test: a line 'RESULT: Avg Time', or one that no step remains")
+
+
+def _start(lines: Lines, first: int, number: int, row: re.Match[str]) -> Run:
+    """Read one start of version 2, from its first line and that of its totals."""
     amounts = [row.groups()[k : k + 4] for k in (4, 0, 8)]  # mean, minimum, maximum
     if any(unit not in _IN_US for _, unit, _, _ in amounts):
         raise lines.wrong(number, "times in ns, us, ms or s")
     times = [lines.number(time, number) * _IN_US[unit] for time, unit, _, _ in amounts]
     rates = [lines.number(rate, number) * BINARY[prefix] / 1e6 for _, _, rate, prefix in amounts]
     values = _values(times, [rates[0], rates[2], rates[1]])
+    texts = list(enumerate(lines.texts[first - 1 : number], first))
     if row[13]:
-        steps = [lines.number(s[1], n) * BINARY[s[2]] / 1e6 for n, line in lines if (s := _STEP.match(line))]
+        steps = [lines.number(s[1], n) * BINARY[s[2]] / 1e6 for n, line in texts if (s := _STEP.match(line))]
         shares = [("mean", lines.number(row[13], number) * BINARY[row[14]] / 1e6)]
         shares += [("min", min(steps)), ("max", max(steps))] if steps else []
         values += [Reported("bisection_bandwidth_MBps", "MB/s", statistic, value) for statistic, value in shares]
-    asked = {one[1].replace("-", "_"): one[2] for line in lines.texts for one in _ASKED.finditer(line)}
-    flags = {one[1].replace("-", "_"): "true" for line in lines.texts for one in _FLAGS.finditer(line)}
+    asked = {one[1].replace("-", "_"): one[2] for _, line in texts for one in _ASKED.finditer(line)}
+    flags = {one[1].replace("-", "_"): "true" for _, line in texts for one in _FLAGS.finditer(line)}
     size = asked.pop("size_messages", "")
     return _run(lines, number, number, 0, int(size) if size.isdecimal() else 0, values, asked | flags)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from labkit.formats import malformed
 from labkit.formats.reading.json import Entry, document
-from labkit.formats.reading.log import NUMBER, REMEDY, SHOWN, Lines, Log, Run
+from labkit.formats.reading.log import NUMBER, ODD_NUMBER, REMEDY, SHOWN, Lines, Log, Run
 from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar
 
@@ -25,6 +25,7 @@ _EXPERIMENT = re.compile(r"Experiment (.+) figures of merit:$")
 _STATUS = re.compile(r"  Status = (\w+)$")
 _CONTEXT = re.compile(r"  (\S.*) figures of merit:$")
 _MERIT = re.compile(rf"    (\S.*?) = ({NUMBER})(?: (.{{0,40}}))?$")
+_TEXT = re.compile(r" +(\S.*?) = (\S*)")
 _GROUP = re.compile(r"    (\S.*):$")
 _OVER = re.compile(rf"      summary::(\w+) = ({NUMBER})(?: (.{{0,40}}))?$")
 _STATED = ("application_name", "workload_name", "n_nodes", "processes_per_node", "n_threads")
@@ -81,6 +82,8 @@ def _of_json(whole: Entry) -> Iterator[_Experiment]:
             values = one.contexts.setdefault(str(context["name"].value), [])
             for merit in context["foms"].items():
                 name, value = str(merit["name"].value), str(merit["value"].value)
+                if ODD_NUMBER.fullmatch(value):
+                    raise merit["value"].wrong("a number with a decimal point")
                 kind, _, statistic = str(merit.get("origin_type", "").value).partition("::")
                 if kind == "modifier":
                     name = f"modifier::{merit.get('origin', '').value}::{name}"
@@ -92,7 +95,7 @@ def _of_text(lines: Lines) -> Iterator[_Experiment]:
     """Read results.txt."""
     for first, last, head in lines.blocks(_EXPERIMENT):
         one, context, group = _Experiment(head[1], first), "", ""
-        for line in lines.texts[first:last]:
+        for number, line in enumerate(lines.texts[first:last], first + 1):
             if status := _STATUS.match(line):
                 one.status = status[1]
             elif named := _CONTEXT.match(line):
@@ -105,6 +108,8 @@ def _of_text(lines: Lines) -> Iterator[_Experiment]:
                 group = grouped[1]
             elif merit := _MERIT.match(line):
                 one.contexts.setdefault(context, []).extend(_reported(merit[1], "", merit[2], merit[3] or ""))
+            elif (text := _TEXT.match(line)) and ODD_NUMBER.fullmatch(text[2]):
+                raise lines.wrong(number, f"a number with a decimal point instead of {text[2][:40]!r}")
         yield one
 
 

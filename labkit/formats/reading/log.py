@@ -25,6 +25,7 @@ _LABEL = re.compile(r" *(?:\d{1,7}: |\[\d+,\d+\]<std\w+>:? ?)")  # srun -l and m
 _FORM = r"[-+]?(?:\d{1,300}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,3})?"
 NUMBER = rf"(?:{_FORM}|[-+]?(?:nan|inf)(?:inity)?)"
 _NUMBER = re.compile(_FORM)
+ODD_NUMBER = re.compile(r"[-+]?\d[\d.]*[,'’]\d[\d.,'’]*")  # with a decimal comma, or a mark between thousands
 _FACTORS = {"": 1, "k": 10**3, "K": 10**3, "m": 10**6, "M": 10**6, "g": 10**9, "G": 10**9, "T": 10**12}
 BINARY = {"": 1, "K": 2**10, "k": 2**10, "M": 2**20, "m": 2**20, "G": 2**30, "g": 2**30, "T": 2**40, "t": 2**40}
 # of a rate's unit in 1 MB/s: what `-f` of iperf 2 and iperf3 prints, bits of 10^3 and bytes of 2^10
