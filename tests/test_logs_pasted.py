@@ -404,3 +404,45 @@ def test_the_line_of_a_vendors_hpcg_and_its_report_are_one_run() -> None:
     assert len(logs()["HPCG"].runs(line, "log")) == 1
     with pytest.raises(DataError, match="its result invalid"):
         logs()["HPCG"].runs("Final Summary::HPCG result is INVALID.=\n", "log")
+
+
+def test_a_table_of_memtier_may_lack_its_title_and_the_best_run_is_not_the_mean(tmp_path: Path) -> None:
+    counts, table = MEMTIER.split("\n\n\nALL STATS\n")
+    assert [run.values for run in read(tmp_path, f"{counts}\n{table.partition(chr(10))[2]}")[1]] == [
+        run.values for run in read(tmp_path, MEMTIER)[1]
+    ]
+    best = table.replace("1000.50", "1111.50")
+    several = f"{counts}\n\nBEST RUN RESULTS\n{best}\nAGGREGATED AVERAGE RESULTS (3 runs)\n{table}"
+    assert [run.values[0].value for run in read(tmp_path, several)[1]] == [1000.5, 9000.25, 10000.75]
+    moved = table.replace("  Avg. Latency", "   MOVED/sec  Avg. Latency").replace("         0.4", "  0.00   0.4")
+    with pytest.raises(DataError, match="9 cells"):
+        read(tmp_path, f"ALL STATS\n{moved}")
+    with pytest.raises(DataError, match="head of the table"):
+        read(tmp_path, f"{MEMTIER}\nALL STATS\n")
+
+
+def test_statistics_of_wrk_below_those_of_a_test_are_a_further_run(tmp_path: Path) -> None:
+    head = "Running 10s test @ http://db/\n  2 threads and 8 connections\n"
+    once = (
+        "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency     2.50ms    0.50ms   9.00ms   80.00%\n"
+        "    Req/Sec     1.50k   100.00     1.75k    70.00%\n  {}000 requests in 10.00s, 1.00MB read\n"
+        "Requests/sec:   {}00.00\nTransfer/sec:    100.00KB\n"
+    )
+    _, runs = read(tmp_path, head + once.format(3, 3) + "\n" + once.format(4, 4))
+    assert [run.values[0].value for run in runs] == [300, 400]
+    none = once.format(3, 3).replace(
+        "  3000 requests", "  Latency Distribution\n     50%    2.00ms\n     75%    0.00us\n  3000 requests"
+    )
+    (run,) = read(tmp_path, head + none)[1]
+    assert [value.statistic for value in run.values if value.statistic.startswith("p")] == ["p50"]
+    apart = (head + once.format(5, 5)).replace("\n", "\n ")
+    assert len(read(tmp_path, f"{head}{once.format(3, 3)}\n {apart}")[1]) == 2  # one of two fences is indented
+    assert {(run.options["threads"], run.parameters["url"]) for run in runs} == {(2, "http://db/")}
+
+
+def test_omb_2_puts_its_version_in_brackets(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_text("# OSU MPI Latency Test (Version 2.0)\n# Size          Latency (us) \n0               1.50\n")
+    known = identify(file)
+    (table,) = known.tables(known.lines(lambda count: None))
+    assert (table.test, table.version, table.rows[0].values) == ("osu_latency", "2.0", (1.5,))

@@ -3,8 +3,8 @@
 A latency runs from the write of a request, or of a pipeline of them, to its answer, in ms with three decimals, from an
 HdrHistogram: `round_trip_us`. A connection asks again when it has its answers, unless ``--rate-limiting`` spaces them
 out, so the tail hides what waits (coordinated omission). Of several runs, that is read which the file calls all
-statistics (``ALL STATS``), in the table the average over them. The table names neither protocol nor ratio, unless the
-command is above it.
+statistics (``ALL STATS``), in the table the average over them; a table may lack its title. The table names neither
+protocol nor ratio, unless the command is above it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 1000.0  # prints ms with three decimals
 _TABLE = re.compile(r"(?:ALL STATS|AGGREGATED AVERAGE RESULTS \(\d+ runs\))$")
-_BEGINS = re.compile(rf"\s*,?\s*\"ALL STATS\" ?: ?\{{ *$|{_TABLE.pattern}")
+_HEAD = re.compile(r"Type +Ops/sec ")
+_BEGINS = re.compile(rf"\s*,?\s*\"ALL STATS\" ?: ?\{{ *$|{_TABLE.pattern}|{_HEAD.pattern}")
+_ONE_OF_SEVERAL = re.compile(r"(?:BEST|WORST) RUN RESULTS *$")
 _OPERATIONS = {"Sets": "SET", "Gets": "GET", "Waits": "WAIT", "Totals": "OVERALL"}
 _LATENCIES = {"Average Latency": "mean", "Min Latency": "min", "Max Latency": "max"}
 _PERCENTILE = re.compile(r"p(\d{1,2})\.(\d{1,4})")
@@ -32,7 +34,9 @@ def runs(text: str, where: str) -> list[Run]:
     """Make a run of each kind of operation that was done, and of all."""
     if not re.search(r"^\s*\{", text, re.MULTILINE):
         lines = Lines(text, where)
-        return [run for first, last, _ in lines.blocks(_TABLE) for run in _table(lines, first, last)]
+        for first, last, _ in lines.blocks(_TABLE):
+            lines.need(_HEAD.pattern, first, last, "the head of the table, 'Type Ops/sec …',")
+        return [run for head, last, _ in lines.blocks(_HEAD) for run in _table(lines, head, last)]
     value = document(text, where)
     asked, statistics = value.get("configuration", {}), value["ALL STATS"]
     given = asked.table()
@@ -61,7 +65,7 @@ def runs(text: str, where: str) -> list[Run]:
     return made
 
 
-_COLUMN = re.compile(r"Type|Ops/sec|Hits/sec|Misses/sec|(?:Avg\. |p[\d.]+ )?Latency|KB/sec")
+_COLUMN = re.compile(r"Type|Ops/sec|Hits/sec|Misses/sec|MOVED/sec|ASK/sec|(?:Avg\. |p[\d.]+ )?Latency|KB/sec")
 _COUNT = r"(\d{{1,9}}) +{}$"
 _COMMAND = re.compile(r"(?:^|[ /])memtier_benchmark +(-.*)$")
 _FLAGS = {
@@ -72,11 +76,12 @@ _FLAGS = {
 }
 
 
-def _table(lines: Lines, first: int, last: int) -> Iterator[Run]:
+def _table(lines: Lines, head: int, last: int) -> Iterator[Run]:
     """Read a table: a row for each kind of operation, latencies in ms."""
-    head, _ = lines.need(r"Type +Ops/sec ", first, last, "the head of the table, 'Type Ops/sec …'")
     columns = _COLUMN.findall(lines.texts[head - 1])
-    above = list(reversed(lines.texts[: first - 1]))
+    above = list(reversed(lines.texts[: head - 1]))
+    if _ONE_OF_SEVERAL.match(next((line for line in above if line.strip(" =")), "")):
+        return
     above = list(itertools.takewhile(lambda line: not re.match(r"(?:Totals|SET|GET|WAIT) ", line), above))
     commands = {match[1] for line in above if (match := _COMMAND.search(line))}
     command = commands.pop() if len(commands) == 1 else ""
@@ -153,4 +158,4 @@ def _values(part: Entry) -> list[Reported]:
     return values
 
 
-LOG = Log("memtier_benchmark", ("ALL STATS", "AGGREGATED AVERAGE RESULTS"), _BEGINS, runs)
+LOG = Log("memtier_benchmark", ("ALL STATS", "AGGREGATED AVERAGE RESULTS", "Ops/sec"), _BEGINS, runs)

@@ -31,7 +31,7 @@ _TAIL = re.compile(r"P(\d{1,2}) Tail (Lat\(us\)|BW\(MB/s\))")
 _NAMES = "|".join([*map(re.escape, COLUMNS), "Iterations", "Validation", _TAIL.pattern])
 _HEAD = re.compile(rf"# (?:Size |Operation )? *(?:{_NAMES})(?: +(?:{_NAMES}))*")
 _BARE_HEAD = re.compile(rf" +(?:{_NAMES})(?: +(?:{_NAMES}))*")  # of osu_ibarrier before version 7
-_TITLE = re.compile(r"# (OSU \S.*?)(?: v([\w.-]+))?")
+_TITLE = re.compile(r"# (OSU \S.*?)(?: (?:v|\(Version )([\w.-]+)\)?)?")
 _BEFORE = re.compile(r"# Number of .+|Dimensions size = .+|Time took to create topology graph:.+")
 ACCELERATOR = re.compile(r"-(CUDA MANAGED|CUDA|MANAGED|OPENACC|ROCM|CXL)\b")
 _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,18}) ms, max: (\d{1,18}) ms, avg: (\d{1,18}) ms")

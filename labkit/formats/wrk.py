@@ -9,6 +9,7 @@ three to five digits and a unit each.
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from labkit.formats import metric
@@ -18,7 +19,8 @@ from labkit.point.spec import Reported
 
 CLOCK_NS = 1000.0  # counts whole µs
 
-_BEGINS = re.compile(r"Running \S+ test @ (\S+)$")
+_BEGINS = re.compile(r" *Running \S+ test @ (\S+)$")
+_AGAIN = re.compile(r" *Thread Stats +Avg ")
 _CONNECTIONS = r" *(\d{1,9}) threads? and (\d{1,9}) connections?$"
 _TIME = r"(\d+\.\d+)(us|ms|s|m|h)"
 _STATS = re.compile(rf" *Latency +{_TIME} +{_TIME} +{_TIME} +[\d.]+%$")
@@ -28,20 +30,28 @@ _PLACE = re.compile(r" *(\d+\.\d+) +0\.950000 +\d+ +20\.00 *$")  # in ms; the li
 _END = re.compile(r"#\[Buckets = ")
 _SHARE = re.compile(rf" *(\d+(?:\.\d+)?)% +{_TIME}$")
 _DONE = re.compile(rf" *(\d{{1,18}}) requests in {_TIME}, (\S+)B read$")
-_RATE = re.compile(r"Requests/sec: +(\d+\.\d+)$")
+_RATE = re.compile(r" *Requests/sec: +(\d+\.\d+)$")
 _ERRORS = re.compile(r" *(Socket errors: [a-z]+ \d+(?:, [a-z]+ \d+)*|Non-2xx or 3xx responses: \d+)$")
 _US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 6e7, "h": 3.6e9}
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test; of wrk2 with ``--u_latency`` one run has both."""
+    """Make a run of each test; of wrk2 with ``--u_latency`` one run has both.
+
+    Statistics pasted below those of a test, without its head again, are a further run of it.
+    """
     lines = Lines(text, where)
-    return [_run(lines, first, last, head[1]) for first, last, head in lines.blocks(_BEGINS)]
+    made = []
+    for head, last, match in lines.blocks(_BEGINS):
+        again = [number for number in range(head, last + 1) if _AGAIN.match(lines.texts[number - 1])][1:]
+        for first, beyond in itertools.pairwise([head, *again, last + 1]):
+            made.append(_run(lines, head, first, beyond - 1, match[1]))
+    return made
 
 
-def _run(lines: Lines, first: int, last: int, url: str) -> Run:
-    """Read one test."""
-    _, counts = lines.need(_CONNECTIONS, first, last, "a line '… threads and … connections'")
+def _run(lines: Lines, head: int, first: int, last: int, url: str) -> Run:
+    """Read one run of the test whose head is given."""
+    _, counts = lines.need(_CONNECTIONS, head, last, "a line '… threads and … connections'")
     end, rate = lines.need(_RATE.pattern, first, last, "a line 'Requests/sec: …'")
     at, done = lines.need(_DONE.pattern, first, last, "a line '… requests in …, … read'")
     stats = lines.find(_STATS.pattern, first, end)
@@ -66,7 +76,7 @@ def _run(lines: Lines, first: int, last: int, url: str) -> Run:
         values=tuple(values),
         line=first,
         options={"threads": int(counts[1]), "connections": int(counts[2])},
-        stated={"path": re.sub(r"^\w+://[^/]*", "", url) or "/"} | settings(lines.texts[first : first + 1]),
+        stated={"path": re.sub(r"^\w+://[^/]*", "", url) or "/"} | settings(lines.texts[head : head + 1]),
         parameters={"url": url},
         doubts=tuple(doubts),
         source=lines.source(first, last),
@@ -80,7 +90,7 @@ def _percentiles(lines: Lines, start: int, end: int, name: str) -> list[Reported
         row = _SHARE.match(lines.texts[number - 1])
         if not row:
             break
-        if float(row[1]) < 100:
+        if float(row[1]) < 100 and float(row[2]):  # 0.00us where wrk found none
             digits = row[1].rstrip("0").rstrip(".") if "." in row[1] else row[1]
             values.append(metric(name, "p" + digits.replace(".", ""), _us(row[2], row[3])))
     return values
