@@ -906,8 +906,11 @@ def test_what_a_cause_wants_to_be_measured_decides_it(case: Deciding) -> None:
 
 def variants(name: str) -> Iterator[Spec]:
     """The specs of a benchmark that labkit can measure: with its defaults, and each with another value of an option."""
-    known, counts = benchmarks.get(name), itertools.product((2, 4, 8), (4096, 64, 8, 0))
-    every = (Spec(benchmark=name, size=min(size, known.max_size), ranks=ranks) for ranks, size in counts)
+    known, fields = benchmarks.get(name), itertools.product((2, 4, 8), (4096, 64, 8, 0), ("auto", "tcp"))
+    every = (
+        Spec(benchmark=name, size=min(size, known.max_size), ranks=ranks, transport=path)
+        for ranks, size, path in fields
+    )
     usual = next(filter(benchmarks.possible, every))
     yield benchmarks.resolve(usual)
     for option, kind in get_type_hints(known.options).items():
