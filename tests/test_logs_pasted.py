@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -446,3 +447,11 @@ def test_omb_2_puts_its_version_in_brackets(tmp_path: Path) -> None:
     known = identify(file)
     (table,) = known.tables(known.lines(lambda count: None))
     assert (table.test, table.version, table.rows[0].values) == ("osu_latency", "2.0", (1.5,))
+
+
+@pytest.mark.parametrize("name", ["iperf3/tcp", "mdtest/three_iterations", "netperf/TCP_RR", "ycsb/redis_load"])
+def test_of_two_fences_one_may_be_indented(name: str, tmp_path: Path) -> None:
+    text = (Path(__file__).parent / f"golden/logs/{name}.txt").read_text()
+    once = [run.values for run in read(tmp_path, text)[1]]
+    twice = f"```\n{text}\n```\n\nAnd again:\n\n ```\n{textwrap.indent(text, '  ')}\n ```\n"
+    assert [run.values for run in read(tmp_path, twice)[1]] == [*once, *once]

@@ -91,7 +91,7 @@ def pieces(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def bare(text: str) -> tuple[str, Callable[[int], int]]:
-    """Return a log without MPI's messages and the prose around its fences, except commands, and the line numbers.
+    """Return a log without MPI's messages, the prose around its fences, except commands, and the indent of a fence.
 
     Returns
     -------
@@ -103,6 +103,10 @@ def bare(text: str) -> tuple[str, Callable[[int], int]]:
     for first, last in zip([-1, *pairs[1::2]], [*pairs[::2], len(lines)], strict=False) if pairs else ():
         prose = slice(max(first, 0), last + 1)
         lines[prose] = [" ".join(_COMMAND.findall(line)) for line in lines[prose]]
+    for first, last in zip(pairs[::2], pairs[1::2], strict=True):
+        told = [line for line in lines[first:last] if line.strip()]
+        indent = min((len(line) - len(line.lstrip(" ")) for line in told), default=0)
+        lines[first:last] = [line[indent:] for line in lines[first:last]]
     numbers = [number for number, line in enumerate(lines, 1) if not _CHATTER.match(line)]
     return "\n".join(
         lines[number - 1] for number in numbers
