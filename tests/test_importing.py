@@ -613,13 +613,13 @@ def test_tests_that_count_otherwise_are_converted_both_ways(tmp_path: Path) -> N
 
 
 def test_what_is_not_quite_the_same_says_so(tmp_path: Path) -> None:
-    with pytest.warns(LabkitWarning, match="shown as IMB-P2P Birandom, which differs: it draws one pair"):
+    with pytest.warns(LabkitWarning, match="shown as IMB-P2P Birandom, which differs: IMB draws one pair"):
         printed = equivalents.text([measured("mpi.random_pairs", 8, [[1.0]] * 2, cadence="streaming")], "imb")
     path = tmp_path / "imb.txt"
     path.write_text(printed)
     outcome = importing.bring([path], into=tmp_path / "c")
     (one,) = outcome.campaign.samples()
-    assert "is not quite mpi.random_pairs: it draws one pair" in one.meta["warnings"][0]
+    assert "is not quite mpi.random_pairs: IMB draws one pair" in one.meta["warnings"][0]
     assert one.meta["warnings"][0] in outcome.warnings[0]
 
 
