@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -149,8 +150,8 @@ def short(library: str) -> str:
     >>> short("Open MPI 4.0.4"), short("iperf3 3.12, libc")
     ('Open MPI 4.0', 'iperf3 3.12')
     """
-    match = re.match(r"(.*?\d+(?:\.\d+)?)(?:[.,\s]|$)", re.sub(r"(\d+\.\d+)[.\d]*", r"\1", library))
-    return match[1] if match else library
+    match = re.match(r".*?\s\d+(?:\.\d+)?(?![\w])", library)
+    return match[0] if match else library
 
 
 def usual(samples: Samples, metric: str, limit: float) -> str:
@@ -223,37 +224,76 @@ def _read(file: Path, changed: int) -> tuple[Peer, ...]:
     try:
         table = safe_read.toml_of(safe_read.text(file))
         return tuple((_published if file.stem == PUBLISHED else _contributed)(table))
-    except (KeyError, TypeError, ValueError, SpecError) as error:
+    except (tomllib.TOMLDecodeError, SpecError) as error:
         raise DataError(
             f"{file} holds no values of other systems: {error}. Restore it, or write it again: labkit peers ARCHIVE."
         ) from error
 
 
-def _kind(row: Mapping[str, Any]) -> Kind:
-    kind = validated(Kind, row, what="a value")
+@dataclass(frozen=True, kw_only=True)
+class _Value(Kind):
+    """A value of a contributed file; in the unit of its metric."""
+
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Contributed:
+    """A file that `written` wrote."""
+
+    source: str
+    value: tuple[_Value, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Number:
+    """A published number, with the adapter and the link that its paper states."""
+
+    paper: str
+    name: str
+    benchmark: str
+    path: str
+    link: str
+    nic: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Published:
+    """The file of published numbers."""
+
+    number: tuple[_Number, ...]
+
+
+def _kind(**fields: str) -> Kind:
+    kind = Kind(**fields)
     if kind.metric not in benchmarks.get(kind.benchmark).metrics:
         raise SpecError(f"{kind.benchmark} has no metric {kind.metric}")
     return kind
 
 
 def _contributed(table: Mapping[str, Any]) -> Iterator[Peer]:
-    """Yield the values that `written` wrote."""
-    for row in table["value"]:
-        known = {name: row[name] for name in (field.name for field in dataclasses.fields(Kind)) if name in row}
-        value = float(row["value"])
+    """Yield the values of a source."""
+    file = validated(_Contributed, table, what="the file")
+    for row in file.value:
+        fields = dataclasses.asdict(row)
+        value = fields.pop("value")
         if not 0 < value < 1e18:
             raise SpecError(f"value={value}, but it must be above 0")
-        yield Peer(kind=_kind(known), source=str(table["source"]), value=(value, value))
+        yield Peer(kind=_kind(**fields), source=file.source, value=(value, value))
 
 
 def _published(table: Mapping[str, Any]) -> Iterator[Peer]:
-    """Yield published numbers; the file names each with the adapter and the link that its paper states."""
-    for row in table["number"]:
-        paper = reference.load(row["paper"])
-        number = paper[row["name"]]
+    """Yield published numbers, whose values are those of their papers."""
+    for row in validated(_Published, table, what="the file").number:
+        paper = reference.load(row.paper)
+        number = paper[row.name]
         kind = _kind(
-            {"benchmark": row["benchmark"], "metric": number.metric, "path": row["path"], "link": row["link"]}
-            | {"nic": row["nic"], "library": short(number.library)}
+            benchmark=row.benchmark,
+            metric=number.metric,
+            path=row.path,
+            link=row.link,
+            nic=row.nic,
+            library=short(number.library),
         )
         unit = METRICS[number.metric].unit
         low, high = (number.in_unit(unit, end) for end in number.ends)
