@@ -396,9 +396,9 @@ panel = {module.__name__.rpartition(".")[2]: module for module in panels.find()}
 session = Session([])
 widget = panel.build(session)
 found["panel"] = [panel.TITLE, widget.value]
-session.add("data/campaigns/examples/virtual-cluster")
+session.add("data/campaigns/examples/two-cores-limits")
 found["panel"].append(widget.value)
-source = sources.read(Path("data/campaigns/examples/virtual-cluster"))
+source = sources.read(Path("data/campaigns/examples/two-cores-limits"))
 found["block"] = [blocks.find()["counted"](Content([], {})), blocks.find()["counted"](Content([source], {}))]
 found["counts"] = [len(source.summary), len(source.records)]
 with contextlib.redirect_stdout(io.StringIO()):

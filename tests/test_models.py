@@ -573,7 +573,6 @@ TESTBEDS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     HOSTILE | ANYTHING,
     HOSTILE | ANYTHING,

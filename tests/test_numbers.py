@@ -191,12 +191,12 @@ def _number(text: str) -> float:
 
 def test_a_printed_value_never_lies_outside_its_printed_interval() -> None:
     rng = np.random.default_rng(6)
+    judged = judging.judge([judging.Pair(judging.Launches([1.0]), judging.Launches([1.0]), "latency_us")])[0]
     for _ in range(4000):
         scale = 10.0 ** rng.uniform(-3, 6)
         low, value, high = sorted(scale * rng.lognormal(0, 10.0 ** rng.uniform(-4, 0.5), 3))
         cost = costs.Cost(metric="system_call_ns", value=value * 1e-9, low=low * 1e-9, high=high * 1e-9, launches=6)
         row = {"latency_us_p50": value, "latency_us_low": low, "latency_us_high": high, "headline": "range"}
-        judged = judging.judge([judging.Pair(judging.Launches([1.0]), judging.Launches([1.0]), "latency_us")])[0]
         ratio = dataclasses.replace(judged, ratio=value, ratio_low=low, ratio_high=high)
         texts = [
             str(cost),

@@ -505,13 +505,14 @@ CHECKED = {
 }
 
 
-@pytest.fixture(scope="module", params=sorted(CHECKED))
+@pytest.fixture(scope="module")
 def example(request: pytest.FixtureRequest) -> tuple[str, sources.Source]:
     """A recorded campaign."""
     return request.param, sources.read(EXAMPLES / request.param)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("example", sorted(CHECKED), indirect=True)
 def test_every_odd_result_of_the_examples_was_checked_by_hand(example: tuple[str, sources.Source]) -> None:
     name, source = example
     found = [
@@ -522,6 +523,7 @@ def test_every_odd_result_of_the_examples_was_checked_by_hand(example: tuple[str
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("example", sorted(CHECKED), indirect=True)
 def test_the_command_of_each_odd_result_is_one_that_labkit_accepts(example: tuple[str, sources.Source]) -> None:
     parser = cli.parser()
     for one in example[1].odd:
@@ -531,6 +533,11 @@ def test_the_command_of_each_odd_result_is_one_that_labkit_accepts(example: tupl
             assert int(options.launches) >= 6
 
 
+@pytest.mark.parametrize(
+    "example",
+    ["two-cores-limits", *(pytest.param(name, marks=pytest.mark.slow) for name in sorted(CHECKED))],
+    indirect=True,
+)
 def test_the_report_counts_and_lists_them(example: tuple[str, sources.Source]) -> None:
     source = example[1]
     content = Content([source], {})

@@ -61,14 +61,6 @@ def launches() -> list[Samples]:
     return out
 
 
-def saved(folder: Path, some: list[Samples]) -> Campaign:
-    campaign = Campaign(folder)
-    with campaign.saving() as saving:
-        for one in some:
-            saving.add(one, facts.FINGERPRINT.of(one.meta))
-    return campaign
-
-
 def same(campaign: Campaign) -> None:
     """Compare records that were read as columns with those of launch by launch, cell by cell."""
     told, expected = (
@@ -88,11 +80,11 @@ def test_records_are_those_of_the_launches_one_by_one(
 ) -> None:
     monkeypatch.setattr(kept, "WORTH", worth)
     some = [*launches(), *unlike()]
-    campaign = saved(tmp_path / "c", some if files in ("single", "compacted") else some[::2])
+    campaign = made.campaign(tmp_path / "c", some if files in ("single", "compacted") else some[::2])
     if files != "single":
         campaign.compact()
     if files in ("both", "twice"):  # `twice`: as after an interrupted compaction
-        saved(tmp_path / "c", some[1::2] if files == "both" else some)
+        made.campaign(tmp_path / "c", some[1::2] if files == "both" else some)
     assert len(columnar.read_campaigns(campaign).records) == len(some)
     same(campaign)
     same(campaign)  # from what was kept, if it is worth it
@@ -110,7 +102,7 @@ def test_records_of_an_example_are_those_of_its_launches(name: str) -> None:
 def test_times_and_facts_belong_to_the_rows_of_the_records(tmp_path: Path) -> None:
     many = replace(reduced(overlapping()), launch=0, meta={"fingerprint": "f" * 16})
     some = [*launches(), *unlike(), many]
-    campaign = saved(tmp_path / "c", some)
+    campaign = made.campaign(tmp_path / "c", some)
     campaign.compact()
     view = columnar.read_campaigns(campaign)
     by_name = {(facts.FINGERPRINT.of(one.meta), one.launch): one for one in campaign.samples()}
@@ -143,7 +135,7 @@ def unlike() -> list[Samples]:
 @pytest.mark.parametrize("worth", [1, 10_000], ids=["kept", "computed"])
 def test_deciles_are_those_of_the_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth: int) -> None:
     monkeypatch.setattr(kept, "WORTH", worth)
-    campaign = saved(tmp_path / "c", [*launches(), *unlike()])
+    campaign = made.campaign(tmp_path / "c", [*launches(), *unlike()])
     columnar.read_campaigns(campaign)  # keeps
     by_name = {(facts.FINGERPRINT.of(one.meta), one.launch): one for one in campaign.samples()}
     compared = 0
@@ -163,7 +155,7 @@ def test_deciles_are_those_of_the_iterations(tmp_path: Path, monkeypatch: pytest
 
 def test_nothing_reads_the_times_for_a_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "WORTH", 1)
-    campaign = saved(tmp_path / "c", launches())
+    campaign = made.campaign(tmp_path / "c", launches())
     whole = comparison.read(campaign)
     monkeypatch.setattr(columnar.rows, "chunks", None)
     for one, again in zip(whole, comparison.read(campaign), strict=True):
@@ -172,13 +164,13 @@ def test_nothing_reads_the_times_for_a_comparison(tmp_path: Path, monkeypatch: p
 
 def test_deciles_must_be_asked_for(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="deciles=True"):
-        columnar.read_campaigns(saved(tmp_path / "c", launches())).deciles("cost")
+        columnar.read_campaigns(made.campaign(tmp_path / "c", launches())).deciles("cost")
 
 
 @pytest.mark.parametrize("worth", [1, 10_000], ids=["kept", "computed"])
 def test_categories_hold_the_same_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth: int) -> None:
     monkeypatch.setattr(kept, "WORTH", worth)
-    campaign = saved(tmp_path / "c", launches())
+    campaign = made.campaign(tmp_path / "c", launches())
     for _ in range(2):
         view, plain = columnar.read_campaigns(campaign, coded=True), columnar.read_campaigns(campaign).records
         told = view.records
@@ -245,14 +237,14 @@ def test_no_cause_asks_the_whole_table_for_each_verdict(monkeypatch: pytest.Monk
 
 def test_a_fact_that_no_launch_has_is_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking for it reads the metadata of all launches again."""
-    view = columnar.read_campaigns(saved(tmp_path / "c", launches()))
+    view = columnar.read_campaigns(made.campaign(tmp_path / "c", launches()))
     monkeypatch.setattr(columnar.metadata, "later", None)
     assert view.fact(facts.COMMUNICATION) == [{}] * len(view.records)
 
 
 def test_one_engine_reads_the_metadata_of_all_benchmarks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its start takes as long as reading a small benchmark."""
-    campaign, started, connect = saved(tmp_path / "c", launches()), [], duckdb.connect
+    campaign, started, connect = made.campaign(tmp_path / "c", launches()), [], duckdb.connect
     monkeypatch.setattr(duckdb, "connect", lambda **given: started.append(connect(**given)) or started[-1])
     view = columnar.read_campaigns(campaign)
     assert (len(view.records["benchmark"].unique()), len(started)) == (3, 1)
@@ -264,7 +256,7 @@ def test_one_engine_reads_the_metadata_of_all_benchmarks(tmp_path: Path, monkeyp
 
 
 def test_a_fact_is_read_of_one_benchmark_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    view = columnar.read_campaigns(saved(tmp_path / "c", launches()))
+    view = columnar.read_campaigns(made.campaign(tmp_path / "c", launches()))
     whole, names = view.fact(facts.LOAD_END), view.records["benchmark"].tolist()
     read, later = [], columnar.metadata.later
     monkeypatch.setattr(columnar.metadata, "later", lambda *given: read.append(len(given[2])) or later(*given))
@@ -274,7 +266,7 @@ def test_a_fact_is_read_of_one_benchmark_alone(tmp_path: Path, monkeypatch: pyte
 
 
 def test_only_the_benchmarks_that_are_asked_for_are_read(tmp_path: Path) -> None:
-    campaign = saved(tmp_path / "c", launches())
+    campaign = made.campaign(tmp_path / "c", launches())
     bad = next((tmp_path / "c" / "samples" / "mpi.put_latency").iterdir())
     bad.write_bytes(b"no Parquet")
     assert {*columnar.read_campaigns(campaign, benchmark="sockets.*").records["benchmark"]} == {"sockets.tcp_rr"}
@@ -351,10 +343,10 @@ def test_a_fact_of_the_moment_is_checked_when_it_is_asked_for(tmp_path: Path) ->
 
 def test_what_a_run_adds_meanwhile_does_not_move_times_to_other_rows(tmp_path: Path) -> None:
     some = launches()
-    campaign = saved(tmp_path / "c", some[1::2])
+    campaign = made.campaign(tmp_path / "c", some[1::2])
     view = columnar.read_campaigns(campaign)
     before = view.records
-    saved(tmp_path / "c", some[::2])
+    made.campaign(tmp_path / "c", some[::2])
     seen = {row: seconds for times in view.times() for row, seconds in zip(times.rows, times.seconds, strict=True)}
     by_name = {(facts.FINGERPRINT.of(one.meta), one.launch): one for one in some}
     assert sorted(seen) == list(range(len(before)))
@@ -364,7 +356,7 @@ def test_what_a_run_adds_meanwhile_does_not_move_times_to_other_rows(tmp_path: P
 
 
 def test_threads_that_read_at_the_same_time_do_not_mix_their_launches(tmp_path: Path) -> None:
-    campaigns = [saved(tmp_path / str(k), launches()[k::4]) for k in range(4)]
+    campaigns = [made.campaign(tmp_path / str(k), launches()[k::4]) for k in range(4)]
     expected = [records.table(one.samples(), campaign=one.name) for one in campaigns]
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):

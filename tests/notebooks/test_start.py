@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -15,22 +16,28 @@ import pypdf
 import pytest
 import typst
 
-from labkit import figures, load, notebook
+from labkit import figures, notebook
 from labkit.errors import ReportError, SpecError
 from labkit.figures import parts, publication, tabulated
 from labkit.io import project
-from labkit.read import records
+from labkit.read import columnar, records
+from labkit.store.campaign import Campaign
 
 BOOK = project.NOTEBOOKS / "00-start.ipynb"
 MM = 72 / 25.4  # pt
 
 
+@cache
+def latencies() -> pd.DataFrame:
+    """Latencies that a loop in C measured over shared memory and TCP."""
+    campaign = Campaign(project.CAMPAIGNS / "examples" / "two-cores")
+    table = columnar.read_campaigns(campaign, benchmark="mpi.latency").records
+    return records.summary(table[table["transport"].isin(["shm", "tcp"]) & (table["option_binding"] == "c")])
+
+
 @pytest.fixture(scope="module")
 def figure() -> go.Figure:
-    table = load("examples/two-cores")
-    chosen = table[(table["benchmark"] == "mpi.latency") & table["transport"].isin(["shm", "tcp"])]
-    summary = records.summary(chosen[chosen["option_binding"] == "c"])
-    return figures.versus_size(summary, "latency_us", series=["transport"], tail=None)
+    return figures.versus_size(latencies(), "latency_us", series=["transport"], tail=None)
 
 
 def test_it_is_short_and_has_twelve_recipes() -> None:
@@ -112,10 +119,8 @@ def test_a_pdf_for_a_publisher_has_its_width_and_no_other_font(
 
 
 def rows() -> pd.DataFrame:
-    table = load("examples/two-cores")
-    chosen = table[(table["benchmark"] == "mpi.latency") & table["transport"].isin(["shm", "tcp"])]
-    summary = records.summary(chosen[(chosen["option_binding"] == "c") & chosen["message_size_B"].isin([8, 4096])])
-    return summary[["transport", "message_size_B", "latency_us_p50"]]
+    chosen = latencies()[latencies()["message_size_B"].isin([8, 4096])]
+    return chosen[["transport", "message_size_B", "latency_us_p50"]]
 
 
 def test_a_table_for_latex_is_aligned_by_siunitx(tmp_path: Path) -> None:

@@ -216,13 +216,14 @@ def read(campaigns: Iterable[Path], specs: Sequence[Spec], seed: str = "") -> Re
 
 def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.DataFrame:
     """Return the rows of a benchmark whose columns have the values of `where`."""
-    rows = table[table["benchmark"] == benchmark]
+    kept = table["benchmark"] == benchmark
     for name, value in where.items():
         column = "message_size_B" if name == "size" else name
-        if column not in rows and column.startswith(("option_", "env_")):
-            rows = rows if value is None else rows.iloc[:0]
-            continue
-        rows = rows[rows[column].isna()] if value is None else rows[rows[column] == value]
+        if column not in table and column.startswith(("option_", "env_")):
+            kept &= value is None
+        else:
+            kept &= table[column].isna() if value is None else table[column] == value
+    rows = table[kept]
     if rows.empty:
         raise DataError(
             f"There is no point of {benchmark} with {where or 'any options'}. Measure, or use the recorded data."
