@@ -86,7 +86,7 @@ from pathlib import Path
 small = Path(sys.argv[1]) / "small"
 small.mkdir()
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(small)], check=True)
-from labkit.run import measuring; from labkit.host import storage
+from labkit.run import measuring; from labkit.point import storage
 from labkit.store.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.point.spec import Effort, sweep
