@@ -72,7 +72,8 @@ def tried(cases: list[Input], scene: Scene) -> None:
     for one in cases:
         if faults := problems(one, scene.run(one.words), scene):
             wrong.append(f"labkit {one}\n    " + "\n    ".join(faults))
-    assert not wrong, f"{len(wrong)} of {len(cases)} inputs did wrong:\n" + "\n".join(wrong[:20])
+    told = "\n".join(wrong[:20]).encode(errors="backslashreplace").decode()  # pytest's workers send only whole text
+    assert not told, f"{len(wrong)} of {len(cases)} inputs did wrong:\n{told}"
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +150,8 @@ def survived(cases: list[tuple[Damage, tuple[str, ...]]], scene: Scene) -> None:
     for one, words in cases:
         if faults := suffered(one, words, scene):
             wrong.append(f"{one.name}: {one.words}; labkit {shlex.join(words)}\n    " + "\n    ".join(faults))
-    assert not wrong, f"{len(wrong)} of {len(cases)} did wrong:\n" + "\n".join(wrong[:20])
+    told = "\n".join(wrong[:20]).encode(errors="backslashreplace").decode()
+    assert not told, f"{len(wrong)} of {len(cases)} did wrong:\n{told}"
 
 
 def ordeals(scene: Scene, seeds: int) -> list[tuple[Damage, tuple[str, ...]]]:

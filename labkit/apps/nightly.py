@@ -7,6 +7,7 @@ judged. So a night that was killed never counts as a night of the past, and stay
 from __future__ import annotations
 
 import itertools
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -35,12 +36,14 @@ def opened(name: str) -> Iterator[Path]:
     Raises
     ------
     SpecError
-        If it is a single campaign.
+        If it is a single campaign, or its name is not text in UTF-8.
     LaunchError
         If another night runs.
     DataError
         If it cannot be written.
     """
+    if any(unicodedata.category(character) == "Cs" for character in name):  # stands for a byte that is not UTF-8
+        raise SpecError(f"--against {name!a} is not a name in UTF-8. Name another folder.")
     path = Path(name)
     if not path.is_dir() and (root() / name).is_dir():
         path = root() / name
