@@ -352,9 +352,29 @@ def test_other_text_is_one_clear_error(name: str, old: str, new: str, said: str)
     assert said in str(raised.value)
 
 
-def test_a_text_without_its_last_end_of_line_was_cut_off() -> None:
-    with pytest.raises(DataError, match=r"line 15: found '1024 .* 0\.7', wanted .*its last line has no line end"):
-        omb.parse(text("omb/pt2pt_latency")[:-2])
+def test_a_last_row_without_all_its_digits_is_left_out() -> None:
+    (whole,), (cut,) = omb.parse(text("omb/pt2pt_latency")), omb.parse(text("omb/pt2pt_latency")[:-2])
+    assert cut.rows == whole.rows[:-1]
+    first = text("omb/pt2pt_latency").index(whole.rows[0].text) + len(whole.rows[0].text)
+    with pytest.raises(DataError, match=r"found '\d+ .* \d\.\d', wanted .*its last line has no line end"):
+        omb.parse(text("omb/pt2pt_latency")[: first - 1])
+
+
+def test_an_excerpt_of_imb_has_neither_title_nor_end() -> None:
+    rows = "  0  1000  0.20  0.00\n  1048576  1000  100.00  {}\n"
+    head = "# Benchmarking PingPong \n# #processes = 2 \n#-----------------------\n #bytes #repetitions t[usec] Mbytes/sec\n"
+    for rate in ("10485.76", "10000.00"):  # of 10^6 B, and of 2^20 B before IMB 2018
+        (table,) = imb.parse(head + rows.format(rate))
+        assert (table.test, table.version, table.parameters["#processes"]) == ("IMB-MPI1 PingPong", "", "2")
+        assert values(imb, table, 1048576)["bandwidth_MBps", "mean"] == pytest.approx(10485.76)
+    (table,) = imb.parse((head + rows.format("1.00")).replace("PingPong", "Unidir_put"))
+    assert table.test == "IMB-RMA Unidir_put"
+
+
+def test_tables_may_be_indented() -> None:
+    fenced = "fine:\n\n{}\nand\n   ```\n   # OSU MPI Barrier Latency Test v7.4\n   # Avg Latency(us)\n               0.45\n   ```\n"
+    latency, barrier = omb.parse(fenced.format(text("omb/pt2pt_latency")))
+    assert (latency.test, barrier.test, barrier.rows[0].values) == ("osu_latency", "osu_barrier", (0.45,))
 
 
 def known(form: ModuleType, printed: str) -> set[Key]:

@@ -176,9 +176,24 @@ def test_a_test_without_a_benchmark_is_named_and_the_rest_imported(
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.parametrize(
+    ("source", "end", "said"),
+    [
+        (LATENCY, -2, "the last line is incomplete, and was left out."),
+        (MPI1, MPI1.read_text().index("# Benchmarking Reduce"), "the output ends here, before "),
+    ],
+)
+def test_the_whole_rows_of_a_cut_text_are_imported(tmp_path: Path, source: Path, end: int, said: str) -> None:
+    cut = tmp_path / "cut.txt"
+    cut.write_text(source.read_text()[:end])
+    outcome = importing.bring([cut], into=tmp_path / "c")
+    assert any(said in warning for warning in outcome.warnings)
+    assert 0 < outcome.added < importing.bring([source], into=tmp_path / "whole").added
+
+
 def test_nothing_is_kept_when_one_file_is_broken(tmp_path: Path) -> None:
     broken = tmp_path / "broken.txt"
-    broken.write_text(MPI1.read_text()[:5000])
+    broken.write_text(MPI1.read_text().replace("t[usec]", "seconds", 1))
     with pytest.raises(DataError, match=r"broken\.txt, line \d+: found .*, wanted"):
         importing.bring([LATENCY, broken], into=tmp_path / "c")
     assert not (tmp_path / "c").exists()

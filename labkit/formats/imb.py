@@ -4,11 +4,13 @@ Times are means over the repetitions, in µs: ``t`` of the slowest rank (of a pi
 ``t_max`` and ``t_avg`` of the fastest and slowest rank and the mean over ranks. ``Mbytes/sec`` follows from the slowest
 rank; a MB is 10^6 B since IMB 2018 and was 2^20 B before. IMB measures size 0 and prints its bandwidth as 0.00; that
 value is left out here. IMB-MT prints the bytes of all threads together, no line at its end, and with -noheader no
-version. A test of several groups at once (-multi) is called Multi-… and says how many groups there are.
+version. An excerpt may lack title and end. A test of several groups at once (-multi) is called Multi-… and says how
+many groups there are.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,6 +18,7 @@ from functools import lru_cache
 
 from labkit.formats.reading.lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
 from labkit.formats.reading.table import Meaning, Row, Table, bulk, in_parts, printed
+from labkit.formats.reading.values import CutError
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported
 
@@ -46,6 +49,7 @@ _RANGES = (
     "IMB-RMA Exchange_get",
 )
 ENDLESS = 1 << 62  # rows
+_DECIMAL = 2018  # from this version on a MB is 10^6 B
 # column → metric, its unit where it is none of labkit's, statistic
 _METRICS = {
     "t[usec]": ("latency_us", "µs", "mean"),
@@ -70,8 +74,14 @@ _MODE = re.compile(r"# +MODE: (AGGREGATE|NON-AGGREGATE)")
 _FAILED = re.compile(r" *(?:(\d{1,9}) +)?(\d{1,18}) ((?:out-of-mem\.|int-overflow|time-out\.).*)")
 _CALL = re.compile(r"# ((?:\S*/)?IMB-\w+(?: .*)?)")  # the command line
 _FACT = re.compile(r"# ([A-Za-z_][^:=]{1,40}?) *[:=] *(\S.*?)")
-_CUT = (
-    f"If the run stopped early, delete everything after its last complete table, write {END!r} there, and import again."
+# test → the part that has it; all others are of MPI1
+_PART_OF = (
+    (re.compile(r"I[a-z]\w+"), "IMB-NBC"),
+    (re.compile(r"Window|(?:Uni|Bi)dir_(?:Put|Get)|Accumulate"), "IMB-EXT"),
+    (re.compile(r"(?:Unidir|Bidir|Exchange)_(?:put|get)|(?:One|All)_(?:put|get)_all|Truly_passive_put"), "IMB-RMA"),
+    (re.compile(r"(?:Put|Get)_(?:all_)?local|Get_accumulate|Fetch_and_op|Compare_and_swap"), "IMB-RMA"),
+    (re.compile(r"[SPC]_I?(?:Read|Write|read|write)\w*|Open_Close"), "IMB-IO"),
+    (re.compile(r"Stencil[23]D|(?:Uni|Bi|Co)random"), "IMB-P2P"),
 )
 BEGINS, MARKS = r"# (?: +Intel ?\(R\) MPI Benchmark|Benchmarking \w)", (") MPI Benchmark", "# Benchmarking ")
 
@@ -120,32 +130,28 @@ def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
         if begun := _TITLE.fullmatch(ahead):
             title, facts, in_run = _begun(lines, begun, title, in_run), {}, 0
             continue
-        if _RULE.fullmatch(ahead):
-            lines.take()
-            if _NAME.fullmatch(lines.ahead or ""):
-                for table in _test(lines, title, facts, most):
-                    yield table
-                    any_table, in_run = True, in_run + 1
+        if _NAME.fullmatch(ahead):
+            for table in _test(lines, title, facts, most):
+                yield table
+                any_table, in_run = True, in_run + 1
             continue
         if ahead == END and title:
             title = None
-        elif is_row(ahead) or _NAME.fullmatch(ahead) or _is_head(ahead):
-            raise lines.wrong("a line of dashes and '# Benchmarking …' above")
+        elif is_row(ahead) or _is_head(ahead):
+            raise lines.wrong("a line '# Benchmarking …' above")
         elif call := _CALL.fullmatch(ahead):
             facts["call"] = call[1]
         elif fact := _FACT.fullmatch(ahead):
             facts.setdefault(fact[1], fact[2])
         (lines.take if ahead.lstrip()[0] == "#" else lines.skip)()
     if title and title[0] != "IMB-MT":
-        raise lines.wrong(f"{END!r}, with which IMB ends", _CUT)
+        raise lines.wrong(f"{END!r}, with which IMB ends")
     if not any_table:
         raise lines.none("a table below '# Benchmarking …'")
 
 
 def _begun(lines: Lines, begun: re.Match[str], before: tuple[str, str] | None, in_run: int) -> tuple[str, str]:
-    """Return part and version of the run that begins. The run before must have ended, unless its head came twice."""
-    if before and before[0] != "IMB-MT" and in_run:
-        raise lines.wrong(f"{END!r} before the next run", _CUT)
+    """Return part and version of the run that begins; leave out a head that came twice."""
     if begun[2] not in PARTS:
         raise lines.wrong(f"a part of {', '.join(PARTS)}")
     if before and not in_run and before == (PARTS[begun[2]], begun[1]):
@@ -172,10 +178,8 @@ def _test(lines: Lines, title: tuple[str, str] | None, facts: dict[str, str], mo
             continue
         parameters |= _counts(ahead)
         lines.take()
-    if "#processes" not in parameters or (title is None and "threads" not in parameters):
-        raise lines.wrong(
-            "'# #processes = …' above" if title else "'#    Intel(R) MPI Benchmarks …' above: no run began"
-        )
+    if "#processes" not in parameters:
+        raise lines.wrong("'# #processes = …' above")
     rule = lines.take()
     parameters |= _mode(lines)
     if _RULE.fullmatch(lines.past_blanks() or "") and lines.past_blanks() == rule:
@@ -183,10 +187,19 @@ def _test(lines: Lines, title: tuple[str, str] | None, facts: dict[str, str], mo
         return
     names, preamble = _head(lines), tuple(lines.table_lines)
     head = lines.take()
-    part, version = title or ("IMB-MT", "")
+    part, version = title or (_part(name[1], names, threads="threads" in parameters), "")
     table_columns = tuple(column for column in names if column != "#bytes")
     table = Table(f"{part} {name[1]}", name[1], version, parameters, table_columns, (), preamble, head=head)
     yield from in_parts(table, _rows(lines, names, head, most), lines)
+
+
+def _part(name: str, names: Sequence[str], *, threads: bool) -> str:
+    """Return the part of IMB that has a test, where the title is missing: from its name and its columns."""
+    if threads:
+        return "IMB-MT"
+    if name in ("PingPong", "PingPing") and "Msg/sec" in names:
+        return "IMB-P2P"
+    return next((part for form, part in _PART_OF if form.fullmatch(name)), "IMB-MPI1")
 
 
 @lru_cache(256)
@@ -236,7 +249,12 @@ def _rows(lines: Lines, names: Sequence[str], head: str, most: int) -> Iterator[
     while True:
         rows = bulk(lines, names, forms, "#bytes", most)
         while len(rows) < most and _row_follows(lines, names, head):
-            rows.append(_row(lines, names, forms, head))
+            try:
+                rows.append(_row(lines, names, forms, head))
+            except CutError as error:
+                if not count + len(rows):
+                    raise
+                lines.left_out(error)
         count += len(rows)
         if rows:
             yield tuple(rows)
@@ -292,7 +310,7 @@ def meanings(table: Table) -> list[Meaning]:
             if column == "t[usec]" and table.test.startswith("IMB-P2P"):  # the mean over ranks there
                 statistic = "osu_mean"
             known = METRICS[name].unit if name in METRICS else unit
-            factor = _mega(table.version) if bandwidth else 1.0
+            factor = _mega(table) if bandwidth else 1.0
             described.append(Meaning(place, name, known, statistic, factor, sized=bandwidth))
     return described
 
@@ -305,10 +323,25 @@ def reported(table: Table, row: Row) -> list[Reported]:
     ]
 
 
-def _mega(version: str) -> float:
-    """Return the Mbyte of an IMB version in units of 10^6 B."""
-    year = re.match(r"\d+", version)
-    return 1.0 if not year or int(year[0]) >= 2018 else 2**20 / 1e6
+def _mega(table: Table) -> float:
+    """Return the Mbyte of the version of IMB in units of 10^6 B.
+
+    An excerpt without a title does not state the version. There it follows from a row: a rate times its time is a
+    whole number of messages, 1, 2 or 4, of that many Mbyte.
+    """
+    old = 2**20 / 1e6
+    if year := re.match(r"\d+", table.version):
+        return 1.0 if int(year[0]) >= _DECIMAL else old
+    timed = [(row.size, table.value(row, _slowest(table)), table.value(row, "Mbytes/sec")) for row in table.rows]
+    for bytes_, time, rate in reversed(timed):
+        if bytes_ and isinstance(time, float) and isinstance(rate, float) and time >= 1 and rate >= 1:
+            return old if 0.9 < math.log2(rate * time / bytes_) % 1 < 0.965 else 1.0  # 0.93 of 2^20 B, 0 of 10^6 B
+    return 1.0
+
+
+def _slowest(table: Table) -> str:
+    """Return the column whose time gives the rate."""
+    return "t_max[usec]" if "t_max[usec]" in table.columns else "t[usec]"
 
 
 def size(table: Table, row: Row) -> int:

@@ -23,6 +23,7 @@ from labkit.formats import _omb_operations, malformed
 from labkit.formats.reading.lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
 from labkit.formats.reading.omb_names import COLUMNS, FACTORS, OSHM_WIDTH, PAIRS, PGAS_PAIRS, SHMEM_PAIRS, TESTS, TITLES
 from labkit.formats.reading.table import Meaning, Row, Table, bulk, in_parts, printed
+from labkit.formats.reading.values import CutError
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported
 
@@ -258,7 +259,12 @@ def _rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterato
     while True:
         part = bulk(lines, columns, forms, "Size", most) if columns[0] == "Size" else []
         while len(part) < most and _row_follows(lines, columns, head, count + len(part)):
-            part.append(_row(lines, columns, forms, head))
+            try:
+                part.append(_row(lines, columns, forms, head))
+            except CutError as error:
+                if not count + len(part):
+                    raise
+                lines.left_out(error)
         last = _risen(lines, part, last)
         count += len(part)
         if part:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from labkit.errors import DataError
-from labkit.formats.reading.values import malformed
+from labkit.formats.reading.values import CutError, malformed
 
 Value = float | int | str | None
 WHOLE, TWO_DECIMALS, NO_NUMBER = r"[0-9]{1,18}", r"[0-9]{1,18}\.[0-9][0-9]", r"-?(?:nan|inf)"
@@ -82,6 +82,7 @@ class Lines:
         self._at = self._read = self._begin = 0  # place in them; lines read of the text; character they begin at
         self._next: deque[tuple[int, str, str]] = deque()  # number, as it stands, without blanks and label
         self.cut, self.taken, self.skipped = 0, 0, Skipped()
+        self.cuts: list[CutError] = []  # where the text ends too early, if something stands above
         self.table_lines: list[str] = []
         self.mark()
 
@@ -119,6 +120,8 @@ class Lines:
             if (":" in raw or raw[:1] == "[") and (label := _LABEL.match(raw)):
                 raw = raw[label.end() :]
             line = raw.rstrip()
+            if line[:1] == " " and line.lstrip()[0] == "#":  # a table in an indented part of a text
+                line = line.lstrip()
             note = line[:1] == "#" and "0x" in line and _ADDRESS.search(line)
             if note or (line and line[0] != "#" and not _may_belong(line) and not self._belongs(line)):
                 self.skipped.add(full, self._read)
@@ -219,11 +222,17 @@ class Lines:
         return False
 
     def wrong(self, wanted: str, remedy: str = REMEDY) -> DataError:
-        """Return the error for the next line, or for the end of the text."""
+        """Return the error for the next line, or for the end of the text, which is a `CutError`."""
         number, line = self.number, self.ahead
         if number == self.cut:
             remedy = f"The text is truncated: its last line has no line end. {remedy}"
-        return malformed(self.where, number, "the end of the text" if line is None else line, wanted, remedy)
+        error = malformed(self.where, number, "the end of the text" if line is None else line, wanted, remedy)
+        return CutError(error, number, wanted if line is None else "") if line is None or number == self.cut else error
+
+    def left_out(self, error: CutError) -> None:
+        """Leave out the last line of a text that was cut, and note it."""
+        self.cuts.append(error)
+        self._next.clear()
 
     def none(self, wanted: str) -> DataError:
         """Return the error for a text without anything wanted; it quotes the first line."""

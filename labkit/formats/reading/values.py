@@ -22,6 +22,21 @@ def metric(
     return Reported(name, METRICS[name].unit, statistic, value, t=t, labels=labels or {})
 
 
+class CutError(DataError):
+    """The text ends where more must follow, or inside its last line.
+
+    Parameters
+    ----------
+    message : as of any error.
+    line : where the text ends, from 1.
+    wanted : what must follow; empty if the last line itself is incomplete.
+    """
+
+    def __init__(self, message: DataError, line: int, wanted: str) -> None:
+        super().__init__(str(message))
+        self.line, self.wanted = line, wanted
+
+
 def malformed(what: str, line: int, text: str, wanted: str, remedy: str = "") -> DataError:
     """Return the error for a line that is not what it must be; `line` counts from 1, 0 is the output as a whole."""
     place = f"{what}, line {line}" if line else what

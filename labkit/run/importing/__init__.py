@@ -30,6 +30,8 @@ from labkit.run.importing.text import Text
 from labkit.store import campaign
 from labkit.store.campaign import Campaign
 
+_CUT = "the output ends here, before {}. All complete rows were imported."
+_TORN = "the last line is incomplete, and was left out."
 MOST_RANKS = 100_000_000
 Progress = Callable[[int, int], None]
 
@@ -179,7 +181,10 @@ def _read_text(
             points, present_here, size = converter.points(table, messages, known)
             staging.add(converter.benchmark, points, size)
             present += present_here
-    warnings = [*messages.warnings(lines.skipped.text()), *_doubts(text)]
+    cuts = [
+        Warned(f"{text.path}, line {cut.line}", _CUT.format(cut.wanted) if cut.wanted else _TORN) for cut in lines.cuts
+    ]
+    warnings = [*messages.warnings(lines.skipped.text()), *cuts, *_doubts(text)]
     return staging.added - added_before + present, present, warnings
 
 

@@ -21,6 +21,7 @@ from labkit.formats.reading import wrapped
 from labkit.formats.reading.lines import LONGEST, Lines
 from labkit.formats.reading.log import LARGEST, Log, Run
 from labkit.formats.reading.table import Table
+from labkit.formats.reading.values import CutError
 from labkit.point.notes import Note, note
 
 FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}  # of any length, read in pieces; all others are logs
@@ -31,7 +32,7 @@ _LABEL = r"^(?: *\d{1,7}: |\[[\d,]+\](?:<std\w+>:?)? ?)?"
 _BEGINS = {
     kind: re.compile(f"{_LABEL}(?:{begins})", re.MULTILINE)
     for kind, begins in [
-        *((kind, form.BEGINS) for kind, form in FORMATS.items()),
+        *((kind, f" *(?:{form.BEGINS})") for kind, form in FORMATS.items()),  # tables may be indented
         *((kind, log.begins.pattern) for kind, log in logs().items()),
     ]
 }
@@ -136,9 +137,16 @@ class Text:
         return lines
 
     def tables(self, lines: Lines) -> Iterator[Table]:
-        """Yield its tables; long ones come in parts."""
-        tables: Iterator[Table] = self.form.tables(lines, PART)
-        return tables
+        """Yield its tables; long ones come in parts. Those above a place where the text was cut count."""
+        some = False
+        try:
+            for table in self.form.tables(lines, PART):
+                yield table
+                some = True
+        except CutError as error:
+            if not some:
+                raise
+            lines.cuts.append(error)
 
 
 def _runs(log: Log, text: str, where: str) -> list[Run]:
