@@ -31,8 +31,9 @@ playwright.expect.set_options(timeout=PATIENCE * 1000)
 PLACE = """(i) => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'), f = g._fullLayout,
   r = g.getBoundingClientRect(), t = g.data[0];
   return [r.x + f._size.l + f.xaxis.d2p(t.x[i]), r.y + f._size.t + f.yaxis.d2p(t.y[i])] }"""
-GAP = """() => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'), r = g.getBoundingClientRect();
-  return r.top + g._fullLayout._size.t - g.querySelector('.legend').getBoundingClientRect().bottom }"""
+GAP = """() => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'), l = g?.querySelector('.legend');
+  if (!l) return -1;  // it is being drawn
+  return g.getBoundingClientRect().top + g._fullLayout._size.t - l.getBoundingClientRect().bottom }"""
 COUNT = """() => (document.querySelector('.lab-plot-A .js-plotly-plot')?.data ?? [])
   .reduce((n, t) => n + t.x.length, 0)"""
 
