@@ -367,14 +367,27 @@ def test_an_excerpt_of_imb_has_neither_title_nor_end() -> None:
         (table,) = imb.parse(head + rows.format(rate))
         assert (table.test, table.version, table.parameters["#processes"]) == ("IMB-MPI1 PingPong", "", "2")
         assert values(imb, table, 1048576)["bandwidth_MBps", "mean"] == pytest.approx(10485.76)
-    (table,) = imb.parse((head + rows.format("1.00")).replace("PingPong", "Unidir_put"))
+    (table,) = imb.parse((head + rows.format("5.00")).replace("PingPong", "Unidir_put"))
     assert table.test == "IMB-RMA Unidir_put"
+    assert set(values(imb, table, 1048576)) == {("latency_us", "mean")}  # of neither unit
+
+
+def test_a_run_of_imb_that_did_not_end_before_the_next_is_noted() -> None:
+    whole = text("imb/MPI1")
+    lines = imb.lines_of(whole.replace(imb.END, "", 1) + whole, "some/path.txt")
+    tables = list(imb.tables(lines))
+    assert len(tables) == 2 * len(imb.parse(whole))
+    assert [cut.wanted for cut in lines.cuts] == [f"{imb.END!r}, with which IMB ends"]
 
 
 def test_tables_may_be_indented() -> None:
     fenced = "fine:\n\n{}\nand\n   ```\n   # OSU MPI Barrier Latency Test v7.4\n   # Avg Latency(us)\n               0.45\n   ```\n"
     latency, barrier = omb.parse(fenced.format(text("omb/pt2pt_latency")))
     assert (latency.test, barrier.test, barrier.rows[0].values) == ("osu_latency", "osu_barrier", (0.45,))
+    told = "# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n1                       0.21\n"
+    for indent in ("", "    ", "\t"):
+        (table,) = omb.parse("".join(f"{indent}{line}\n" for line in told.splitlines()))
+        assert table.parameters == {"Datatype": "MPI_CHAR"}
 
 
 def known(form: ModuleType, printed: str) -> set[Key]:

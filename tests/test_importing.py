@@ -180,7 +180,7 @@ def test_a_test_without_a_benchmark_is_named_and_the_rest_imported(
     ("source", "end", "said"),
     [
         (LATENCY, -2, "the last line is incomplete, and was left out."),
-        (MPI1, MPI1.read_text().index("# Benchmarking Reduce"), "the output ends here, before "),
+        (MPI1, MPI1.read_text().index("# Benchmarking Reduce"), "the output of a run ends here, before "),
     ],
 )
 def test_the_whole_rows_of_a_cut_text_are_imported(tmp_path: Path, source: Path, end: int, said: str) -> None:

@@ -154,8 +154,10 @@ def test_a_wrong_history_or_file_is_refused_before_anything_starts(
     assert main(["nightly", "--against", str(one)]) == 1
     assert "is one campaign, but it must be a folder of campaigns" in capsys.readouterr().err
     assert main(["nightly", "--against", str(tmp_path / "\udcff")]) == 1
-    assert "is not a name in UTF-8. Name another folder." in capsys.readouterr().err
+    assert "is not a name in UTF-8. Choose another name." in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.isascii()) == []
+    assert night("--benchmark", "mpi.latncy") == 1
+    assert "mpi.latency" in capsys.readouterr().err
     assert night("--metrics", "labkit.txt") == 1
     assert "its ending must be .om" in capsys.readouterr().err
     assert night("--worse", "25") == 1

@@ -7,7 +7,6 @@ judged. So a night that was killed never counts as a night of the past, and stay
 from __future__ import annotations
 
 import itertools
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -36,14 +35,16 @@ def opened(name: str) -> Iterator[Path]:
     Raises
     ------
     SpecError
-        If it is a single campaign, or its name is not text in UTF-8.
+        If it is a single campaign.
     LaunchError
         If another night runs.
     DataError
-        If it cannot be written.
+        If it cannot be written, or its name is not UTF-8.
     """
-    if any(unicodedata.category(character) == "Cs" for character in name):  # stands for a byte that is not UTF-8
-        raise SpecError(f"--against {name!a} is not a name in UTF-8. Name another folder.")
+    try:
+        name.encode()
+    except UnicodeError as error:
+        raise safe_read.explained(error, name) from None
     path = Path(name)
     if not path.is_dir() and (root() / name).is_dir():
         path = root() / name

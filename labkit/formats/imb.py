@@ -14,11 +14,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from labkit.formats.reading.lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
-from labkit.formats.reading.table import Meaning, Row, Table, bulk, in_parts, printed
-from labkit.formats.reading.values import CutError
+from labkit.formats.reading.table import Meaning, Row, Table, bulk, in_parts, printed, unless_cut
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported
 
@@ -151,7 +150,12 @@ def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
 
 
 def _begun(lines: Lines, begun: re.Match[str], before: tuple[str, str] | None, in_run: int) -> tuple[str, str]:
-    """Return part and version of the run that begins; leave out a head that came twice."""
+    """Return part and version of the run that begins; leave out a head that came twice.
+
+    If the run before did not end, that is noted.
+    """
+    if before and before[0] != "IMB-MT" and in_run:
+        lines.ends_early(f"{END!r}, with which IMB ends")
     if begun[2] not in PARTS:
         raise lines.wrong(f"a part of {', '.join(PARTS)}")
     if before and not in_run and before == (PARTS[begun[2]], begun[1]):
@@ -245,16 +249,11 @@ def _head(lines: Lines) -> tuple[str, ...]:
 def _rows(lines: Lines, names: Sequence[str], head: str, most: int) -> Iterator[tuple[Row, ...]]:
     """Yield the rows below a head, part by part; with groups, a blank line stands above the rows of each size."""
     forms = [WHOLE if name in _WHOLE else TWO_DECIMALS for name in names]
-    count = 0
+    take, count = partial(_row, lines, names, forms, head), 0
     while True:
         rows = bulk(lines, names, forms, "#bytes", most)
         while len(rows) < most and _row_follows(lines, names, head):
-            try:
-                rows.append(_row(lines, names, forms, head))
-            except CutError as error:
-                if not count + len(rows):
-                    raise
-                lines.left_out(error)
+            rows += unless_cut(lines, take, above=count + len(rows) > 0)
         count += len(rows)
         if rows:
             yield tuple(rows)
@@ -311,6 +310,8 @@ def meanings(table: Table) -> list[Meaning]:
                 statistic = "osu_mean"
             known = METRICS[name].unit if name in METRICS else unit
             factor = _mega(table) if bandwidth else 1.0
+            if factor is None:
+                continue
             described.append(Meaning(place, name, known, statistic, factor, sized=bandwidth))
     return described
 
@@ -323,20 +324,23 @@ def reported(table: Table, row: Row) -> list[Reported]:
     ]
 
 
-def _mega(table: Table) -> float:
-    """Return the Mbyte of the version of IMB in units of 10^6 B.
+def _mega(table: Table) -> float | None:
+    """Return the Mbyte of the version of IMB in units of 10^6 B; None if neither a version nor a row tells.
 
-    An excerpt without a title does not state the version. There it follows from a row: a rate times its time is a
-    whole number of messages, 1, 2 or 4, of that many Mbyte.
+    An excerpt without a title does not state the version. There a rate times its time is that of 1, 2 or 4 messages.
     """
     old = 2**20 / 1e6
     if year := re.match(r"\d+", table.version):
         return 1.0 if int(year[0]) >= _DECIMAL else old
-    timed = [(row.size, table.value(row, _slowest(table)), table.value(row, "Mbytes/sec")) for row in table.rows]
-    for bytes_, time, rate in reversed(timed):
-        if bytes_ and isinstance(time, float) and isinstance(rate, float) and time >= 1 and rate >= 1:
-            return old if 0.9 < math.log2(rate * time / bytes_) % 1 < 0.965 else 1.0  # 0.93 of 2^20 B, 0 of 10^6 B
-    return 1.0
+    if table.test.startswith(("IMB-MT", "IMB-P2P")):  # there since 2019
+        return 1.0
+    for row in reversed(table.rows):
+        time, rate = table.value(row, _slowest(table)), table.value(row, "Mbytes/sec")
+        if row.size and isinstance(time, float) and isinstance(rate, float) and time >= 1 and rate >= 1:
+            messages = rate * time / row.size
+            fitting = [mega for mega in (1.0, old) for m in (1, 2, 4) if math.isclose(messages * mega, m, rel_tol=0.02)]
+            return fitting[0] if fitting else None
+    return None
 
 
 def _slowest(table: Table) -> str:

@@ -16,14 +16,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import lt
 
 from labkit.formats import _omb_operations, malformed
 from labkit.formats.reading.lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
 from labkit.formats.reading.omb_names import COLUMNS, FACTORS, OSHM_WIDTH, PAIRS, PGAS_PAIRS, SHMEM_PAIRS, TESTS, TITLES
-from labkit.formats.reading.table import Meaning, Row, Table, bulk, in_parts, printed
-from labkit.formats.reading.values import CutError
+from labkit.formats.reading.table import Meaning, Row, Table, bulk, in_parts, printed, unless_cut
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported
 
@@ -240,7 +239,7 @@ def _columns(line: str) -> tuple[str, ...]:
 @lru_cache(256)
 def _facts(lines: tuple[str, ...]) -> Mapping[str, str]:
     """Return the parameters that the lines above a table state."""
-    above, facts = [line.rstrip() for line in lines if line.rstrip()], dict[str, str]()
+    above, facts = [line.strip() for line in lines if line.strip()], dict[str, str]()
     for line in above:
         facts |= {key.strip(): value.strip() for key, value in re.findall(r"\[ ([^:]+):([^]]+)\]", line)}
     for line in above:
@@ -255,16 +254,11 @@ def _facts(lines: tuple[str, ...]) -> Mapping[str, str]:
 def _rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterator[tuple[Row, ...]]:
     """Yield the rows below a head, part by part; sizes must rise. Takes the line that closes the table too."""
     forms = [_FORMS.get(column, TWO_DECIMALS) for column in columns]
-    last, count = -1, 0
+    take, last, count = partial(_row, lines, columns, forms, head), -1, 0
     while True:
         part = bulk(lines, columns, forms, "Size", most) if columns[0] == "Size" else []
         while len(part) < most and _row_follows(lines, columns, head, count + len(part)):
-            try:
-                part.append(_row(lines, columns, forms, head))
-            except CutError as error:
-                if not count + len(part):
-                    raise
-                lines.left_out(error)
+            part += unless_cut(lines, take, above=count + len(part) > 0)
         last = _risen(lines, part, last)
         count += len(part)
         if part:
@@ -283,7 +277,7 @@ def _row_follows(lines: Lines, columns: Sequence[str], head: str, before: int) -
     if not sized and before:
         return False
     return lines.row_follows(
-        lambda line: line.startswith("#") and line == head.rstrip() and not _MATRIX.fullmatch(line),
+        lambda line: line.startswith("#") and line == head.strip() and not _MATRIX.fullmatch(line),
         lambda line: line.startswith(("#", *_STARTS)),
         lambda line: not sized or is_row(line) or is_damaged_row(line, len(columns)),
     )

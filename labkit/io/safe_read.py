@@ -72,6 +72,8 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
         reason = _short(error.strerror or str(error) or type(error).__name__).rstrip(".")
         return DataError(f"{_short(subject)}: {reason}. {remedy(error)}.")
     subject = _short(str(path)) or "The input"
+    if isinstance(error, UnicodeEncodeError):
+        return DataError(f"{subject} is not a name in UTF-8. Choose another name.")
     if isinstance(error, UnicodeError):
         place = f" (byte {error.start + 1})" if isinstance(error, UnicodeDecodeError) else ""
         return DataError(f"{subject} is not UTF-8 text{place}. Save it as UTF-8.")

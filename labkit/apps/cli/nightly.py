@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import sys
 from typing import TYPE_CHECKING
 
@@ -40,10 +41,13 @@ def options(verb: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure, judge and keep a night; 2 if a point is worse, 1 after an error, 3 with too little history."""
+    from labkit import benchmarks
     from labkit.apps import nightly
     from labkit.apps.show import metrics
 
     checks.check_judging(options)
+    if not fnmatch.filter(benchmarks.every(), options.benchmark):
+        benchmarks.get(options.benchmark)  # refuses it, and names similar ones
     if options.metrics:
         metrics.format_of(options.metrics)
     chosen = suite.loaded(options)

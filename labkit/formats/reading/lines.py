@@ -120,7 +120,7 @@ class Lines:
             if (":" in raw or raw[:1] == "[") and (label := _LABEL.match(raw)):
                 raw = raw[label.end() :]
             line = raw.rstrip()
-            if line[:1] == " " and line.lstrip()[0] == "#":  # a table in an indented part of a text
+            if line[:1].isspace() and line.lstrip()[0] == "#":  # a table in an indented part of a text
                 line = line.lstrip()
             note = line[:1] == "#" and "0x" in line and _ADDRESS.search(line)
             if note or (line and line[0] != "#" and not _may_belong(line) and not self._belongs(line)):
@@ -233,6 +233,10 @@ class Lines:
         """Leave out the last line of a text that was cut, and note it."""
         self.cuts.append(error)
         self._next.clear()
+
+    def ends_early(self, wanted: str) -> None:
+        """Note that a run did not print its end, although another one follows."""
+        self.cuts.append(CutError(self.wrong(wanted), self.number, wanted))
 
     def none(self, wanted: str) -> DataError:
         """Return the error for a text without anything wanted; it quotes the first line."""

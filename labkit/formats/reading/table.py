@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, repeat
 
 from labkit.formats.reading.lines import Lines, Value, block_form, converter
+from labkit.formats.reading.values import CutError
 
 
 @dataclass(slots=True)
@@ -116,6 +117,17 @@ def bulk(lines: Lines, columns: Sequence[str], forms: Sequence[str], size: str, 
     sizes = map(int, cells[place::many]) if place >= 0 else repeat(None)
     values = zip(*[map(converter(form), cells[i::many]) for i, form in enumerate(forms) if i != place], strict=True)
     return [*map(Row, sizes, values, repeat(""), count(first), texts)]
+
+
+def unless_cut(lines: Lines, take: Callable[[], Row], *, above: bool) -> list[Row]:
+    """Take the row ahead, or leave it out if the text was cut in it and the table has rows above it."""
+    try:
+        return [take()]
+    except CutError as error:
+        if not above:
+            raise
+        lines.left_out(error)
+        return []
 
 
 def in_parts(table: Table, parts: Iterator[tuple[Row, ...]], lines: Lines) -> Iterator[Table]:

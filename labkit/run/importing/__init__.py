@@ -30,7 +30,7 @@ from labkit.run.importing.text import Text
 from labkit.store import campaign
 from labkit.store.campaign import Campaign
 
-_CUT = "the output ends here, before {}. All complete rows were imported."
+_CUT = "the output of a run ends here, before {}. What is complete above was imported."
 _TORN = "the last line is incomplete, and was left out."
 MOST_RANKS = 100_000_000
 Progress = Callable[[int, int], None]

@@ -308,7 +308,9 @@ class Converters:
             messages.table(f"{table.title[:_NAMED]} has no benchmark in labkit", table)
             return None
         setting = (test[0].name, tuple(test[1].items()), tuple(table.parameters.items()))
-        key = (table.test, table.version, table.columns, setting)
+        # an excerpt states no version, and its units follow from its rows
+        units = () if table.version else tuple(meaning.factor for meaning in self._text.form.meanings(table))
+        key = (table.test, table.version, table.columns, setting, units)
         if key not in self._converters:
             if len(self._converters) >= _PATTERNS:
                 self._converters.popitem(last=False)

@@ -32,7 +32,7 @@ _LABEL = r"^(?: *\d{1,7}: |\[[\d,]+\](?:<std\w+>:?)? ?)?"
 _BEGINS = {
     kind: re.compile(f"{_LABEL}(?:{begins})", re.MULTILINE)
     for kind, begins in [
-        *((kind, f" *(?:{form.BEGINS})") for kind, form in FORMATS.items()),  # tables may be indented
+        *((kind, rf"[ \t]*(?:{form.BEGINS})") for kind, form in FORMATS.items()),  # tables may be indented
         *((kind, log.begins.pattern) for kind, log in logs().items()),
     ]
 }
