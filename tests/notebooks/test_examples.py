@@ -48,7 +48,7 @@ def test_examples_are_there_small_and_readable() -> None:
     assert size < 18_000_000
     for folder in EXAMPLES:
         frame = load(Campaign(folder))
-        assert len(frame) > 50
+        assert len(frame) > 30  # two-cores-launches has two points, of 18 launches each
         assert set(frame["origin"]) <= {"measured", "reported"}
         if folder != EXAMPLES[0]:
             continue
