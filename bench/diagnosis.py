@@ -33,7 +33,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench import situations
-from bench.situations import Kind, NotShownError, Parameters
+from bench.situations import Kind, NotShownError, Parameters, _recorded
 from labkit import __version__
 from labkit.apps import deciding
 from labkit.errors import LabkitError, SpecError
@@ -446,6 +446,11 @@ def main() -> None:
     making.add_argument(
         "--budget", type=_seconds, default="1h", metavar="TIME", help="begin no case later (default: 1h)"
     )
+    making.add_argument(
+        "--examples", type=Path, default=_recorded.own, metavar="FOLDER",
+        help="of campaigns of this machine, taken instead of the recorded examples of the same names: only a machine's "
+        "own cases can be decided on it",
+    )  # fmt: skip
     judging = verbs.add_parser("score", help="judge the cases that exist")
     judging.add_argument("--half", choices=(*HALVES, "all"), default="development", help="(default: %(default)s)")
     judging.add_argument("--kind", nargs="+", choices=sorted(situations.every()), default=(), help="only these kinds")
@@ -458,6 +463,7 @@ def main() -> None:
     if options.verb == "split":
         draw()
     elif options.verb == "inject":
+        _recorded.own = options.examples
         kinds = [one for one in situations.every().values() if not options.kind or one.name in options.kind]
         kinds = [one for one in kinds if options.source in (None, one.source)]
         inject(options.folder, kinds, options.budget)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bench import diagnosis, situations
-from bench.situations import Kind, NotShownError, stopped_rank
+from bench.situations import Kind, NotShownError, _recorded, stopped_rank
 from labkit.judge import causes, rules
 
 
@@ -170,6 +170,14 @@ def test_a_recorded_case_shows_its_injection(name: str, tmp_path: Path) -> None:
     campaign = kind.make(case, tmp_path / "case")
     assert kind.shown(campaign, case)
     assert campaign.done()
+
+
+def test_own_campaigns_are_taken_instead_of_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    some = _recorded.part("two-cores", "storage.read")
+    _recorded.kept(tmp_path / "two-cores", "two-cores", some[:7])
+    monkeypatch.setattr(_recorded, "own", tmp_path)
+    assert len(_recorded.part("two-cores", "storage.read")) == 7 < len(some)
+    assert _recorded.part("virtual-cluster", "mpi.all_pairs"), "an example that the folder lacks"
 
 
 @pytest.mark.simgrid

@@ -9,7 +9,7 @@ import pytest
 
 from labkit.errors import DataError
 from labkit.run import importing
-from labkit.run.importing.text import identify
+from labkit.run.importing.text import Text, identify, parts
 
 LOGS = Path(__file__).parent / "golden"
 ORIGINALS = [
@@ -57,8 +57,12 @@ def _original(name: str) -> Path:
 
 
 def _read(path: Path) -> list[tuple[object, ...]]:
+    """What a file of one program holds."""
+    return _runs(identify(path))
+
+
+def _runs(text: Text) -> list[tuple[object, ...]]:
     """What a text holds: the rows of its tables, or its runs."""
-    text = identify(path)
     if not text.log:
         return [(t.test, r.size, r.values) for t in text.tables(text.lines(lambda count: None)) for r in t.rows]
     return [
@@ -109,6 +113,47 @@ def test_logs_in_one_file_have_the_runs_of_each_or_are_refused(tool: str, tmp_pa
             refused = str(error)
         together = _REFUSED.search(refused) or runs == alone[first] + alone[second]
         assert together, (first.name, second.name, refused)
+
+
+_WHOLE = ("jube",)  # a file in itself: what follows is no part of it
+_ORDERED = [name for name in ORIGINALS if Path(name).name not in _WHOLE]
+
+
+@pytest.mark.parametrize("name", _ORDERED)
+def test_the_log_of_a_job_with_several_programs_has_the_runs_of_each_or_is_refused(name: str, tmp_path: Path) -> None:
+    """Nothing is lost, and no run takes a value from its neighbour."""
+    own = _original(name)
+    for other in (_original(one) for one in _ORDERED):
+        if identify(own).kind == identify(other).kind:
+            continue
+        both = tmp_path / "job.txt"
+        both.write_text(f"+ mpirun -n 2 ./first\n{own.read_text()}\n+ ./second\n{other.read_text()}\n")
+        try:
+            found = {text.kind: _runs(text) for text in parts(both)}
+        except DataError:
+            continue
+        assert found == {identify(file).kind: _read(file) for file in (own, other)}, other.name
+
+
+def test_programs_in_turn_are_read_each_in_its_lines(tmp_path: Path) -> None:
+    """Also between fences, where a program comes twice, and with the command above its output."""
+    omb, sockperf, iperf = (
+        _original(name).read_text() for name in ("omb/pt2pt_bw.txt", "logs/sockperf", "logs/iperf3")
+    )
+    log = tmp_path / "job.md"
+    log.write_text(
+        f"First\n```\n{omb}\n```\nthen\n```\n$ sockperf ping-pong\n{sockperf}\n{iperf}\n```\n{omb}", encoding="utf-8"
+    )
+    kinds = {text.kind: _runs(text) for text in parts(log)}
+    once = _read(_original("omb/pt2pt_bw.txt"))
+    assert kinds == {
+        "OMB": [*once, *once],
+        "sockperf": _read(_original("logs/sockperf")),
+        "iperf3": _read(_original("logs/iperf3")),
+    }
+    outcome = importing.bring([log], into=tmp_path / "c")
+    assert outcome.files == {"OMB": 1, "sockperf": 1, "iperf3": 1}
+    assert importing.bring([log], into=tmp_path / "c").added == 0
 
 
 @pytest.mark.parametrize("tool", sorted(folder.name for folder in (LOGS / "logs").iterdir() if folder.is_dir()))

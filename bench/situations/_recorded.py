@@ -16,7 +16,8 @@ from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import FINGERPRINT, TESTBED
 
-EXAMPLES = Path(__file__).parents[2] / "data/campaigns/examples"
+_EXAMPLES = Path(__file__).parents[2] / "data/campaigns/examples"
+own = _EXAMPLES  # folder whose campaigns are taken instead of the examples of the same names
 COSTS = (  # benchmarks of what the machine costs without a network: the references of the verdicts
     "micro.core_to_core", "micro.core_to_core_copy", "micro.loopback", "micro.memory_copy", "micro.wake_up",
 )  # fmt: skip
@@ -24,14 +25,18 @@ SPINE = "virtual-cluster:4,per_leaf=2,rate=200mbit"
 Chosen = Callable[[Samples], bool]
 
 
+def _place(example: str) -> Path:
+    return own / example if (own / example).exists() else _EXAMPLES / example
+
+
 @cache
-def _all(example: str, benchmark: str) -> tuple[Samples, ...]:
-    return tuple(Campaign.existing(EXAMPLES / example).samples(benchmark))
+def _all(place: Path, benchmark: str) -> tuple[Samples, ...]:
+    return tuple(Campaign.existing(place).samples(benchmark))
 
 
 def part(example: str, benchmark: str, chosen: Chosen = lambda one: True) -> list[Samples]:
     """Return launches of a benchmark of an example."""
-    return [one for one in _all(example, benchmark) if chosen(one)]
+    return [one for one in _all(_place(example), benchmark) if chosen(one)]
 
 
 def costs(example: str) -> list[Samples]:
@@ -53,7 +58,7 @@ def with_launches(random: np.random.Generator, cases: Sequence[Parameters]) -> l
 
 def kept(folder: Path, example: str, some: Iterable[Samples]) -> Campaign:
     """Write launches into a new campaign with the facts of an example."""
-    facts = Campaign.existing(EXAMPLES / example).facts
+    facts = Campaign.existing(_place(example)).facts
     campaign = Campaign(folder, {name: facts[name] for name in ("host", "created") if name in facts})
     with campaign.saving() as saving:
         for one in some:

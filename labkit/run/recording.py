@@ -26,7 +26,7 @@ from labkit.point import conditions, ranges
 from labkit.point.units import format_number
 from labkit.run import importing, lines
 from labkit.run.importing.points import Given
-from labkit.run.importing.text import Text, identify
+from labkit.run.importing.text import Text, parts
 from labkit.store import campaign as campaigns
 from labkit.store.campaign import Campaign
 from labkit.store.samples.facts import COMMANDS, ELAPSED, LOAD_END, LOAD_START, START
@@ -111,7 +111,8 @@ def record(
         launch = _launched(command, _next(target.path), time_limit, shown)
         if launch.status != 0:
             raise _failed(command, launch, time_limit)
-        outcome = importing.bring_texts([(_text(launch), _given(launch, ranks, testbed))], into=target)
+        given = _given(launch, ranks, testbed)
+        outcome = importing.bring_texts([(text, given) for text in _texts(launch)], into=target)
         added += outcome.added
         warnings |= dict.fromkeys(outcome.warnings)
         kinds.update(outcome.files)
@@ -175,14 +176,17 @@ def _failed(command: Sequence[str], launch: Launch, time_limit: float) -> Launch
     )
 
 
-def _text(launch: Launch) -> Text:
-    """Return the output of a launch; that of two launches may be the same."""
+def _texts(launch: Launch) -> list[Text]:
+    """Return the output of a launch, that of each program apart; that of two launches may be the same."""
     try:
-        text = identify(launch.folder / OUTPUT)
+        texts = parts(launch.folder / OUTPUT)
     except DataError as error:
         raise DataError(f"{error} The output was kept in {launch.folder}.") from error
     begin = START.of(launch.meta)
-    return replace(text, digest=hashlib.sha256(f"{text.digest} {begin} {launch.folder.name}".encode()).hexdigest())
+    return [
+        replace(text, digest=hashlib.sha256(f"{text.digest} {begin} {launch.folder.name}".encode()).hexdigest())
+        for text in texts
+    ]
 
 
 def _given(launch: Launch, ranks: int, testbed: str) -> Given:

@@ -1,4 +1,4 @@
-"""The two ends of a tool on hosts of a Slurm job: the client on one, the server on another, started by srun.
+"""The ends of a tool on hosts of a Slurm job: the server on the second, or the last of several, started by srun.
 
 The server's srun is a child of labkit: labkit's end ends it and the server, the end of the job ends both.
 """
@@ -18,10 +18,13 @@ from labkit.testbeds._rdma import listening
 from labkit.tools import Place
 
 _HERE = {"localhost", "127.0.0.1", "::1"}
+_LEAD_S = 0.5  # that srun takes for each sender, at most, until it waits for the agreed moment
 
 
 def hosts(spec: Spec) -> tuple[str, ...]:
     """Return the hosts of a tool in this Slurm job, the client's first; empty where all of it runs on this machine.
+
+    Of several senders, the receiver is the last host.
 
     Raises
     ------
@@ -31,6 +34,8 @@ def hosts(spec: Spec) -> tuple[str, ...]:
     job, benchmark = allocation.current(), benchmarks.get(spec.benchmark)
     if job is None or job.system != "slurm" or spec.testbed != "local" or benchmark.ends.where in ("", "none"):
         return ()
+    if benchmark.ends.several and spec.transport == "verbs":  # whose devices are looked for on this machine
+        return ()
     rule = spec.hosts[0] if len(spec.hosts) == 1 and spec.hosts[0] in allocation.WORDS else ""
     named = tuple(host.partition(":")[0] for host in spec.hosts) if not rule else ()
     if set(named) <= _HERE and named:
@@ -39,20 +44,22 @@ def hosts(spec: Spec) -> tuple[str, ...]:
         if spec.hosts:
             raise SpecError(f"--hosts {','.join(spec.hosts)}, but a Unix socket stays inside one host. Leave it out.")
         return ()
+    count = spec.count("senders") + 1 if "senders" in spec.values else 2
     if named:
         for host in named:
             if host not in job.hosts:
                 raise unknown_name("host", host, job.hosts)
-        if len(named) != 2 and benchmark.ends.where != "all":
-            raise SpecError(
-                f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two."
+        if len(named) != count and benchmark.ends.where != "all":
+            ends = (
+                "a client and a server. Name two" if count == 2 else f"{count - 1} senders and a receiver. Name {count}"
             )
+            raise SpecError(f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} has {ends}.")
         return named
     if rule:
-        return job.chosen(2, rule)
+        return job.chosen(count, rule)
     if benchmark.ends.where == "asked" or len(job.hosts) < 2:
         return ()
-    return job.hosts if benchmark.ends.where == "all" else job.hosts[:2]
+    return job.hosts if benchmark.ends.where == "all" else job.chosen(count)
 
 
 def place(spec: Spec) -> Place:
@@ -63,19 +70,34 @@ def place(spec: Spec) -> Place:
     SpecError
         If a host has no address.
     """
-    client, *others = hosts(spec)
+    client, *others = chosen = hosts(spec)
     others = others or [client]
+    if "senders" in spec.values:
+        *senders, receiver = chosen
+        return Place(
+            address=_address(receiver, "ipv4"),
+            server=_step(receiver),
+            clients=tuple(map(_client, senders)),
+            listens=functools.partial(_listens, receiver),
+            own_files=True,
+            lead=_LEAD_S * len(senders),
+        )
     ip = str(spec.values.get("ip") or "ipv4")
     there = [[_address(host, ip), *_step(host)] for host in others]
     services = benchmarks.get(spec.benchmark).ends.where == "all"  # each is started where it belongs
     return Place(
         address=there[0][0],
         server=() if services else _step(others[0]),
-        client=() if client.partition(".")[0] == os.uname().nodename.partition(".")[0] else _step(client),
+        client=_client(client),
         server_words={"hosts": json.dumps(there)} if services else {},
         listens=functools.partial(_listens, others[0]),
         own_files=True,
     )
+
+
+def _client(host: str) -> tuple[str, ...]:
+    """Words before a command that run it on a host of this job, none on this one."""
+    return () if host.partition(".")[0] == os.uname().nodename.partition(".")[0] else _step(host)
 
 
 def _step(host: str) -> tuple[str, ...]:

@@ -51,7 +51,8 @@ class Place:
     server_words, client_words : what fills further placeholders of each end's command, such as ``{device}``.
     listens : whether the server listens, from protocol and port, where that cannot be read on this machine.
     loopback : whether the data stay in this machine; None to tell by the address.
-    own_files : whether the hosts may have file their own systems, so that the folder of a run must be shared.
+    own_files : whether the hosts may have file systems of their own, so that the folder of a run must be shared.
+    lead : s that it takes longer than on this machine until all of several clients are started.
     """
 
     address: str = ""
@@ -63,6 +64,7 @@ class Place:
     listens: Callable[[str, int], bool] | None = None
     loopback: bool | None = None
     own_files: bool = False
+    lead: float = 0.0
 
 
 def run(invocation: Invocation, *, place: Place | None = None, scratch: Path | None = None) -> Outcome:
@@ -121,7 +123,7 @@ def _repeated(
                         served.append(server)
                     where = place.clients[number] if place.clients else place.client
                     clients.append((where, _filled(invocation.client, words | dict(place.client_words))))
-                results = _outputs(invocation, clients, folder, _environment(invocation))
+                results = _outputs(invocation, clients, folder, _environment(invocation), place.lead)
             parsed = invocation.combine([part for _, part in results])
             commands = (*served, *((*where, *command) for where, command in clients))
             source = "\n".join(text for text, _ in results)
@@ -138,19 +140,21 @@ def _outputs(
     commands: Sequence[tuple[tuple[str, ...], tuple[str, ...]]],
     folder: Path,
     environment: dict[str, str],
+    lead: float,
 ) -> list[tuple[str, Parsed]]:
     """Run all clients from an agreed moment on; return what each printed, and the parsed result.
 
     Parameters
     ----------
     commands : of each client the words before its command that run it on its host, and its command line.
+    lead : as in `Place`.
 
     Raises
     ------
     LaunchError
         If one does not end in time, or its output is no result.
     """
-    lead = _LEAD_S + _EACH_S * len(commands)
+    lead += _LEAD_S + _EACH_S * len(commands)
     wait = (sys.executable, "-I", "-S", "-c", _AT, repr(time.time() + lead), repr(lead)) if len(commands) > 1 else ()
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in commands]

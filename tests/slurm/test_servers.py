@@ -97,6 +97,20 @@ def test_the_server_is_on_another_host_than_the_client(lab: Lab, tmp_path: Path,
     assert not list(folder.glob("labkit-run-*"))
 
 
+def test_several_hosts_of_a_job_send_to_its_last_one(lab: Lab, tmp_path: Path) -> None:
+    folder = tmp_path / "campaign"
+    words = ["-m", "64Ki", "-o", "senders=2", "-o", "duration=1"]
+    number = submitted(lab, folder, "vc[1-3]", "congestion.incast", *words)
+    output = Path(f"{tmp_path}/campaign.sh.out")
+    assert until(lambda: not state(lab, number), 120), output.read_text()
+    [one] = points(folder)
+    servers, clients = [" ".join(words) for words in one.meta["commands"][:2]], one.meta["commands"][2:]
+    assert all("--nodelist=vc3" in server for server in servers)
+    assert ["--nodelist=vc2" in " ".join(client) for client in clients] == [False, True], "the first sender is here"
+    assert "loopback" not in one.meta["badges"]
+    assert not running(tmp_path)
+
+
 def test_a_cancelled_job_leaves_no_server(lab: Lab, tmp_path: Path) -> None:
     built("services.hdsearch")
     folder = tmp_path / "campaign"

@@ -82,6 +82,6 @@ BENCHMARK = ToolBenchmark(
         places=_places,
         sent=lambda spec: _CALLS * spec.size,
     ),
-    ends=Ends(transports=True, several=True),
+    ends=Ends(where="apart", transports=True, several=True),
     directions=1,
 )

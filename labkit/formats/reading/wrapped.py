@@ -29,7 +29,7 @@ COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))"
 _NO_BREAK = re.compile("(?<![0-9])\u00a0|\u00a0(?![0-9])")  # the blanks of web pages, if not between digits
 _CHATTER = re.compile(r"\[[A-Za-z][\w.-]*:\d{1,8}\] ")  # a message of Open MPI, with host and process
 _COMMAND = re.compile(r"\bib_[a-z]+_(?:bw|lat)\b")  # of perftest, whose table does not name the test
-_FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
+FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
 _DOCUMENT = re.compile(r"^(?=\{\s*(?:\"|$)|\[\s*(?:\{|$))", re.MULTILINE)
 Unwrap = Callable[[str], str]
 
@@ -98,7 +98,7 @@ def bare(text: str) -> tuple[str, Callable[[int], int]]:
     The text, and a function that maps a line number in it to that in the file; both count from 1.
     """
     lines = text.replace("\r\n", "\n").split("\n")
-    fences = [place for place, line in enumerate(lines) if _FENCE.fullmatch(line)]
+    fences = [place for place, line in enumerate(lines) if FENCE.fullmatch(line)]
     pairs = fences if len(fences) % 2 == 0 else []  # an odd one began above the text, or ends below it
     for first, last in zip([-1, *pairs[1::2]], [*pairs[::2], len(lines)], strict=False) if pairs else ():
         prose = slice(max(first, 0), last + 1)

@@ -42,8 +42,8 @@ def plateau(case: Case) -> list[Evidence]:
 def rising(case: Case) -> list[Evidence]:
     """Return that the bandwidth still grows at the largest size, if it does, and no more than a fixed cost explains.
 
-    A message that takes a fixed time and one for its bytes gains at most as much as its size grows; a value that gains
-    more was disturbed at the smaller size. Nor does it grow if intervals of both sizes overlap.
+    A message that takes a fixed time and one for its bytes gains at most as much as its size grows; a value whose whole
+    interval gains more was disturbed at the smaller size. Nor does it grow if intervals of both sizes overlap.
     """
     sizes, values = curve(case)
     if len(values) < 2 or not values[-2] > 0:
@@ -52,7 +52,8 @@ def rising(case: Case) -> list[Evidence]:
     before, last = case.table.sizes(case.place, "bandwidth_MBps")[-2:]
     high, low = case.table.columns["bandwidth_MBps_high"][before], case.table.columns["bandwidth_MBps_low"][last]
     overlap = bool(low <= high)  # not of values without an interval, whose ends are not known
-    possible = GROWING < growth <= (1 + FLAT) * (sizes[-1] / sizes[-2] - 1) and not overlap
+    least = low / high - 1 if math.isfinite(low / high) else growth
+    possible = growth > GROWING and least <= (1 + FLAT) * (sizes[-1] / sizes[-2] - 1) and not overlap
     return [Evidence(code="rising", values={"growth": Value(value=growth, unit=SHARE)})] if possible else []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labkit.errors import DataError
 from labkit.point.notes import joined
-from labkit.run.importing.text import Text, UnknownError, identify
+from labkit.run.importing.text import Text, UnknownError, parts
 
 MOST = 20_000  # files of a folder
 
@@ -29,13 +29,13 @@ def collected(paths: Sequence[str | Path]) -> tuple[list[Text], list[tuple[str, 
     left_out: list[tuple[str, str]] = []
     for path in paths:
         if not _is_folder(path):
-            texts.append(identify(path))
+            texts += parts(path)
             continue
         before = len(texts)
         reasons = []
         for name in _files(Path(path)):
             try:
-                texts.append(_tried(Path(path, name), name))
+                texts += _tried(Path(path, name), name)
             except DataError as error:
                 reasons.append((name, _reason(error, Path(path, name))))
         left_out += reasons
@@ -47,22 +47,23 @@ def collected(paths: Sequence[str | Path]) -> tuple[list[Text], list[tuple[str, 
 
 
 def _is_folder(path: str | Path) -> bool:
-    """Return whether a path is a folder; not for one that no file can have, which `identify` refuses."""
+    """Return whether a path is a folder; not for one that no file can have, which `parts` refuses."""
     try:
         return Path(path).is_dir()
     except (OSError, ValueError):
         return False
 
 
-def _tried(path: Path, name: str) -> Text:
-    """Return the text of a file that can be imported as a whole."""
-    text = identify(path, name)
-    if text.log:
-        text.runs(lambda count: None)
-    else:
-        for _ in text.tables(text.lines(lambda count: None)):
-            pass
-    return text
+def _tried(path: Path, name: str) -> list[Text]:
+    """Return the texts of a file that can be imported as a whole."""
+    texts = parts(path, name)
+    for text in texts:
+        if text.log:
+            text.runs(lambda count: None)
+        else:
+            for _ in text.tables(text.lines(lambda count: None)):
+                pass
+    return texts
 
 
 def _reason(error: DataError, path: Path) -> str:

@@ -12,6 +12,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -23,6 +24,7 @@ from labkit.formats.reading.log import LARGEST, Log, Run
 from labkit.formats.reading.table import Table
 from labkit.formats.reading.values import CutError
 from labkit.point.notes import Note, note
+from labkit.run.importing.sections import only, sections
 
 FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}  # of any length, read in pieces; all others are logs
 PIECE = 1 << 20  # B read at once
@@ -45,6 +47,9 @@ _NAMED = {
     "HPL": r"\bx?hpl\b|\bHPL\b",
     "nccl-tests": r"\b(?:nccl|rccl)-tests\b|\b(?:all_reduce|all_gather|reduce_scatter|alltoall|sendrecv)_perf\b",
     "perftest": r"\b(?:ib_(?:write|read|send|atomic)|raw_ethernet)_(?:bw|lat)\b",
+    "fio": r"\bfio\b|: \(g=\d+\): rw=",
+    "YCSB": r"\b(?:ycsb|YCSB)\b|^Run finished, takes ",
+    "LinkTest": r"\b[Ll]ink[Tt]est\b",
     "iperf": r"\biperf2?\b(?! 3)",
     "iperf3": r"\biperf ?3\b",
 }
@@ -71,6 +76,7 @@ class Text:
     encoding : of its characters.
     name : of the file; with its folders, if a folder was named.
     open : whether it ends inside a line, so that its last number may lack digits.
+    own : first and last lines, from 0, of its program, in a file that several programs have written; else empty.
     """
 
     path: Path
@@ -80,6 +86,7 @@ class Text:
     encoding: str
     name: str
     open: bool = False
+    own: tuple[tuple[int, int], ...] = ()
 
     @property
     def doubts(self) -> tuple[Note, ...]:
@@ -103,7 +110,7 @@ class Text:
         assert log is not None
         if self.size > LARGEST:
             raise malformed(str(self.path), 0, f"{self.size:,} B", f"a log of {log.name}, {LARGEST >> 20} MiB at most")
-        text = "".join(piece for _, piece in _pieces(self.path, self.encoding)).removeprefix(_BOM)
+        text = "".join(piece for _, piece in self._pieces()).removeprefix(_BOM)
         text, number = wrapped.bare(text)
         try:
             made = _runs(log, text, str(self.path))
@@ -112,6 +119,13 @@ class Text:
             raise DataError(told) from error
         read(self.size)
         return [replace(run, line=number(run.line)) for run in made]
+
+    def _pieces(self) -> Iterator[tuple[int, str]]:
+        """Yield the text in pieces, each with the number of bytes read."""
+        pieces = _pieces(self.path, self.encoding)
+        if not self.own:
+            return pieces
+        return iter([(self.size, only("".join(piece for _, piece in pieces), self.own))])
 
     @property
     def form(self) -> ModuleType:
@@ -128,7 +142,7 @@ class Text:
 
         def pieces() -> Iterator[str]:
             first = True
-            for count, piece in _pieces(self.path, self.encoding):
+            for count, piece in self._pieces():
                 read(count)
                 yield piece.removeprefix(_BOM) if first else piece
                 first = first and not piece
@@ -187,7 +201,21 @@ class UnknownError(DataError):
 
 
 def identify(path: str | Path, name: str = "") -> Text:
-    """Find format and checksum of a file by its content.
+    """Find format and checksum of a file by its content, as `parts`, and refuse one of several programs.
+
+    Raises
+    ------
+    DataError, UnknownError
+        As `parts`, or if several programs have written into it.
+    """
+    found = parts(path, name)
+    if len(found) > 1:
+        raise _unknown(str(path), sorted(one.kind for one in found), "", "")
+    return found[0]
+
+
+def parts(path: str | Path, name: str = "") -> list[Text]:
+    """Find the formats of a file by its content: one for each program whose output it holds.
 
     Parameters
     ----------
@@ -199,7 +227,7 @@ def identify(path: str | Path, name: str = "") -> Text:
     DataError
         If it cannot be read, or is not a regular file.
     UnknownError
-        If it is in no format that labkit knows, or in several.
+        If it is in no format that labkit knows, or in several that cannot be parted.
     """
     digest, kinds, first_line, begin, rest, last, size = hashlib.sha256(), set[str](), "", "", "", "", 0
     head = ""
@@ -225,10 +253,18 @@ def identify(path: str | Path, name: str = "") -> Text:
         rest = text[-256:].rpartition("\n")[2]
     for log in [logs()[kind] for kind in sorted(kinds & set(logs()))]:
         kinds -= set(log.holds)
-    if len(kinds) != 1:
-        raise _unknown(str(path), sorted(kinds), first_line, begin, head)
     name, cut = name or Path(path).name, bool(_IN_LINE.match(last))
-    return Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding, name, cut)
+    if len(kinds) == 1:
+        return [Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding, name, cut)]
+    begins = {kind: _BEGINS[kind] for kind in sorted(kinds) if size <= LARGEST}
+    whole = "".join(piece for _, piece in _pieces(path, encoding)).replace("\r\n", "\n") if begins else ""
+    parted = sections(whole, begins, _forms()) if begins else None
+    if not parted:
+        raise _unknown(str(path), sorted(kinds), first_line, begin, head)
+    digests = {kind: hashlib.sha256(f"{digest.hexdigest()} {kind}".encode()).hexdigest() for kind in parted}
+    return [
+        Text(Path(path), kind, digests[kind], size, encoding, name, cut, own=tuple(own)) for kind, own in parted.items()
+    ]
 
 
 def _unknown(path: str, kinds: list[str], first_line: str, begin: str, head: str = "") -> UnknownError:
@@ -253,9 +289,15 @@ def _unknown(path: str, kinds: list[str], first_line: str, begin: str, head: str
     return UnknownError(malformed(path, 1, first_line or "nothing", wanted, remedy), reason)
 
 
+@cache
+def _forms() -> dict[str, re.Pattern[str]]:
+    """Return what a line that names a program matches, by format."""
+    return {kind: re.compile(_NAMED.get(kind, rf"\b{re.escape(kind)}\b")) for kind in (*FORMATS, *logs())}
+
+
 def _named(head: str) -> tuple[int, str, str] | None:
     """Return the first line that names a program whose output labkit reads, its number and the format; else None."""
-    forms = {kind: re.compile(_NAMED.get(kind, rf"\b{re.escape(kind)}\b")) for kind in (*FORMATS, *logs())}
+    forms = _forms()
     for number, line in enumerate(head.splitlines()[:_LINES], 1):
         found = [kind for kind, form in forms.items() if form.search(line[:LONGEST])]
         if found:

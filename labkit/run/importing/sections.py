@@ -1,0 +1,64 @@
+"""Which lines of a file belong to which program, if several have written into it, as the log of a job."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+
+from labkit.formats.reading.lines import LONGEST
+from labkit.formats.reading.wrapped import FENCE
+
+_ABOVE = 60  # lines above the first one of a program's output that may name the program
+_COMMAND = re.compile(r"\s*(?:[#$%>\"{[,]|[+]+ )|\s+[}\]]")  # or a comment, or a line of JSON but its end
+Sections = Mapping[str, Sequence[tuple[int, int]]]
+
+
+def sections(text: str, begins: Mapping[str, re.Pattern[str]], names: Mapping[str, re.Pattern[str]]) -> Sections | None:
+    """Return first and last lines, from 0, of each program's output; None if a line begins that of two programs.
+
+    The output of a program goes on until that of another one begins: with a line above it that names the program, or
+    with the comments and commands directly above.
+
+    Parameters
+    ----------
+    begins : what the lines match with which outputs begin, by program.
+    names : what the lines match that name a program.
+    """
+    lines = text.split("\n")
+    offsets = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
+    starts = {
+        (bisect.bisect(offsets, found.start() + len(found[0].rstrip()) - 1) - 1, kind)
+        for kind, form in begins.items()
+        for found in form.finditer(text)
+    }
+    places = [line for line, _ in starts]
+    if len(set(places)) < len(places):
+        return None
+    made: dict[str, list[tuple[int, int]]] = {kind: [] for kind in begins}
+    first, before, last = 0, "", 0
+    for line, kind in sorted(starts):
+        if before and kind != before:
+            head = _head(lines, line, last, names[kind])
+            made[before].append((first, head - 1))
+            first = head
+        before, last = kind, line
+    made[before].append((first, len(lines) - 1))
+    return made
+
+
+def _head(lines: Sequence[str], line: int, before: int, name: re.Pattern[str]) -> int:
+    """Return the first of the lines above a line that names the program, and of comments and commands above that."""
+    above = range(max(before + 1, line - _ABOVE), line)
+    first = next((number for number in above if name.search(lines[number][:LONGEST])), line)
+    while first - 1 > before and _COMMAND.match(lines[first - 1]):
+        first -= 1
+    return first
+
+
+def only(text: str, some: Sequence[tuple[int, int]]) -> str:
+    """Return a text in which all lines but some are empty, so that line numbers stay right; fences stay as pairs."""
+    kept = {number for first, last in some for number in range(first, last + 1)}
+    lines = text.split("\n")
+    return "\n".join(line if number in kept or FENCE.fullmatch(line) else "" for number, line in enumerate(lines))
