@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .SECONDARY:
-.PHONY: help setup setup-all mpich ycsb jupyter wheelhouse system system-all system-test testing venvs course report survey check test test-all bench faults lab lint format lock docs dist clean
+.PHONY: help setup setup-all mpich ycsb npb jupyter wheelhouse system system-all system-test testing venvs course report survey check test test-all bench faults lab lint format lock docs dist clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -125,6 +125,9 @@ labkit/kernels/programs/ycsb/YcsbRedis.class: labkit/kernels/programs/ycsb.xml l
 	@rm -rf $(@D)
 	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=ycsb
 	@javac -cp '$(@D)/*' -d $(@D) labkit/kernels/programs/YcsbRedis.java
+
+npb: ## build the original NAS Parallel Benchmarks for compute.npb: SOURCE=~/NPB3.4.3, CLASSES="S W A"; needs gfortran and an MPI
+	@$(SETUP)/npb.sh '$(SOURCE)' labkit/kernels/programs/npb
 
 jupyter: $(VENV)/.lab setup ## install JupyterLab and its widgets as well
 

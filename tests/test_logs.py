@@ -69,7 +69,7 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
     ),
     "npb/npb_cg.txt": (
         *("NPB", 1, "NPB CG", 0, 1),
-        {"class": "W", "threads": 2},
+        {"npb_class": "W", "threads": 2, "model": "openmp"},
         {"run_time_s value": 2.76, "operations_Mops value": 152.51},
     ),
     "ior/shared.txt": (

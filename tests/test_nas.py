@@ -64,7 +64,7 @@ def test_operations_are_those_of_npb_s_outputs(kernel: str) -> None:
     log = Path(__file__).parent / "golden" / "logs" / "npb" / f"npb_{kernel}.txt"
     (run,) = npb.LOG.read(log.read_text(), log.name)
     printed = {value.name: value.value for value in run.values}
-    operations = _nas.KERNELS[kernel].operations(nas(kernel, 1, str(run.options["class"])))
+    operations = _nas.KERNELS[kernel].operations(nas(kernel, 1, str(run.options["npb_class"])))
     digits = 0.006 / printed["run_time_s"] + 0.006 / printed["operations_Mops"]
     assert printed["operations_Mops"] * printed["run_time_s"] == pytest.approx(operations * 1e-6, rel=digits)
 

@@ -26,3 +26,26 @@ class Hpl:
     variant: str = "WR11C2R4"
     tool: Literal["auto", "xhpl", "hpcc"] = "auto"
     directory: str = ""
+
+
+@frozen
+class Npb:
+    """Options of compute.npb.
+
+    Parameters
+    ----------
+    kernel : program; the three with MZ are the multi-zone versions of BT, SP and LU.
+    npb_class : size of the problem: S for tests, W for a workstation, A to F each about four to sixteen times the one
+        before.
+    model : version of the program; `auto` takes MPI, for UA and DC OpenMP.
+    threads : OpenMP threads of each rank.
+    graph : of DT: many sources and one sink (BH), one source and many sinks (WH), or a shuffle (SH).
+    directory : where the program runs; where ranks run on several hosts, all must see it.
+    """
+
+    kernel: Literal["EP", "IS", "CG", "MG", "FT", "BT", "SP", "LU", "DT", "UA", "DC", "BT-MZ", "SP-MZ", "LU-MZ"] = "CG"
+    npb_class: Literal["S", "W", "A", "B", "C", "D", "E", "F"] = "S"
+    model: Literal["auto", "mpi", "openmp", "serial"] = "auto"
+    threads: int = 1
+    graph: Literal["BH", "WH", "SH"] = "BH"
+    directory: str = ""

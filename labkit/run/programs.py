@@ -153,13 +153,19 @@ def _own(invocation: Invocation) -> Launcher:
 def with_ranks(invocation: Invocation, spec: Spec, testbed: Testbed) -> Invocation:
     """The invocation whose client is the launcher, which starts the program on every rank."""
     found = launcher(invocation, spec)
-    placement = Placement.of(spec, found, testbed)
-    variables = {name: value for name, value in invocation.environment.items() if name not in dict(spec.environment)}
-    placement = dataclasses.replace(placement, settings=(*variables.items(), *placement.settings))
+    placement = _placement(invocation, spec, found, testbed)
     command = testbed.wrap(found.command(placement, invocation.client))
     return dataclasses.replace(
         invocation, client=tuple(command), environment={**invocation.environment, **found.environment(placement)}
     )
+
+
+def _placement(invocation: Invocation, spec: Spec, found: Launcher, testbed: Testbed) -> Placement:
+    """The placement of a program's ranks, with the variables and threads of the program."""
+    variables = {name: value for name, value in invocation.environment.items() if name not in dict(spec.environment)}
+    placement = Placement.of(spec, found, testbed)
+    settings = (*variables.items(), *placement.settings)
+    return dataclasses.replace(placement, settings=settings, threads=invocation.threads)
 
 
 def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) -> None:
@@ -170,7 +176,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     benchmark = benchmarks.get(spec.benchmark)
     invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
     ranks = benchmark.mpi
-    crowded = ranks and Placement.of(spec, launcher(invocation, spec), testbed).oversubscribed
+    crowded = ranks and _placement(invocation, spec, launcher(invocation, spec), testbed).oversubscribed
     invocation = with_ranks(invocation, spec, testbed) if ranks else invocation
     before, batch, quotas = testbed.evidence(), allocation.current(), control_groups.quotas()
     place = Place() if ranks else testbed.place(spec)
@@ -181,8 +187,8 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     elapsed = perf_counter() - clock
     grown = counters.grown(congested, counted.of_run(testbed))
     processes = (
-        spec.ranks if ranks else (2 if invocation.server else 1) * len(invocation.each)
-    )  # processes of the tool that keep a core busy
+        spec.ranks * invocation.threads if ranks else (2 if invocation.server else 1) * len(invocation.each)
+    )  # processes and threads of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
     commands = [lines.portable(words) for words in outcome.commands]
     shared: dict[str, Any] = {"testbed": dict(testbed.facts)} | ({"allocation": batch.facts()} if batch else {})

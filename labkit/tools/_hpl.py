@@ -174,6 +174,7 @@ def invocation(
         client=(program,),
         parse=parse,
         environment=variables,
+        threads=_threads(spec),
         mpi=kind,
         mpi_folder=folder,
         libraries=(library,) if library else (),
@@ -192,13 +193,17 @@ def operations(n: int) -> float:
     return 2 / 3 * float(n) ** 3 + 3 / 2 * float(n) ** 2
 
 
+def _threads(spec: Spec) -> int:
+    """Threads of the BLAS of each rank."""
+    return next((int(value) for name, value in spec.environment if name in THREADS and value.isdecimal()), 1)
+
+
 def peak_of(spec: Spec) -> tuple[float, str]:
     """Return the theoretical peak of the cores that the ranks use, Gflop/s, and how it was worked out; 0 if unknown."""
     one = peak.of_core()
     if one is None:
         return 0.0, "labkit does not know the clock or the vector units of this processor"
-    threads = next((int(value) for name, value in spec.environment if name in THREADS and value.isdecimal()), 1)
-    cores = min(spec.ranks * threads, _cores() * _hosts(spec))
+    cores = min(spec.ranks * _threads(spec), _cores() * _hosts(spec))
     return cores * one.gflops, f"{plural(cores, 'core')} × {one.method}"
 
 

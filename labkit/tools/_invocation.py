@@ -61,6 +61,7 @@ class Invocation:
     parse : from the client's standard output and the folder to values; raises DataError.
     combine : from what `parse` made of each of several clients to one.
     environment : variables of both commands, beside this process's.
+    threads : that each rank computes with; with several, a rank is bound to no core, unless the spec names a binding.
     mpi : kind of the MPI library that the program is linked to, as `labkit.run.launch` calls it; empty if none, or
         unknown.
     mpi_folder : folder of that library.
@@ -89,6 +90,7 @@ class Invocation:
     parse: Callable[[str, Path], Parsed]
     combine: Callable[[Sequence[Parsed]], Parsed] = lambda parts: parts[0]
     environment: Mapping[str, str] = field(default_factory=dict)
+    threads: int = 1
     mpi: str = ""
     mpi_folder: str = ""
     libraries: tuple[str, ...] = ()

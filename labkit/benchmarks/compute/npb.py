@@ -1,18 +1,28 @@
-"""Kernels and pseudo-applications of the NAS Parallel Benchmarks: rate and time of the timed part.
+"""NAS Parallel Benchmarks: rate and time of the timed part, as the original programs print them.
 
-Each kernel counts its own operations (IS keys, EP random numbers, the others flops), so rates compare within a
-kernel and a class only.
+Each kernel counts its own operations (IS keys, EP random numbers, DT units of 2^20 numbers in messages, DC tuples, UA
+points advanced, the others flops), so rates compare within a kernel and a class only. The time is that of the slowest
+rank, without the set-up. A result that the program itself does not find right is an error.
+
+Programs on the PATH serve, or those that `make npb SOURCE=~/NPB3.4.3` builds. labkit's own kernels of EP, IS, CG, MG and FT
+(`compute.nas_*`) need no source. An OpenMP program is started by the launcher as one rank that is bound to no core.
 """
 
-from labkit.benchmarks import LogBenchmark
+from labkit.benchmarks import ProgramBenchmark
+from labkit.options.compute import Npb
+from labkit.tools import npb
 
 _KERNELS = ("BT", "CG", "DC", "DT", "EP", "FT", "IS", "LU", "MG", "SP", "UA", "BT-MZ", "LU-MZ", "SP-MZ")
 
-BENCHMARK = LogBenchmark(
+BENCHMARK = ProgramBenchmark(
     title="NAS Parallel Benchmarks",
+    options=Npb,
     sized=False,
     metrics={"operations_Mops": lambda spec: 1, "run_time_s": lambda spec: 1},
-    quantities=("kernel",),
+    tools=(npb.solve,),
+    quantities=("kernel", "graph"),
     logs={f"NPB {kernel}": {} for kernel in _KERNELS},
+    chosen=npb.chosen,
+    check=npb.wrong,
     cadence="streaming",
 )

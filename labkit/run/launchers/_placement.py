@@ -62,6 +62,7 @@ class Placement:
     by_input : whether rank 0 reads its plan from standard input.
     pgas : whether the ranks use OpenSHMEM or coarrays.
     rdma : variables of UCX that a testbed sets for ranks over RDMA.
+    threads : that each rank computes with.
     """
 
     ranks: int
@@ -85,6 +86,7 @@ class Placement:
     by_input: bool = False
     pgas: bool = False
     rdma: tuple[tuple[str, str], ...] = ()
+    threads: int = 1
 
     @cached_property
     def shares(self) -> tuple[tuple[str, int], ...]:
@@ -121,13 +123,13 @@ class Placement:
 
     @property
     def oversubscribed(self) -> bool:
-        """Whether there are more ranks than cores on this machine, or than the given slots on another host."""
+        """Whether there are more threads than cores on this machine, or more ranks than slots on another host."""
         if self.remote_shell:
-            return self.ranks > self.cores
+            return self.ranks * self.threads > self.cores
         if not self.hosts:
-            return self.per_host > self.cores
-        slots = host_list.slots(self.hosts)
-        return any(n > (self.cores if name in self.local_names else slots[name] or n) for name, n in self.shares)
+            return self.per_host * self.threads > self.cores
+        slots, most = host_list.slots(self.hosts), self.cores // self.threads
+        return any(n > (most if name in self.local_names else slots[name] or n) for name, n in self.shares)
 
     @property
     def yields(self) -> bool:
@@ -136,10 +138,10 @@ class Placement:
 
     @property
     def binding(self) -> str:
-        """What a rank is bound to: ``core``, ``socket`` or ``none``; by default a core, if there are enough of them."""
+        """What a rank is bound to: ``core``, ``socket`` or ``none``; by default a core, where there are enough."""
         if self.bind != "auto":
             return self.bind
-        return "none" if self.yields else "core"  # every virtual host would take the first core
+        return "none" if self.yields or self.threads > 1 else "core"  # every virtual host would take the first core
 
     @property
     def over_ucx(self) -> dict[str, str]:

@@ -1,0 +1,220 @@
+"""NAS Parallel Benchmarks: the original programs, on the PATH or built by ``make npb`` from the user's source.
+
+A program holds one class. NPB 3.4 names it ``cg.S.x``; NPB 3.3 with MPI also fixes the number of ranks (``cg.S.4``). The
+versions for MPI, OpenMP and one processor share these names, so labkit reads the version from the program's own title.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from math import isqrt
+from pathlib import Path
+
+from labkit.errors import DataError
+from labkit.formats import npb as layout
+from labkit.io import project
+from labkit.kernels import programs
+from labkit.options.compute import Npb
+from labkit.point.spec import Effort, Spec
+from labkit.tools import Invocation, Parsed, Tool, _linked
+
+FOLDER = programs.path("npb")  # a folder of programs for each version
+_VERSION = rb"NAS Parallel Benchmarks \(?(?:NPB)?(\d[\d.]*\d)"
+_WITHOUT_MPI = rb"NAS Parallel Benchmarks \(NPB[\d.]*(-OMP|-SER|-MZ OpenMP|-MZ-OMP|-MZ-SER)"
+_THREADED = re.compile(r"lib[gi]?omp\d*\.so")
+_NAMED = re.compile(r"(?:[a-z]{2}|(?:bt|sp|lu)-mz)\.[SWA-F]\.(?:x|\d+)")
+_WORK = {"S": 1, "W": 20, "A": 170, "B": 750, "C": 3e3, "D": 6e4, "E": 1.2e6, "F": 2e7}  # 10^9 operations, at most
+_FAST, _SLOW = 0.5, 0.02  # 10^9 operations in a second of a core, to reckon with
+_CLASSES = {
+    "DT": "SWAB",
+    "DC": "SWAB",
+    "IS": "SWABCDE",
+    "UA": "SWABCD",
+}  # those with published results; others have all
+_ZONES = {"S": 4, "W": 16, "A": 16, "B": 64, "C": 256, "D": 1024, "E": 4096, "F": 16384}  # of BT-MZ and SP-MZ
+_NODES = {"S": (5, 12), "W": (11, 32), "A": (21, 80), "B": (43, 192)}  # of DT's graphs BH and WH, and of SH
+_KEYS = {"D": (4, 1024), "E": (64, 1024), "S": (1, 128)}  # least and most ranks of IS
+
+
+def _version() -> str:
+    """Version of the first program that is here; `unknown` without one."""
+    names = (str(path) for path in sorted(FOLDER.glob("*/*.x")))
+    return next(filter(None, (_linked.written(name, _VERSION) for name in (*_on_path(), *names))), "unknown")
+
+
+def _how(npb_class: str) -> str:
+    return project.make(f"npb SOURCE=~/NPB3.4.3 CLASSES={npb_class}")
+
+
+TOOL = Tool(
+    name="npb",
+    read_version=_version,
+    install=_how("'S W A'") or "module load npb   # or build NPB, and put its programs, such as cg.S.x, on the PATH",
+    format=layout,
+    purpose="compute.npb, from a source of your own",
+    instead="compute.nas_* are labkit's own kernels",
+)
+
+
+def solve(spec: Spec[Npb], effort: Effort) -> Invocation:
+    """One run of a program."""
+    options = spec.options
+    program = _program(options, spec.ranks)
+    version = _linked.written(program, _VERSION)
+    kind, folder = _linked.mpi(program) if options.model == "mpi" else ("", "")
+    threaded = options.model == "openmp" or options.kernel.endswith("-MZ")
+    work, cores = _WORK[options.npb_class], spec.ranks * options.threads
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        return parse(text, spec)
+
+    return Invocation(
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=(program,),
+        client=(program, *([options.graph] if options.kernel == "DT" else [])),
+        parse=parsed,
+        environment={"OMP_NUM_THREADS": str(options.threads)} if threaded else {},
+        threads=options.threads,
+        mpi=kind,
+        mpi_folder=folder,
+        libraries=(f"NPB {version}",) if version and version != TOOL.read_version() else (),  # type: ignore[misc]
+        directory=options.directory,
+        definition="NPB: operations of the program's own formula over the time of its slowest rank, without the "
+        "set-up, as it prints them.",
+        duration=work / _FAST / cores,
+        time_limit=work / _SLOW / cores + effort.time_limit,
+    )
+
+
+def _program(options: Npb, ranks: int) -> str:
+    """Return the path of the program, or what is missing: it, and the command that builds it."""
+    stem = f"{options.kernel.lower()}.{options.npb_class}"
+    for path in _on_path():
+        if Path(path).name in (f"{stem}.x", f"{stem}.{ranks}") and _model(path) == options.model:
+            return path
+    built = FOLDER / options.model / f"{stem}.x"
+    if built.exists():
+        return str(built)
+    how = _how(options.npb_class)
+    return f"{stem}.x for {options.model}{f', which {how} builds from your source of NPB' if how else ''}"
+
+
+def _on_path() -> Iterator[str]:
+    """Yield the programs on the PATH that have names of NPB's."""
+    for folder in os.get_exec_path():
+        try:
+            names = sorted(entry.name for entry in os.scandir(folder) if _NAMED.fullmatch(entry.name))
+        except OSError:  # the PATH names a folder that is not there, or not readable
+            continue
+        yield from filter(None, (shutil.which(name, path=folder) for name in names))
+
+
+def _model(path: str) -> str:
+    """Return the version that a program is; empty if it has no title of NPB's."""
+    if not _linked.written(path, _VERSION):
+        return ""
+    title = _linked.written(path, _WITHOUT_MPI)
+    if not title:
+        return "mpi"
+    libraries = _linked.loaded(path)  # none if it is linked statically
+    threaded = any(map(_THREADED.match, libraries)) if libraries else "SER" not in title
+    return "openmp" if threaded else "serial"
+
+
+def chosen(spec: Spec[Npb]) -> dict[str, str]:
+    """Return the version that is left to labkit."""
+    if spec.options.model != "auto":
+        return {}
+    return {"model": "openmp" if spec.options.kernel in ("UA", "DC") else "mpi"}
+
+
+def wrong(spec: Spec[Npb]) -> str:
+    """Say what a program cannot do; empty if it can."""
+    options, kernel, letter = spec.options, spec.options.kernel, spec.options.npb_class
+    classes = _CLASSES.get(kernel, "")
+    if classes and letter not in classes:
+        return (
+            f"npb_class={letter}, but {kernel} has results to compare with for {', '.join(classes)}. Set one of these."
+        )
+    if options.model == "mpi" and kernel in ("UA", "DC"):
+        return f"model=mpi, but {kernel} has no version for MPI. Set model=openmp and ranks=1."
+    if options.model != "mpi" and kernel == "DT":
+        return f"model={options.model}, but DT has a version for MPI alone. Set model=mpi."
+    if options.graph != "BH" and kernel != "DT":
+        return f"graph={options.graph}, but only DT has a graph. Leave it out, or set kernel=DT."
+    if options.threads < 1:
+        return f"threads={options.threads}, but a rank has 1 or more. Set threads=1."
+    if options.threads > 1 and (options.model == "serial" or (options.model == "mpi" and not kernel.endswith("-MZ"))):
+        return f"threads={options.threads}, but {kernel} for {options.model} has none. Set threads=1, or model=openmp."
+    if options.model != "mpi":
+        return "" if spec.ranks == 1 else f"ranks={spec.ranks}, but model={options.model} is one process. Set ranks=1."
+    return _wrong_ranks(kernel, letter, options.graph, spec.ranks)
+
+
+def _wrong_ranks(kernel: str, letter: str, graph: str, ranks: int) -> str:
+    """Say why a program for MPI cannot use a number of ranks; empty if it can."""
+    if kernel == "DT":
+        nodes = _NODES[letter][graph == "SH"]
+        wanted = "" if ranks == nodes else f"the graph {graph} of class {letter} has {nodes} nodes. Set ranks={nodes}."
+    elif kernel in ("BT", "SP"):
+        side = isqrt(ranks)
+        wanted = "" if side**2 == ranks else f"{kernel} needs a square. Set ranks={side**2} or {(side + 1) ** 2}."
+    elif kernel == "LU":
+        fits = [y for y in range(1, isqrt(ranks) + 1) if ranks % y == 0 and ranks <= 2 * y * y]
+        wanted = "" if fits else "LU needs a grid of ranks of which one side is at most twice the other. Set ranks=4."
+    elif kernel in ("BT-MZ", "SP-MZ"):
+        zones = _ZONES[letter]
+        wanted = "" if ranks <= zones else f"class {letter} of {kernel} has {zones} zones. Set ranks={zones} or less."
+    elif kernel in ("IS", "CG", "MG", "FT"):
+        wanted = _wrong_power(kernel, letter, ranks)
+    else:  # EP and LU-MZ
+        wanted = ""
+    return wanted and f"ranks={ranks}, but {wanted}"
+
+
+def _wrong_power(kernel: str, letter: str, ranks: int) -> str:
+    """Say which power of two to take instead of a number of ranks; empty if it is one."""
+    least, most = _KEYS.get(letter, (1, 1024)) if kernel == "IS" else (1, ranks)
+    if not least <= ranks <= most:
+        return f"IS of class {letter} runs on {least} to {most}. Set ranks={min(max(ranks, least), most)}."
+    below = 1 << (ranks.bit_length() - 1)
+    return "" if below == ranks else f"{kernel} needs a power of two. Set ranks={below} or {2 * below}."
+
+
+def parse(text: str, spec: Spec[Npb]) -> Parsed:
+    """Return rate and time of a run that the program found right.
+
+    Raises
+    ------
+    DataError
+        If there is no result, the program's own verification did not pass, or it solved something else, or on another
+        number of ranks or threads, than it was told.
+    """
+    options = spec.options
+    runs = layout.LOG.runs(text, TOOL.name)
+    run = runs[0]
+    told = {"kernel": options.kernel, "npb_class": options.npb_class}
+    told |= {"graph": options.graph} if options.kernel == "DT" else {}
+    found = {name: run.options.get(name) for name in told}
+    if found != told:
+        raise DataError(f"NPB solved {found}, but was told {told}. Report this with its output.")
+    if len(runs) > 1 or run.ranks != spec.ranks:
+        raise DataError(
+            f"NPB printed {len(runs)} results of {run.ranks} ranks instead of one of {spec.ranks}: the launcher and the "
+            "program use different MPI libraries, or it left ranks out. Build it with the launcher's library."
+        )
+    if run.options["threads"] not in (options.threads, None):
+        raise DataError(
+            f"NPB ran with {run.options['threads']} threads, but threads={options.threads}. Remove OMP_NUM_THREADS from "
+            "the environment of the point, and build the program with OpenMP."
+        )
+    if not run.verified:
+        raise DataError(
+            f"NPB's check of {options.kernel} did not pass: Verification is not SUCCESSFUL. This machine, the compiler "
+            "or its MPI computes wrongly. Run it again, and build it with less optimisation (FLAGS=-O1)."
+        )
+    return Parsed(reported=run.values, facts={"verified": True}, warnings=(*run.remarks, *run.doubts))
