@@ -78,7 +78,7 @@ def test_operations_are_those_of_npb_s_outputs(kernel: str) -> None:
         ("ep", 257, "at most 256. Set ranks=256"),
         ("mg", 5, "Set ranks=4 or 8"),
         ("ft", 128, "at most 64. Set ranks=64"),
-        ("bt_skeleton", 5, "is no square, as the partition needs. Set ranks=4"),
+        ("bt_skeleton", 5, "needs a square. Set ranks=4 or 9"),
         ("sp_skeleton", 25, "cells for at most 16. Set ranks=16"),
         ("lu_skeleton", 3, "power of two. Set ranks=2 or 4"),
         ("lu_skeleton", 1, "ranks=1, but compute.nas_lu_skeleton needs at least 2"),

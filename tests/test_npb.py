@@ -99,7 +99,7 @@ def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("EP", "S", (1, 3, 5), ()),
         ("DT", "S", (5,), (4, 6)),
         ("BT-MZ", "S", (1, 3, 4), (5,)),
-        ("LU-MZ", "S", (1, 16), ()),
+        ("LU-MZ", "S", (1, 16, 20), ()),
     ],
 )
 def test_the_numbers_of_ranks_that_a_program_takes(
@@ -117,7 +117,7 @@ def test_the_numbers_of_ranks_that_a_program_takes(
     [
         (2, {"kernel": "BT"}, r"ranks=2, but BT needs a square\. Set ranks=1 or 4\."),
         (3, {"kernel": "FT"}, r"ranks=3, but FT needs a power of two\. Set ranks=2 or 4\."),
-        (5, {"kernel": "DT", "graph": "SH"}, r"the graph SH of class S has 12 nodes\. Set ranks=12\."),
+        (5, {"kernel": "DT", "graph": "SH"}, r"class S of DT with graph=SH runs on exactly 12\. Set ranks=12\."),
         (2, {"kernel": "UA"}, r"ranks=2, but model=openmp is one process\. Set ranks=1\."),
         (1, {"kernel": "DC", "model": "mpi"}, r"DC has no version for MPI"),
         (1, {"kernel": "DC", "npb_class": "C"}, r"DC has results to compare with for S, W, A, B"),
@@ -136,11 +136,22 @@ def test_what_a_program_cannot_do_is_one_clear_error(ranks: int, options: dict[s
 # ---- programs
 
 
+def test_an_absent_program_names_what_is_here_and_what_builds_it(on_path: Path) -> None:
+    ways = r"\), which is not installed\. Install with 'make .*npb SOURCE=~/NPB3\.4\.3"
+    with pytest.raises(LaunchError, match=r"needs npb \(cg\.S\.x for mpi; found no cg\.\*\.x on the PATH.*" + ways):
+        tools.available((npb.solve,), spec(), Effort())
+    stand_in(on_path, "cg.S.x", TITLES["openmp"].format("CG"), "")
+    stand_in(on_path, "cg.W.x", TITLES["mpi"].format("CG"), "")
+    stand_in(on_path, "is.S.x", TITLES["mpi"].format("IS"), "")
+    found = r"needs npb \(cg\.S\.x for mpi; found cg\.S\.x for openmp, cg\.W\.x for mpi"
+    with pytest.raises(LaunchError, match=found + ways):
+        tools.available((npb.solve,), spec(), Effort())
+
+
 def test_the_version_of_a_program_is_read_from_its_title(on_path: Path) -> None:
     stand_in(on_path, "cg.S.x", TITLES["openmp"].format("CG"), "")
     asked = spec()
-    with pytest.raises(LaunchError, match=r"needs npb \(cg\.S\.x for mpi, which make .*npb SOURCE=~/NPB3\.4\.3"):
-        tools.available((npb.solve,), asked, Effort())
+    assert npb.solve(asked, Effort()).missing
     old = stand_in(on_path, "cg.S.2", TITLES["mpi"].format("CG"), "")
     assert npb.solve(asked, Effort()).client == (str(old),)
     assert npb.solve(spec(4), Effort()).missing
@@ -158,6 +169,9 @@ def test_the_folder_that_set_up_builds_serves_where_the_path_has_none(on_path: P
     assert npb.TOOL.read_version() == "3.4"
     first = stand_in(on_path, "dt.S.x", TITLES["mpi"].format("DT"), "")
     assert npb.solve(spec(5, kernel="DT"), Effort()).client == (str(first), "BH")
+    fixed = stand_in(npb.FOLDER / "mpi", "cg.S.2", TITLES["mpi"].format("CG"), "")  # of NPB 3.3
+    assert npb.solve(spec(2), Effort()).client == (str(fixed),)
+    assert "found cg.S.2 for mpi" in npb.solve(spec(4), Effort()).missing[0]
 
 
 def test_ranks_with_threads_are_bound_to_no_core(on_path: Path) -> None:
@@ -282,6 +296,27 @@ def test_make_npb_builds_from_a_source_and_leaves_it_alone(tmp_path: Path) -> No
         )
         assert refused.returncode == 1
         assert text in refused.stderr
+
+
+def test_make_npb_builds_a_program_for_each_number_of_ranks_from_npb_3_3(tmp_path: Path) -> None:
+    """NPB 3.3 for MPI compiles the number of ranks into all programs but DT."""
+    tree = tmp_path / "my source" / "NPB3.3-MPI"
+    for folder in ("config", "CG", "DT"):
+        (tree / folder).mkdir(parents=True)
+    (tree / "config" / "make.def.template").touch()
+    (tree / "Makefile").write_text(
+        "NPROCS=1\ninclude config/make.def\n"
+        "cg:\n\techo '$(MPIF77) $(FFLAGS)' >bin/cg.$(CLASS).$(NPROCS); chmod +x bin/cg.$(CLASS).$(NPROCS)\n"
+        "dt:\n\techo '$(MPICC)' >bin/dt.$(CLASS); chmod +x bin/dt.$(CLASS)\n"
+    )
+    environment = {**os.environ, "CLASSES": "S", "RANKS": "2 8", "MPIFC": "true", "MPICC": "cc -g", "FLAGS": "-g"}
+    command = ["bash", str(SETUP), str(tree.parent), str(tmp_path / "built")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    built = {path.name: path.read_text().strip() for path in (tmp_path / "built" / "mpi").iterdir()}
+    assert sorted(built) == ["cg.S.2", "cg.S.8", "dt.S.x"]
+    assert built["cg.S.8"].startswith("true -O3 -g")
+    assert built["dt.S.x"] == "cc -g"
 
 
 def test_the_names_of_options_are_those_of_the_reader() -> None:

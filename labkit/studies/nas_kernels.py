@@ -14,15 +14,17 @@ from labkit.benchmarks.compute import nas, nas_skeleton
 from labkit.errors import SpecError, unknown_name
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
+from labkit.options.compute import Npb
 from labkit.point.spec import Spec
 from labkit.point.units import plural
 from labkit.store.samples.facts import COMMUNICATION
 from labkit.studies import counts, statement, words
+from labkit.tools import npb
 
 if TYPE_CHECKING:
     from labkit.store.samples import Samples
 
-_PREFIX, _SKELETON = "compute.nas_", "_skeleton"
+_PREFIX, _SKELETON, _ORIGINAL = "compute.nas_", "_skeleton", "compute.npb"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,7 @@ class Parameters(studies.Parameters):
     time_cap : s of timed runs for a point and launch; a point has one run at least.
     kernels : a list of ep, is, cg, mg and ft.
     skeletons : programs of which only the messages run, a list of bt, sp and lu; empty for none.
+    originals : programs of NPB itself to measure beside, a list such as cg,lu,bt; empty for none.
     classes : sizes of the problem, a list of S, W, A, B and C.
     ranks : a list; a kernel leaves out the numbers that it cannot use.
     transports : paths to compare, a list.
@@ -46,6 +49,7 @@ class Parameters(studies.Parameters):
     time_cap: float = 0.3
     kernels: str = "ep,is,cg,mg,ft"
     skeletons: str = "bt,sp,lu"
+    originals: str = ""
     classes: str = "S"
     ranks: str = "1,2,4"
     transports: str = "auto"
@@ -60,11 +64,12 @@ class Study(studies.Study):
     benchmarks: ClassVar = (
         *(f"{_PREFIX}{name}" for name in nas.KERNELS),
         *(f"{_PREFIX}{name}{_SKELETON}" for name in nas_skeleton.PROBLEMS),
+        _ORIGINAL,
     )
     values: Parameters
 
     def specs(self) -> list[Spec]:
-        """Every kernel of every class on each number of ranks that it can use."""
+        """Every kernel and program of every class on each number of ranks that it can use."""
         v, many = self.values, counts(self.values.ranks, "ranks")
         kernels, classes = words(v.kernels.lower()), words(v.classes.upper())
         if not (many and kernels and classes):
@@ -76,23 +81,26 @@ class Study(studies.Study):
         for name in partial:
             if name not in nas_skeleton.PROBLEMS:
                 raise unknown_name("skeleton", name, list(nas_skeleton.PROBLEMS))
+        programs: list[tuple[str, dict[str, str]]]
+        programs = [(f"{_PREFIX}{name}", {}) for name in (*kernels, *(f"{name}{_SKELETON}" for name in partial))]
+        programs += [(_ORIGINAL, {"kernel": name, "model": "mpi"}) for name in words(v.originals.upper())]
         specs = [
             Spec(
-                benchmark=f"{_PREFIX}{name}",
+                benchmark=benchmark,
                 size=0,
                 ranks=ranks,
                 transport=path if ranks > 1 else "auto",
                 launcher=v.launcher,
                 testbed=v.testbed,
-            ).replace(options={"npb_class": letter})
-            for name in (*kernels, *(f"{name}{_SKELETON}" for name in partial))
+            ).replace(options={**options, "npb_class": letter})
+            for benchmark, options in programs
             for letter in classes
             for ranks in many
             for path in words(v.transports)
         ]
-        possible = [spec for spec in dict.fromkeys(specs) if not _complaint(spec.of(nas.Options))]
+        possible = [spec for spec in dict.fromkeys(specs) if not _complaint(spec)]
         if not possible:
-            raise SpecError(f"ranks={v.ranks}: {_complaint(specs[0].of(nas.Options))}")
+            raise SpecError(f"ranks={v.ranks}: {_complaint(specs[0])}")
         return possible
 
     # ---- rows --------------------------------------------------------------------------------------------------
@@ -102,7 +110,7 @@ class Study(studies.Study):
         rows = self.summary
         if rows.empty:
             return rows
-        rows = rows[~rows["benchmark"].str.endswith(_SKELETON)]
+        rows = rows[rows["benchmark"].str.startswith(_PREFIX) & ~rows["benchmark"].str.endswith(_SKELETON)]
         names = rows["benchmark"].str.removeprefix(_PREFIX)
         rows = rows.assign(
             kernel=names.str.upper(), problem=names.str.upper() + " " + rows["option_npb_class"].astype(str)
@@ -195,6 +203,29 @@ class Study(studies.Study):
         rows = rows.sort_values(["skeleton", "ranks", "transport"])
         return rows[[name for name in columns if name in rows]].rename(columns=columns)
 
+    def originals(self) -> pd.DataFrame:
+        """Every program of NPB itself: rate and run time, beside the rate of labkit's kernel for the same problem."""
+        columns = {
+            "problem": "program, class",
+            "ranks": "ranks",
+            "transport": "transport",
+            "operations_Mops_value": "Mop/s",
+            "operations_Mops_low": "low",
+            "operations_Mops_high": "high",
+            "run_time_s_value": "time (s)",
+            "launches": "launches",
+            "operations_Mops_p50": "Mop/s of labkit's kernel",
+        }
+        rows, kernels = self.summary, self.rows()
+        rows = rows[rows["benchmark"] == _ORIGINAL] if len(rows) else rows
+        if rows.empty:
+            return rows
+        rows = rows.assign(problem=rows["option_kernel"].astype(str) + " " + rows["option_npb_class"].astype(str))
+        rows = rows.drop(columns="operations_Mops_p50", errors="ignore").sort_values(["problem", "ranks", "transport"])
+        if len(kernels):
+            rows = rows.merge(kernels[[*_PLACE, "operations_Mops_p50"]], how="left", on=_PLACE)
+        return rows[[name for name in columns if name in rows]].rename(columns=columns)
+
     def messages(self, skeletons: bool = False) -> pd.DataFrame:
         """Messages of a run: how many and how large, with how many partners, and calls of collectives."""
         table = []
@@ -259,11 +290,15 @@ class Study(studies.Study):
             yield "Every message of a skeleton was the one that its receiver expected, or the point would have failed."
 
 
+_PLACE = ["problem", "ranks", "transport"]
 _PHASES = ("computation_ns", "communication_ns")
 
 
-def _complaint(spec: Spec[nas.Options]) -> str:
-    """What is wrong with the ranks of a kernel; empty if nothing is."""
+def _complaint(one: Spec) -> str:
+    """What is wrong with the ranks of a kernel or program; empty if nothing is."""
+    if one.benchmark == _ORIGINAL:
+        return npb.wrong(one.of(Npb))
+    spec = one.of(nas.Options)
     letter = nas.letter(spec)
     if letter not in nas.CLASSES:
         raise unknown_name("class", str(letter), list(nas.CLASSES))

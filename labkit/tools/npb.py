@@ -1,7 +1,7 @@
 """NAS Parallel Benchmarks: the original programs, on the PATH or built by ``make npb`` from the user's source.
 
-A program holds one class. NPB 3.4 names it ``cg.S.x``; NPB 3.3 with MPI also fixes the number of ranks (``cg.S.4``). The
-versions for MPI, OpenMP and one processor share these names, so labkit reads the version from the program's own title.
+A program holds one class. NPB 3.4 names it ``cg.S.x``. NPB 3.3 with MPI also fixes the number of ranks (``cg.S.4``).
+The versions for MPI, OpenMP and one processor share these names, so labkit reads the version from the program's title.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from labkit.formats import npb as layout
 from labkit.io import project
 from labkit.kernels import programs
 from labkit.options.compute import Npb
+from labkit.point import rank_counts
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, _linked
 
@@ -28,31 +29,22 @@ _THREADED = re.compile(r"lib[gi]?omp\d*\.so")
 _NAMED = re.compile(r"(?:[a-z]{2}|(?:bt|sp|lu)-mz)\.[SWA-F]\.(?:x|\d+)")
 _WORK = {"S": 1, "W": 20, "A": 170, "B": 750, "C": 3e3, "D": 6e4, "E": 1.2e6, "F": 2e7}  # 10^9 operations, at most
 _FAST, _SLOW = 0.5, 0.02  # 10^9 operations in a second of a core, to reckon with
-_CLASSES = {
-    "DT": "SWAB",
-    "DC": "SWAB",
-    "IS": "SWABCDE",
-    "UA": "SWABCD",
-}  # those with published results; others have all
-_ZONES = {"S": 4, "W": 16, "A": 16, "B": 64, "C": 256, "D": 1024, "E": 4096, "F": 16384}  # of BT-MZ and SP-MZ
+_CLASSES = {"DT": "SWAB", "DC": "SWAB", "IS": "SWABCDE", "UA": "SWABCD"}  # with published results; others have all
+_ZONES = {"S": 4, "W": 16, "A": 16, "B": 64, "C": 256, "D": 1024, "E": 4096, "F": 16384}  # of BT-MZ, SP-MZ
 _NODES = {"S": (5, 12), "W": (11, 32), "A": (21, 80), "B": (43, 192)}  # of DT's graphs BH and WH, and of SH
 _KEYS = {"D": (4, 1024), "E": (64, 1024), "S": (1, 128)}  # least and most ranks of IS
 
 
 def _version() -> str:
     """Version of the first program that is here; `unknown` without one."""
-    names = (str(path) for path in sorted(FOLDER.glob("*/*.x")))
-    return next(filter(None, (_linked.written(name, _VERSION) for name in (*_on_path(), *names))), "unknown")
-
-
-def _how(npb_class: str) -> str:
-    return project.make(f"npb SOURCE=~/NPB3.4.3 CLASSES={npb_class}")
+    return next(filter(None, (_linked.written(path, _VERSION) for path in (*_on_path(), *_built()))), "unknown")
 
 
 TOOL = Tool(
     name="npb",
     read_version=_version,
-    install=_how("'S W A'") or "module load npb   # or build NPB, and put its programs, such as cg.S.x, on the PATH",
+    install=project.make('npb SOURCE=~/NPB3.4.3 CLASSES="S W A"')
+    or "module load npb   # or build NPB, and put its programs, such as cg.S.x, on the PATH",
     format=layout,
     purpose="compute.npb, from a source of your own",
     instead="compute.nas_* are labkit's own kernels",
@@ -91,20 +83,30 @@ def solve(spec: Spec[Npb], effort: Effort) -> Invocation:
 
 
 def _program(options: Npb, ranks: int) -> str:
-    """Return the path of the program, or what is missing: it, and the command that builds it."""
-    stem = f"{options.kernel.lower()}.{options.npb_class}"
-    for path in _on_path():
-        if Path(path).name in (f"{stem}.x", f"{stem}.{ranks}") and _model(path) == options.model:
+    """Return the path of the program; if it is missing, its name, and which of the same kernel are here."""
+    kernel = options.kernel.lower()
+    wanted = (f"{kernel}.{options.npb_class}.x", f"{kernel}.{options.npb_class}.{ranks}")
+    others = dict[str, None]()
+    for path in (*_on_path(), *_built()):
+        name = Path(path).name
+        if not name.startswith(f"{kernel}."):
+            continue
+        model = _model(path)
+        if name in wanted and model == options.model:
             return path
-    built = FOLDER / options.model / f"{stem}.x"
-    if built.exists():
-        return str(built)
-    how = _how(options.npb_class)
-    return f"{stem}.x for {options.model}{f', which {how} builds from your source of NPB' if how else ''}"
+        if model:
+            others[f"{name} for {model}"] = None
+    here = ", ".join(others) or f"no {kernel}.*.x on the PATH or in {FOLDER}"
+    return f"{wanted[0]} for {options.model}; found {here}"
+
+
+def _built() -> Iterator[str]:
+    """Yield the programs that set-up built."""
+    yield from map(str, sorted(FOLDER.glob("*/*.*.*")))
 
 
 def _on_path() -> Iterator[str]:
-    """Yield the programs on the PATH that have names of NPB's."""
+    """Yield the programs on the PATH that are named like NPB's."""
     for folder in os.get_exec_path():
         try:
             names = sorted(entry.name for entry in os.scandir(folder) if _NAMED.fullmatch(entry.name))
@@ -114,7 +116,9 @@ def _on_path() -> Iterator[str]:
 
 
 def _model(path: str) -> str:
-    """Return the version that a program is; empty if it has no title of NPB's."""
+    """Return the version of a program: mpi, openmp or serial; empty if it has no title of NPB's."""
+    if Path(path).is_relative_to(FOLDER):
+        return Path(path).parent.name
     if not _linked.written(path, _VERSION):
         return ""
     title = _linked.written(path, _WITHOUT_MPI)
@@ -157,32 +161,25 @@ def wrong(spec: Spec[Npb]) -> str:
 
 def _wrong_ranks(kernel: str, letter: str, graph: str, ranks: int) -> str:
     """Say why a program for MPI cannot use a number of ranks; empty if it can."""
+    least, most = 1, ranks
     if kernel == "DT":
-        nodes = _NODES[letter][graph == "SH"]
-        wanted = "" if ranks == nodes else f"the graph {graph} of class {letter} has {nodes} nodes. Set ranks={nodes}."
-    elif kernel in ("BT", "SP"):
-        side = isqrt(ranks)
-        wanted = "" if side**2 == ranks else f"{kernel} needs a square. Set ranks={side**2} or {(side + 1) ** 2}."
-    elif kernel == "LU":
-        fits = [y for y in range(1, isqrt(ranks) + 1) if ranks % y == 0 and ranks <= 2 * y * y]
-        wanted = "" if fits else "LU needs a grid of ranks of which one side is at most twice the other. Set ranks=4."
+        least = most = _NODES[letter][graph == "SH"]
+    elif kernel == "IS":
+        least, most = _KEYS.get(letter, (1, 1024))
     elif kernel in ("BT-MZ", "SP-MZ"):
-        zones = _ZONES[letter]
-        wanted = "" if ranks <= zones else f"class {letter} of {kernel} has {zones} zones. Set ranks={zones} or less."
-    elif kernel in ("IS", "CG", "MG", "FT"):
-        wanted = _wrong_power(kernel, letter, ranks)
-    else:  # EP and LU-MZ
-        wanted = ""
-    return wanted and f"ranks={ranks}, but {wanted}"
-
-
-def _wrong_power(kernel: str, letter: str, ranks: int) -> str:
-    """Say which power of two to take instead of a number of ranks; empty if it is one."""
-    least, most = _KEYS.get(letter, (1, 1024)) if kernel == "IS" else (1, ranks)
+        most = _ZONES[letter]
     if not least <= ranks <= most:
-        return f"IS of class {letter} runs on {least} to {most}. Set ranks={min(max(ranks, least), most)}."
-    below = 1 << (ranks.bit_length() - 1)
-    return "" if below == ranks else f"{kernel} needs a power of two. Set ranks={below} or {2 * below}."
+        works = f"exactly {least}" if least == most else f"{least} to {most}"
+        what = f"{kernel} with graph={graph}" if kernel == "DT" else kernel
+        nearest = min(max(ranks, least), most)
+        return f"ranks={ranks}, but class {letter} of {what} runs on {works}. Set ranks={nearest}."
+    if kernel in ("BT", "SP"):
+        return rank_counts.not_square(ranks, kernel)
+    if kernel in ("IS", "CG", "MG", "FT"):
+        return rank_counts.not_power_of_two(ranks, kernel)
+    if kernel == "LU" and not any(ranks % y == 0 and ranks <= 2 * y * y for y in range(1, isqrt(ranks) + 1)):
+        return f"ranks={ranks}, but LU needs a grid of ranks with one side at most twice the other. Set ranks=4."
+    return ""
 
 
 def parse(text: str, spec: Spec[Npb]) -> Parsed:
@@ -197,20 +194,20 @@ def parse(text: str, spec: Spec[Npb]) -> Parsed:
     options = spec.options
     runs = layout.LOG.runs(text, TOOL.name)
     run = runs[0]
-    told = {"kernel": options.kernel, "npb_class": options.npb_class}
+    told: dict[str, object] = {"kernel": options.kernel, "npb_class": options.npb_class}
     told |= {"graph": options.graph} if options.kernel == "DT" else {}
     found = {name: run.options.get(name) for name in told}
     if found != told:
         raise DataError(f"NPB solved {found}, but was told {told}. Report this with its output.")
     if len(runs) > 1 or run.ranks != spec.ranks:
         raise DataError(
-            f"NPB printed {len(runs)} results of {run.ranks} ranks instead of one of {spec.ranks}: the launcher and the "
-            "program use different MPI libraries, or it left ranks out. Build it with the launcher's library."
+            f"NPB printed {len(runs)} results of {run.ranks} ranks instead of one of {spec.ranks}: the launcher and "
+            "the program use different MPI libraries, or it left ranks out. Build it with the launcher's library."
         )
     if run.options["threads"] not in (options.threads, None):
         raise DataError(
-            f"NPB ran with {run.options['threads']} threads, but threads={options.threads}. Remove OMP_NUM_THREADS from "
-            "the environment of the point, and build the program with OpenMP."
+            f"NPB ran with {run.options['threads']} threads, but threads={options.threads}. Remove OMP_NUM_THREADS "
+            "from the environment of the point, and build the program with OpenMP."
         )
     if not run.verified:
         raise DataError(

@@ -1,68 +1,95 @@
 #!/usr/bin/env bash
-# Builds the NAS Parallel Benchmarks 3.4 from the user's own source, which stays as it is.
+# Builds the NAS Parallel Benchmarks 3.3 or 3.4 from the user's own source, which stays as it is.
 #   npb.sh SOURCE FOLDER    programs go to FOLDER/mpi, FOLDER/openmp and FOLDER/serial
 # SOURCE is the unpacked archive: NPB3.4.3, NPB3.4.3-MZ, or a folder that holds both.
-# CLASSES (S W A), PROGRAMS (all) and MODELS (mpi openmp) choose what is built. FLAGS are added to the optimisation -O3.
-# MPIFC, MPICC, FC and CC name other compilers.
+# CLASSES (S W A), PROGRAMS (all) and MODELS (mpi openmp) choose what is built, RANKS (1 2 4) the numbers of ranks that
+# NPB 3.3 compiles into each program for MPI. FLAGS are added to -O3. MPIFC, MPICC, FC and CC name other compilers.
 set -euo pipefail
 
 SOURCE=${1:-} FOLDER=${2:?}
-CLASSES=${CLASSES:-S W A} MODELS=${MODELS:-mpi openmp} FLAGS=${FLAGS:-}
+CLASSES=${CLASSES:-S W A} MODELS=${MODELS:-mpi openmp} RANKS=${RANKS:-1 2 4} FLAGS=${FLAGS:-}
 PROGRAMS=${PROGRAMS:-ep is cg mg ft bt sp lu dt ua dc bt-mz sp-mz lu-mz}
 MPIFC=${MPIFC:-mpif90} MPICC=${MPICC:-mpicc} FC=${FC:-gfortran} CC=${CC:-gcc}
 
 say() { printf '%s\n' "$*"; }
 fail() { say "$*" >&2; exit 1; }
+first() { grep -iEm1 'error[^.]|fatal|cannot|unknown|undefined|not found' "$WORK/log" || tail -n 1 "$WORK/log"; }  # complaint of the log
 
 [ -d "$SOURCE" ] || fail "SOURCE=${SOURCE:-(empty)} is no folder. Unpack NPB from https://www.nas.nasa.gov/software/npb.html, and set SOURCE=~/NPB3.4.3."
-mapfile -t TREES < <(find "$SOURCE" -maxdepth 4 -path '*/config/make.def.template' -printf '%h\n' | xargs -rn1 dirname | sort)
+mapfile -t TREES < <(find "$SOURCE" -maxdepth 4 -path '*/config/make.def.template' | sed 's%/config/make.def.template$%%' | sort)
 [ "${#TREES[@]}" != 0 ] || fail "SOURCE=$SOURCE holds no config/make.def.template of NPB. Set SOURCE to the unpacked folder, such as ~/NPB3.4.3."
 
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
+echo end >"$WORK/asked.f90"
 
-# Flags of a Fortran compiler that let it take the sources of NPB 3.4.0.
+# Flags of a Fortran compiler that let it take the sources before NPB 3.4.1.
 tolerant() {
     local flag
     for flag in -fallow-argument-mismatch -fallow-invalid-boz; do
-        if echo end | "$1" "$flag" -x f95 -c - -o "$WORK/asked.o" 2>/dev/null; then printf ' %s' "$flag"; fi
+        if $1 "$flag" -c "$WORK/asked.f90" -o "$WORK/asked.o" 2>/dev/null; then printf ' %s' "$flag"; fi
     done
 }
 
-# Builds the kernels of one source tree: trees $1, model $2.
+# Prints config/make.def for one source tree: tree $1, model $2. NPB 3.3 and the multi-zone versions have other names.
+definitions() {
+    local fortran=$FC c=$CC openmp=
+    if [ "$2" = mpi ]; then fortran=$MPIFC c=$MPICC; fi
+    case $2:$(basename "$1") in openmp:* | mpi:*-MZ-*) openmp=' -fopenmp' ;; esac
+    printf '%s = %s\n' FC "$fortran" MPIFC "$fortran" F77 "$fortran" MPIF77 "$fortran" FLINK "$fortran" \
+        FFLAGS "-O3$openmp $FLAGS$(tolerant "$fortran")" FLINKFLAGS "-O3$openmp $FLAGS" \
+        CC "$c" MPICC "$c" CLINK "$c" CFLAGS "-O3$openmp $FLAGS" CLINKFLAGS "-O3$openmp $FLAGS" C_LIB -lm UCC "$CC" \
+        BINDIR ../bin RAND randi8 WTIME wtime.c
+}
+
+# Builds the kernels of one source tree: tree $1, model $2.
 build() {
-    local tree=$WORK/$2 compiler=$FC kernel class log
+    local tree=$WORK/$2 compiler=$FC numbers=x kernel class ranks
     if [ "$2" = mpi ]; then compiler=$MPIFC; fi
-    command -v "$compiler" >/dev/null || fail "$compiler is not installed. Run: sudo apt-get install gfortran libopenmpi-dev. MODELS=openmp needs no MPI."
+    $compiler "$WORK/asked.f90" -o "$WORK/asked" >"$WORK/log" 2>&1 ||
+        fail "$compiler cannot build a program: $(first). Run: sudo apt-get install gfortran libopenmpi-dev. MODELS=openmp needs no MPI."
+    if grep -q '^NPROCS *=' "$1/Makefile"; then numbers=$RANKS; fi
     rm -rf "$tree"
     cp -r "$1" "$tree"
-    sed -E -e "s%^((MPI)?FC[[:blank:]]*=[[:blank:]]*).*%\1$compiler%" \
-        -e "s%^((MPICC|CC)[[:blank:]]*=[[:blank:]]*)mpicc%\1$MPICC%" -e "s%^((U?CC)[[:blank:]]*=[[:blank:]]*)gcc%\1$CC%" \
-        -e "s%^(FFLAGS[[:blank:]]*=.*)%\1 $FLAGS$(tolerant "$compiler")%" -e "s%^(CFLAGS[[:blank:]]*=.*)%\1 $FLAGS%" \
-        -e "$([ "$2" != serial ] || echo 's% -fopenmp%%')" "$tree/config/make.def.template" >"$tree/config/make.def"
-    mkdir -p "$tree/bin" "$FOLDER/$2"
+    definitions "$1" "$2" >"$tree/config/make.def"
+    mkdir -p "$FOLDER/$2"
     for kernel in $PROGRAMS; do
         [ -d "$tree/${kernel^^}" ] || continue
         for class in $CLASSES; do
-            log=$WORK/log
-            if make -C "$tree" SHELL="$BASH" "$kernel" CLASS="$class" >"$log" 2>&1 && [ -x "$tree/bin/$kernel.$class.x" ]; then
-                mv "$tree/bin/$kernel.$class.x" "$FOLDER/$2/"
-                BUILT+=("$2/$kernel.$class.x")
-            else
-                say "not built: $2/$kernel.$class.x: $(grep -iEm1 'error|unknown|invalid|undefined' "$log" || tail -n 1 "$log")"
-            fi
+            for ranks in $numbers; do program "$tree" "$FOLDER/$2" "$kernel.$class.$ranks"; done
         done
     done
 }
 
+# Builds one program: tree $1, folder of the result $2, its name $3 of kernel, class, and ranks or x.
+program() {
+    local kernel=${3%%.*} class ranks=${3##*.} made
+    class=${3#*.} class=${class%.*}
+    rm -rf "$1/bin"
+    mkdir "$1/bin"
+    if make -C "$1" SHELL="$BASH" "$kernel" CLASS="$class" NPROCS="${ranks/x/1}" >"$WORK/log" 2>&1; then
+        made=$(find "$1/bin" -type f -name "$kernel.$class*" -executable -print -quit)
+        if [ -n "$made" ]; then
+            case $made in *."$class") ranks=x ;; *) ranks=${made##*.} ;; esac  # DT of NPB 3.3 takes its ranks from mpirun
+            mv "$made" "$2/$kernel.$class.$ranks"
+            BUILT+=("$(basename "$2")/$kernel.$class.$ranks")
+            return
+        fi
+    fi
+    say "not built: $(basename "$2")/$3: $(first)"
+}
+
+wants() { [[ " $MODELS " = *" $1 "* ]]; }
+
 BUILT=()
 for tree in "${TREES[@]}"; do
     case $(basename "$tree") in
-        *-MPI) if grep -q NPROCS= "$tree/Makefile"; then
-                say "left out: $tree fixes the number of ranks when it is compiled. Take NPB 3.4."
-            elif [[ " $MODELS " = *" mpi "* ]]; then build "$tree" mpi; fi ;;
-        *-OMP) for model in openmp serial; do if [[ " $MODELS " = *" $model "* ]]; then build "$tree" "$model"; fi; done ;;
+        *-MPI) if wants mpi; then build "$tree" mpi; fi ;;
+        *-OMP)
+            if wants openmp; then build "$tree" openmp; fi
+            if wants serial && [ ! -d "${tree%OMP}SER" ]; then build "$tree" serial; fi ;;
+        *-SER) if wants serial; then build "$tree" serial; fi ;;
     esac
 done
-[ "${#BUILT[@]}" != 0 ] || fail "Nothing was built."
+[ "${#BUILT[@]}" != 0 ] || fail "Nothing was built from $SOURCE for MODELS=\"$MODELS\". The lines above name the first error of each program."
 say "Built in $FOLDER: ${BUILT[*]}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from labkit.benchmarks.compute._ft_checksums import CHECKSUMS
 from labkit.options import frozen
 from labkit.options.ranks import Buffers
+from labkit.point import rank_counts
 from labkit.point.spec import Spec
 
 if TYPE_CHECKING:
@@ -55,11 +56,7 @@ def power_of_two(spec: Spec[Options], most: int) -> str:
     ranks = spec.ranks
     if ranks > most:
         return f"ranks={ranks}, but class {letter(spec)} has work for at most {most}. Set ranks={most}."
-    below = 1 << (ranks.bit_length() - 1)
-    if ranks == below:
-        return ""
-    above = f" or {2 * below}" if 2 * below <= most else ""
-    return f"ranks={ranks}, but this kernel needs a power of two. Set ranks={below}{above}."
+    return rank_counts.not_power_of_two(ranks, "this kernel", most=most)
 
 
 def near(name: str, value: float, published: float, tolerance: float) -> str:

@@ -15,6 +15,7 @@ from math import isqrt, prod
 
 from labkit.benchmarks.compute import _nas
 from labkit.benchmarks.storage.bt_io import Cell, cells
+from labkit.point import rank_counts
 from labkit.point.spec import Spec
 
 IRECV, ISEND, RECV, SEND, WAIT, WAITALL, REDUCE_LAST = range(7)  # as in kernels/nas_skeleton.c
@@ -112,10 +113,9 @@ def _sp(points: int, ranks: int, rank: int) -> Iterator[Call]:
 
 
 def _square(spec: Spec[_nas.Options], points: int) -> str:
-    side = isqrt(spec.ranks)
-    if side**2 != spec.ranks:
-        return f"ranks={spec.ranks} is no square, as the partition needs. Set ranks={max(side, 2) ** 2}."
-    if points // side < 3:
+    if wrong := rank_counts.not_square(spec.ranks, "this skeleton", least=4):
+        return wrong
+    if points // isqrt(spec.ranks) < 3:
         most = (points // 3) ** 2
         return f"ranks={spec.ranks}, but class {_nas.letter(spec)} has cells for at most {most}. Set ranks={most}."
     return ""

@@ -4,8 +4,8 @@ Each kernel counts its own operations (IS keys, EP random numbers, DT units of 2
 points advanced, the others flops), so rates compare within a kernel and a class only. The time is that of the slowest
 rank, without the set-up. A result that the program itself does not find right is an error.
 
-Programs on the PATH serve, or those that `make npb SOURCE=~/NPB3.4.3` builds. labkit's own kernels of EP, IS, CG, MG and FT
-(`compute.nas_*`) need no source. An OpenMP program is started by the launcher as one rank that is bound to no core.
+labkit takes a program on the PATH, else one that `make npb SOURCE=~/NPB3.4.3` built. Its own kernels of EP, IS, CG, MG
+and FT (`compute.nas_*`) need no source. The launcher starts an OpenMP program as one rank that is bound to no core.
 """
 
 from labkit.benchmarks import ProgramBenchmark

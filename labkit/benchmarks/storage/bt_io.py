@@ -26,6 +26,7 @@ from labkit import stats
 from labkit.benchmarks import ParallelFileBenchmark
 from labkit.options import frozen
 from labkit.options.ranks import Buffers, Folder
+from labkit.point import rank_counts
 from labkit.point.spec import Spec
 
 CLASSES = {  # points of a side, time steps
@@ -75,8 +76,8 @@ class Options(Folder, Buffers):
 
 def _check(spec: Spec[Options]) -> str:
     side, points = math.isqrt(spec.ranks), CLASSES[spec.options.problem][0]
-    if side**2 != spec.ranks:
-        return f"ranks={spec.ranks} is no square, as the partition needs. Set ranks={side**2} or {(side + 1) ** 2}."
+    if wrong := rank_counts.not_square(spec.ranks, "BT-IO"):
+        return wrong
     if points // side < 3:
         return (
             f"ranks={spec.ranks} cut {points} points into cells of {points // side}, but a cell needs 3. "
