@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from labkit import benchmarks, figures
@@ -179,8 +180,26 @@ def test_the_notebook_leaves_out_ranks_that_a_kernel_cannot_use() -> None:
         *(("ep", ranks) for ranks in (2, 3, 4)),
         *(("bt_skeleton", 4), ("lu_skeleton", 2), ("lu_skeleton", 4)),
     ]
+    assert specs(kernels="ep", ranks="2,4", originals="bt,ua") == [("ep", 2), ("ep", 4), ("compute.npb", 4)]
     with pytest.raises(SpecError, match="class"):
         specs(classes="X")
+
+
+def test_the_original_programs_stand_beside_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = {"ranks": 2, "transport": "auto", "option_npb_class": "S"}
+    rows = [
+        {**shared, "benchmark": "compute.nas_cg", "operations_Mops_p50": 900.0},
+        {**shared, "benchmark": "compute.npb", "option_kernel": "CG", "operations_Mops_value": 1000.0},
+        {**shared, "benchmark": "compute.npb", "option_kernel": "BT", "operations_Mops_value": 2000.0},
+    ]
+    monkeypatch.setattr(nas_kernels.Study, "summary", pd.DataFrame(rows))
+    monkeypatch.setattr(nas_kernels.Study, "apart", {})
+    study = nas_kernels.Study(measure=False, campaign="none")
+    table = study.originals()
+    assert list(table["program, class"]) == ["BT S", "CG S"]
+    assert list(table["Mop/s"]) == [2000.0, 1000.0]
+    assert table["Mop/s of labkit's kernel"].fillna(0).tolist() == [0.0, 900.0]
+    assert list(study.rows()["problem"]) == ["CG S"]
 
 
 def test_the_figures_have_every_rank_and_every_pair() -> None:

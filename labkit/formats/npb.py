@@ -52,7 +52,8 @@ def _run(lines: Lines, first: int, last: int, kernel: str, graph: str | None) ->
     if not closing:
         doubts.append(CUT)
     if time < 0.1:
-        text = f"the timed part took {time:g} s, printed with two decimals: its time is coarse"
+        took = f"{time:g} s" if time else "less than 0.01 s"
+        text = f"the timed part took {took}, printed with two decimals: its time is coarse"
         doubts.append(note("coarse-time", text, seconds=time))
     values = [metric("run_time_s", "value", time)] if time else []
     values += [metric("operations_Mops", "value", operations)] if operations > 0 else []

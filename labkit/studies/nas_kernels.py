@@ -297,7 +297,7 @@ _PHASES = ("computation_ns", "communication_ns")
 def _complaint(one: Spec) -> str:
     """What is wrong with the ranks of a kernel or program; empty if nothing is."""
     if one.benchmark == _ORIGINAL:
-        return npb.wrong(one.of(Npb))
+        return npb.wrong(one.having(Npb(**one.values)))
     spec = one.of(nas.Options)
     letter = nas.letter(spec)
     if letter not in nas.CLASSES:

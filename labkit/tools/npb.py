@@ -43,7 +43,7 @@ def _version() -> str:
 TOOL = Tool(
     name="npb",
     read_version=_version,
-    install=project.make('npb SOURCE=~/NPB3.4.3 CLASSES="S W A"')
+    install=project.make("npb SOURCE=~/NPB3.4.3")
     or "module load npb   # or build NPB, and put its programs, such as cg.S.x, on the PATH",
     format=layout,
     purpose="compute.npb, from a source of your own",
@@ -97,7 +97,7 @@ def _program(options: Npb, ranks: int) -> str:
         if model:
             others[f"{name} for {model}"] = None
     here = ", ".join(others) or f"no {kernel}.*.x on the PATH or in {FOLDER}"
-    return f"{wanted[0]} for {options.model}; found {here}"
+    return f"{wanted[0]}, built with CLASSES={options.npb_class} MODELS={options.model}; found {here}"
 
 
 def _built() -> Iterator[str]:

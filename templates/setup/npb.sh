@@ -13,7 +13,7 @@ MPIFC=${MPIFC:-mpif90} MPICC=${MPICC:-mpicc} FC=${FC:-gfortran} CC=${CC:-gcc}
 
 say() { printf '%s\n' "$*"; }
 fail() { say "$*" >&2; exit 1; }
-first() { grep -iEm1 'error[^.]|fatal|cannot|unknown|undefined|not found' "$WORK/log" || tail -n 1 "$WORK/log"; }  # complaint of the log
+first() { grep -iEm1 '(^|[^a-z_])error[: ]|fatal|cannot find|unknown|undefined reference|not found' "$WORK/log" || tail -n 1 "$WORK/log"; }  # complaint of the log
 
 [ -d "$SOURCE" ] || fail "SOURCE=${SOURCE:-(empty)} is no folder. Unpack NPB from https://www.nas.nasa.gov/software/npb.html, and set SOURCE=~/NPB3.4.3."
 mapfile -t TREES < <(find "$SOURCE" -maxdepth 4 -path '*/config/make.def.template' | sed 's%/config/make.def.template$%%' | sort)
