@@ -404,7 +404,7 @@ def test_garbage_is_an_error(tool: str, garbage: str) -> None:
     ("parse", "name", "old", "new", "message"),
     [
         (perftest.parse, "perftest/send_lat.txt", "t_min[usec]", "t_min[cycles]", "columns of a latency or bandwidth"),
-        (perftest.parse, "perftest/write_bw.txt", "MsgRate", "MsgRate Port1", "columns of a latency or bandwidth"),
+        (perftest.parse, "perftest/write_bw.txt", "MsgRate", "MsgRate Port9", "columns of a latency or bandwidth"),
         (perftest.parse, "perftest/write_bw.txt", "  0.000768", "", "a number for every column"),
         (perftest.parse, "perftest/write_bw.txt", "0.000768", "much", "wanted numbers"),
         (perftest.samples, "perftest/send_lat_U.txt", "\n17, ", "\n18, ", "wanted '17, time in µs'"),

@@ -437,10 +437,13 @@ def test_missing_launchers_name_their_packages(monkeypatch: pytest.MonkeyPatch) 
         launch.get("mpi")
 
 
-def test_more_ranks_than_cores_are_oversubscribed_on_this_machine_only() -> None:
+def test_more_ranks_than_cores_are_oversubscribed_on_this_machine_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Placement(ranks=3, cores=2).oversubscribed
     assert not Placement(ranks=2, cores=2).oversubscribed
     assert not Placement(ranks=64, hosts=("a", "b"), cores=2).oversubscribed
+    monkeypatch.setenv("LABKIT_EMULATED", "slurm:16")  # whose hosts share this machine
+    assert Placement(ranks=16, ppn=1, nodes=16, cores=2).oversubscribed
+    assert not Placement(ranks=2, ppn=1, nodes=2, cores=2).oversubscribed
 
 
 NEW = """

@@ -497,7 +497,7 @@ def test_a_folder_of_very_many_files_is_refused_before_any_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folders, "MOST", 2)
-    monkeypatch.setattr(folders, "identify", lambda *args: pytest.fail("a file was read"))
+    monkeypatch.setattr(folders, "parts", lambda *args: pytest.fail("a file was read"))
     for name in "abc":
         (tmp_path / name).touch()
     with pytest.raises(DataError, match=r"has more than 2 files. Name a folder with"):

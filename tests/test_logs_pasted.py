@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from pathlib import Path
 
@@ -360,15 +361,18 @@ def test_fio_without_times_has_no_latency(tmp_path: Path) -> None:
     ("row", "collective"),
     [
         ("1048576 262144 float sum -1 50.00 20.00 37.50 0 50.00 20.00 37.50 0", "all_reduce"),
-        ("1048576 262144 float sum -1 50.00 20.00 18.75 0 50.00 20.00 18.75 0", "reduce_scatter"),
+        ("1048576 16384 float sum -1 50.00 20.00 18.75 0 50.00 20.00 18.75 0", "reduce_scatter"),
+        ("256 4 float sum -1 50.00 0.01 0.00 0 50.00 0.01 0.00 0", "reduce_scatter"),
+        ("256 64 float sum -1 50.00 0.01 0.01 0 50.00 0.01 0.01 0", "all_reduce"),
+        ("256 64 float sum -1 50.00 0.01 0.01 0 50.00 0.01 0.01 N/A", "sendrecv"),
+        ("256 64 float none -1 50.00 0.01 0.01 0 50.00 0.01 0.01 N/A", "sendrecv"),
+        ("256 64 float sum -1 50.00 0.01 0.01 N/A 50.00 0.01 0.01 N/A", UNNAMED),
         ("1048576 16384 float none -1 50.00 20.00 18.75 0 50.00 20.00 18.75 0", "all_gather"),
         ("1048576 16384 float none -1 50.00 20.00 18.75 0 50.00 20.00 18.75 N/A", "all_to_all"),
         ("1048576 262144 float none 0 50.00 20.00 20.00 0 50.00 20.00 20.00 0", "broadcast"),
         ("1048576 262144 float sum 0 50.00 20.00 20.00 0 50.00 20.00 20.00 0", "reduce"),
-        (
-            "1048576 262144 float sum -1 50.00 20.00 20.00 0 50.00 20.00 20.00 0",
-            UNNAMED,
-        ),
+        ("1048576 262144 float sum -1 50.00 20.00 20.00 0 50.00 20.00 20.00 0", "all_reduce"),  # of two ranks
+        ("1048576 262144 float sum -1 50.00 20.00 18.75 0 50.00 20.00 18.75 0", UNNAMED),
         (
             "1048576 16384 float none -1 50.00 20.00 18.75 N/A 50.00 20.00 18.75 N/A",
             UNNAMED,
@@ -378,6 +382,37 @@ def test_fio_without_times_has_no_latency(tmp_path: Path) -> None:
 def test_the_columns_of_nccl_tests_tell_the_collective(row: str, collective: str, tmp_path: Path) -> None:
     text = NCCL.format(row="     ".join(["", *row.split()]))
     assert {run.test for run in read(tmp_path, text)[1]} == {f"nccl-tests {collective}"}
+
+
+_OF_2017 = """# NCCL Tests compiled with NCCL 2.0
+# Using devices
+#   Rank  0 on   gpu01 device  0 [0x04] Tesla P100
+#   Rank  1 on   gpu01 device  1 [0x06] Tesla P100
+#                                                 out-of-place                    in-place
+#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res
+     1048576        262144   float     sum    0.125   8.39   8.39    0e+00    0.123   8.52   8.52    0e+00
+ Out of bounds values : 0 OK
+ Avg bus bandwidth    : 4.1
+
+"""
+
+
+def test_the_first_nccl_tests_printed_milliseconds(tmp_path: Path) -> None:
+    _, runs = read(tmp_path, _OF_2017)
+    assert [(run.test, run.size, run.ranks, run.values[0].value, run.clock_ns) for run in runs] == [
+        ("nccl-tests all_reduce", 1048576, 2, pytest.approx(125.0), 1000.0),
+        ("nccl-tests all_reduce", 1048576, 2, pytest.approx(123.0), 1000.0),
+    ]
+    broadcast = re.sub(r"(in-place|(?<=res) +time.*| {4}0\.123.*)", "", _OF_2017).replace("  op ", "root ")
+    _, (run,) = read(tmp_path, broadcast.replace("   sum ", "     0 "))
+    assert (run.test, run.values[0].value, run.options["root"]) == ("nccl-tests broadcast", pytest.approx(125.0), 0)
+
+
+def test_a_head_that_several_processes_print_may_have_no_rows(tmp_path: Path) -> None:
+    head = _OF_2017.splitlines()[5] + "\n"
+    assert len(read(tmp_path, head + _OF_2017)[1]) == 2
+    with pytest.raises(DataError, match="wanted a row below the head"):
+        read(tmp_path, head)
 
 
 def test_a_nonblocking_barrier_of_omb_5_has_a_head_without_a_mark(tmp_path: Path) -> None:
@@ -455,3 +490,75 @@ def test_of_two_fences_one_may_be_indented(name: str, tmp_path: Path) -> None:
     once = [run.values for run in read(tmp_path, text)[1]]
     twice = f"```\n{text}\n```\n\nAnd again:\n\n ```\n{textwrap.indent(text, '  ')}\n ```\n"
     assert [run.values for run in read(tmp_path, twice)[1]] == [*once, *once]
+
+
+_WRITE = """                    RDMA_Write BW Test
+ Number of qps   : 1\t\tTransport type : IB
+ Connection type : RC\t\tUsing SRQ      : OFF
+---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]{columns}
+ 65536      940800           0.00               98.64  \t\t     0.188137{further}
+{rule}
+"""
+_RULE = "-" * 87
+
+
+def test_perftest_prints_further_columns_for_the_ports_and_the_lowest_bandwidth(tmp_path: Path) -> None:
+    text = _WRITE.format(columns="    BW min[Gb/sec]", further="   80.00", rule=_RULE)
+    _, (run,) = read(tmp_path, text)
+    assert {v.statistic: v.value for v in run.values if v.name == "bandwidth_MBps"} == {"mean": 12330.0, "min": 10000.0}
+    columns = "   BW Port1[Gb/sec]   MsgRate Port1[Mpps]   BW Port2[Gb/sec]   MsgRate Port2[Mpps]"
+    _, (run,) = read(tmp_path, _WRITE.format(columns=columns, further="   50.0   0.09   48.64   0.098", rule=_RULE))
+    told = {v.name: v.value for v in run.values}
+    assert (told["bandwidth_MBps"], told["BW Port1"], told["BW Port2"]) == (12330.0, 50.0, 48.64)
+
+
+def test_perftest_that_runs_forever_prints_periods_of_one_run(tmp_path: Path) -> None:
+    again = "\n 65536      940700           0.00               99.00  \t\t     0.188137"
+    _, runs = read(tmp_path, _WRITE.format(columns="", further=again, rule="^C"))
+    assert [(run.size, run.values[0].value) for run in runs] == [(65536, 12330.0), (65536, 12375.0)]
+    assert all({"cut", "periods"} == {doubt.code for doubt in run.doubts} for run in runs)
+    with pytest.raises(DataError, match="a rate above 0"):
+        read(tmp_path, _WRITE.format(columns="", further=again.replace(" 99.00", "-99.00"), rule=_RULE))
+
+
+def test_a_stressed_number_and_raw_ethernet_of_perftest(tmp_path: Path) -> None:
+    text = _WRITE.format(columns="", further="", rule=_RULE)
+    _, (run,) = read(tmp_path, text.replace("98.64", "**98.64**"))
+    assert run.values[0].value == 12330.0
+    assert read(tmp_path, text.replace("RDMA_Write", "Send Raw Ethernet"))[1][0].test == "perftest Raw_Ethernet BW"
+
+
+def test_the_summary_of_sockperf_alone(tmp_path: Path) -> None:
+    """A latency is half a round trip."""
+    for line, trip in (("Latency is 8.431 usec", 16.862), ("Round trip is 8.431 usec", 8.431)):
+        _, (run,) = read(tmp_path, f"sockperf: ====> avg-latency=8.431 (std-dev=1.102)\nsockperf: Summary: {line}\n")
+        assert (run.test, run.values[0].value) == ("sockperf ping-pong udp", pytest.approx(trip))
+        assert {"summary-alone", "size-unknown"} == {doubt.code for doubt in run.doubts}
+
+
+def test_ucx_perftest_before_1_9_prints_0_for_the_percentile(tmp_path: Path) -> None:
+    text = """|              |       latency (usec)        |   bandwidth (MB/s)  |  message rate (msg/s) |
++--------------+---------+---------+---------+----------+----------+-----------+-----------+
+| # iterations | typical | average | overall |  average |  overall |   average |   overall |
++--------------+---------+---------+---------+----------+----------+-----------+-----------+
+       1000000     0.000     1.205     1.205        6.33       6.33      829790      829790
+"""
+    _, (run,) = read(tmp_path, text)
+    assert [(v.statistic, v.value) for v in run.values if v.name == "latency_us"] == [("mean", 1.205)]
+
+
+def test_the_ping_pong_of_fabtests(tmp_path: Path) -> None:
+    table = """bytes   iters   total       time     MB/sec    usec/xfer   Mxfers/sec
+64      10k     1.2m        0.31s      4.13      15.50       0.06
+1m      1k      1.9g        0.40s   5242.88     200.00       0.01
+"""
+    _, runs = read(tmp_path, f"$ fi_rdm_pingpong -p efa 172.31.1.1\n{table}")
+    assert [(run.test, run.size, run.values[0].value) for run in runs] == [
+        ("fi_pingpong", 64, 31.0),
+        ("fi_pingpong", 1 << 20, 400.0),
+    ]
+    assert {run.test for run in read(tmp_path, f"$ fi_rdm_tagged_bw -p efa\n{table}")[1]} == {
+        "fabtests fi_rdm_tagged_bw"
+    }
+    assert all("does not name" in run.test for run in read(tmp_path, table)[1])

@@ -5,9 +5,10 @@ over that time, in GB/s of 10^9 B; ``busbw`` is ``algbw`` times a factor of the 
 The size is the longest buffer of a rank: of all-gather and reduce-scatter the sum over ranks. Of hypercube ``algbw``
 leaves out the rank's own part. So do all-gather and reduce-scatter of versions before 2.9.
 
-Up to 2.11 a collective has the columns ``redop`` and ``root`` only if it has these, and the last column of a place is
-the largest relative error of an element (``error``). From 2.13 on every table has both columns, and the last one counts
-wrong elements (``#wrong``). ``-I`` adds four columns to each place.
+The first version (2017) heads sizes with ``bytes`` and ``N``, and prints times in ms with three decimals, of broadcast
+only out of place. Up to 2.11 a collective has the columns ``redop`` and ``root`` only if it has these, and the last
+column of a place is the largest relative error of an element (``error``). From 2.13 on every table has both columns,
+and the last one counts wrong elements (``#wrong``). ``-I`` adds four columns to each place.
 
 Versions before 2.16.7 do not print which collective ran. Its columns tell most of them apart (`_collective`); labkit
 leaves the rest out, unless a line above names the program.
@@ -15,6 +16,7 @@ leaves the rest out, unless a line above names the program.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -25,18 +27,28 @@ from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 10.0  # prints µs with two decimals
+_FIRST_NS = 1000.0  # printed ms with three decimals
 
-_COLUMNS = r"#? +size +count +type +(?:redop +)?(?:root +)?(?:cpu)?time +algbw +busbw "
+_COLUMNS = (
+    r"#? +(?:size +count +type +(?:redop +)?(?:root +)?(?:cpu)?time|bytes +N +type +(?:op +)?(?:root +)?time)"
+    r" +algbw +busbw "
+)
 _SUMMARIES = ("average_bus_bandwidth", "average_bus_bandwidith")  # the second one up to 2.17.8
 _BEGINS = re.compile(rf"{_COLUMNS}|[^\n]{{0,2000}}\"(?:{'|'.join(_SUMMARIES)})\"")
 _HEAD = re.compile(_COLUMNS)
-_NUMBERS = rf"((?: +(?:{NUMBER}|N/A)){{8,17}})(?: +\S.*)?$"
+_NUMBERS = rf"((?:\s+(?:{NUMBER}|N/A)){{4,17}})(?: +\S.*)?$"
 # by whether the table has the column root; a collective without a reduction may leave its column empty
 _ROWS = {
     root: re.compile(rf" *(\d{{1,18}}) +(\d{{1,18}}) +([a-z]\w*)(?: +([a-z]\w*))?{where}{_NUMBERS}")
     for root, where in ((True, r" +(-?\d{1,9})"), (False, "()"))
 }
 _LARGEST_ERROR = {"half": 1e-2, "bfloat16": 1e-2, "float": 1e-5, "double": 1e-12}  # up to 2.11, for each further rank
+_BYTES = {
+    **dict.fromkeys(("int8", "uint8", "char", "f8e4m3", "f8e5m2"), 1),
+    **dict.fromkeys(("half", "bfloat16"), 2),
+    **dict.fromkeys(("int", "int32", "uint32", "float"), 4),
+    **dict.fromkeys(("int64", "uint64", "double"), 8),
+}
 _PROGRAM = re.compile(r"(?:.*[/ ])?(\w+?)_perf(?:_mpi)?(?:\.exe)?(?: .*)?$")
 _RANK = re.compile(r"#? +Rank +(\d{1,9}) ")
 _NAMES = {"alltoall": "all_to_all", "alltoallv": "all_to_allv"}
@@ -52,6 +64,8 @@ def runs(text: str, where: str) -> list[Run]:
     heads = [number for number, line in lines if _HEAD.match(line)]
     for above, head, below in zip([0, *heads], heads, [*heads[1:], len(lines) + 1], strict=False):
         made += _table(lines, above + 1, head, below - 1)
+    if heads and not made:
+        raise lines.wrong(heads[-1], "a row below the head")
     return made
 
 
@@ -76,32 +90,34 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
     program = [match[1] for line in above if (match := _PROGRAM.match(line))]
     version = next((line.split()[3] for line in above if line.startswith("# nccl-tests version ")), "")
     names, rows = lines.texts[head - 1].replace("#", " ").split(), []
-    every = names.count("i_min") == 2
+    every, old = names.count("i_min") == 2, names[0] == "bytes"
     wide = 8 if every else 4  # columns of a place
+    places = _PLACES[: names.count("algbw")]
     pattern = _ROWS["root" in names]
     for number in range(head + 1, end + 1):
         line = lines.texts[number - 1]
         row = pattern.match(line)
         if row:
             cells = row[6].split()
-            if len(cells) != 2 * wide:
-                raise lines.wrong(number, f"{2 * wide} numbers behind the words of the row")
+            if len(cells) != len(places) * wide:
+                raise lines.wrong(number, f"{len(places) * wide} numbers behind the words of the row")
             rows.append((number, row, cells))
         elif rows and re.match(r" *\d+ +\d+ +[a-z]", line):
             raise lines.wrong(number, "a row of size, count, type, reduction and numbers")
     if not rows:
-        raise lines.wrong(head, "a row below the head")
+        return []
     collective, doubts = _collective(lines, program, len(ranks), wide, rows)
     if not ranks:
         doubts.append(note("ranks-unknown", "the log does not list the ranks"))
     stated = _stated(above)
     made = []
     for number, row, cells in rows:
-        for place, name in enumerate(_PLACES):
+        for place, name in enumerate(places):
             part = cells[place * wide : (place + 1) * wide]
             if any(cell == "N/A" for cell in part[:3]) or not int(row[1]):
                 continue
-            values = _values(*(lines.number(cell, number) for cell in part[:3]))
+            time, *rates = (lines.number(cell, number) for cell in part[:3])
+            values = _values(time * 1e3 if old else time, *rates)
             if every and "N/A" not in part[4:7]:
                 times = zip(("min", "max", "p99"), part[4:7], strict=True)
                 values += [metric("latency_us", s, lines.number(cell, number)) for s, cell in times]
@@ -121,6 +137,7 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
                     verified=checked and not wrong,
                     doubts=(*doubts, *([note("wrong-bytes", "nccl-tests found wrong elements")] if wrong else [])),
                     source=lines.source(head, head) + lines.source(number, number),
+                    clock_ns=_FIRST_NS if old else math.nan,
                 )
             )
     return made
@@ -159,30 +176,39 @@ _UNNAMED = "of a collective that the log does not name (write its command, such 
 def _collective(
     lines: Lines, program: list[str], ranks: int, wide: int, rows: list[tuple[int, re.Match[str], list[str]]]
 ) -> tuple[str, list[Note]]:
-    """Return which collective ran: by the program's name, or where only one prints such a row.
+    """Return which collective ran: by the program's name, or where only one prints such rows.
 
-    The factor from `algbw` to `busbw` is 2(n-1)/n of all-reduce, and (n-1)/n of reduce-scatter, all-gather, all-to-all,
-    gather and scatter. It is 1 of reduce, broadcast and send-receive, whose rows name a reduction. All-to-all cannot
-    be checked in place.
+    The count is that of the elements of a rank's shorter buffer. It fills the size where every rank has the whole
+    buffer, as in all-reduce; of collectives that divide it, the size is the count times the ranks. The factor from
+    `algbw` to `busbw` is 2(n-1)/n of all-reduce, and (n-1)/n of those that divide the buffer. It is 1 of reduce,
+    broadcast and send-receive. All-to-all and send-receive cannot be checked in place. The rows of send-receive name a
+    reduction.
     """
     if program:
         return _NAMES.get(program[-1], program[-1]), []
     number, row, cells = rows[-1]
     algorithm, bus = (lines.number(cell, number) for cell in cells[1:3]) if "N/A" not in cells[1:3] else (0.0, 0.0)
-    if algorithm < 0.5:
+    factor = None  # of small sizes, whose rates have too few digits
+    if algorithm >= 0.5:  # both have two decimals
+        factor = 1 if abs(bus / algorithm - 1) <= 0.01 / algorithm else 2 if bus > algorithm else 0
+    elements = _BYTES.get(row[3], 0) * int(row[2])
+    if not elements or not int(row[1]) or ranks == 1 or (factor is not None and not bus):  # of one rank all are alike
         return _UNNAMED, []
-    reduces, rooted = (row[4] or "none") != "none", int(row[5] or -1) >= 0
-    step = 0.01 / algorithm  # both have two decimals
-    factor = 1 if abs(bus / algorithm - 1) <= step else 2 if bus > algorithm else 0
-    checked = cells[3] != "N/A"
-    name = {
-        (True, False, 2): "all_reduce",
-        (True, False, 1): "sendrecv" if ranks > 2 else "",  # or all-reduce of two
-        (True, False, 0): "reduce_scatter",
-        (True, True, 1): "reduce",
-        (False, True, 1): "broadcast",
-        (False, False, 0): ("all_to_all" if cells[wide + 3] == "N/A" else "all_gather") if checked else "",
-    }.get((reduces, rooted, factor), "")
+    whole, reduces, rooted = int(row[1]) == elements, (row[4] or "none") != "none", int(row[5] or -1) >= 0
+    checked = cells[3] != "N/A" and len(cells) == 2 * wide
+    in_place = cells[wide + 3] != "N/A" if checked else None  # None: not known
+    if (reduces, rooted, whole) == (True, False, True):
+        by_check = {True: "all_reduce", False: "sendrecv", None: ""}[in_place]
+        by_factor = {2: "all_reduce", 1: "sendrecv" if ranks > 2 else by_check, None: by_check}.get(factor, "")
+        name = by_factor if by_check in ("", by_factor) else ""
+    else:
+        name = {
+            (True, False, False): "reduce_scatter",
+            (True, True, True): "reduce",
+            (False, True, True): "broadcast",
+            (False, False, True): "sendrecv",
+            (False, False, False): "" if in_place is None else "all_gather" if in_place else "all_to_all",
+        }.get((reduces, rooted, whole), "")
     if not name:
         return _UNNAMED, []
     return name, [note("collective-derived", f"the log does not name the collective: its columns are those of {name}")]

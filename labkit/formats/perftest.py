@@ -31,8 +31,8 @@ _WHAT = "perftest output"
 _JSON = "perftest JSON"
 _RULE = re.compile(r"-{87}")
 _COLUMN = re.compile(
-    r"#bytes|#iterations|t_\w+\[usec\]|99(?:\.9)?% percentile\[usec\]|tps average|CPU_Util\[%+\]|MsgRate\[Mpps\]"
-    r"|BW (?:peak|average)\[(?:MB|MiB|Gb)/sec\]"
+    r"#bytes|#iterations|t_\w+\[usec\]|99(?:\.9)?% percentile\[usec\]|tps average|CPU_Util\[%+\]"
+    r"|MsgRate(?: Port[12])?\[Mpps\]|BW (?:peak|average|min|Port[12])\[(?:MB|MiB|Gb)/sec\]"
 )
 _US = {"t_min": "min", "t_max": "max", "t_typical": "p50", "t_avg": "mean", "t_stdev": "stddev"}
 _METRICS = {
@@ -43,6 +43,7 @@ _METRICS = {
     "MsgRate": ("message_rate_per_s", "mean", 1e6),
     "BW peak": ("bandwidth_MBps", "max", 1.0),
     "BW average": ("bandwidth_MBps", "mean", 1.0),
+    "BW min": ("bandwidth_MBps", "min", 1.0),
 }
 _UNITS_MBPS = {"MB/sec": 2**20 / 1e6, "MiB/sec": 2**20 / 1e6, "Gb/sec": 125.0}
 _IN_JSON = {
@@ -52,6 +53,7 @@ _IN_JSON = {
     "BW_peak": "BW peak",
     "BW_average": "BW average",
 }
+Sizes = list[tuple[int, int, list[Reported]]]  # size, B; line; values
 _NO_CLOCK = "a finite time and a rate above 0: perftest could not calibrate its clock. Run it again"
 
 
@@ -76,7 +78,11 @@ def parse(text: str, size: int | None = None) -> list[Reported]:
         If there is no table, a row or the end of it is missing, sizes differ, or the clock was not calibrated.
     """
     lines = text.splitlines()
-    by_size = {bytes_: values for bytes_, (_, values) in _by_size(*_table(lines), lines, size).items()}
+    by_size: dict[int, list[Reported]] = {}
+    for bytes_, number, values in _sized(*_table(lines), lines, size):
+        if bytes_ in by_size:
+            raise malformed(_WHAT, number, lines[number - 1], "every size once")
+        by_size[bytes_] = values
     if len(by_size) == 1:
         return next(iter(by_size.values()))
     return [
@@ -187,22 +193,20 @@ def _table(lines: list[str], *, closed: bool = True) -> tuple[int, int, list[str
     return head, end if end is not None else rows[-1][0] if rows else head, columns, rows
 
 
-def _by_size(
+def _sized(
     head: int, end: int, columns: list[str], rows: list[tuple[int, str]], lines: list[str], size: int | None = None
-) -> dict[int, tuple[int, list[Reported]]]:
-    """Return line and values of each size of a table; every row must have `size`, if one is given."""
-    by_size: dict[int, tuple[int, list[Reported]]] = {}
+) -> Sizes:
+    """Return size, line and values of each row of a table; every row must have `size`, if one is given."""
+    sizes: Sizes = []
     for number, line in rows:
         cells = _numbers(number, line, len(columns))
         bytes_, values = int(cells[0]), dict(zip(columns[2:], cells[2:], strict=True))
         if size not in (None, bytes_):
             raise malformed(_WHAT, number, line, f"a row of {size} B (a UD datagram holds one MTU)")
-        if bytes_ in by_size:
-            raise malformed(_WHAT, number, line, "every size once")
-        by_size[bytes_] = number, _values(values, number, line)
-    if not by_size:
+        sizes.append((bytes_, number, _values(values, number, line)))
+    if not sizes:
         raise malformed(_WHAT, end + 1, lines[min(end, len(lines) - 1)], "a row of values: perftest failed")
-    return by_size
+    return sizes
 
 
 def _numbers(number: int, line: str, count: int | None) -> list[float]:
@@ -224,7 +228,7 @@ def _values(row: dict[str, float], number: int, line: str) -> list[Reported]:
     """Convert one row to labkit's units, without the values that perftest did not compute."""
     if not all(math.isfinite(value) for name, value in row.items() if not name.startswith("t_stdev")):
         raise malformed(_WHAT, number, line, _NO_CLOCK)
-    if not any(row.values()) or row.get("t_avg[usec]", row.get("t_avg", 1.0)) <= 0:
+    if not any(row.values()) or min(row.values()) < 0 or row.get("t_avg[usec]", row.get("t_avg", 1.0)) <= 0:
         raise malformed(_WHAT, number, line, _NO_CLOCK)
     values = []
     for column, value in row.items():
@@ -242,7 +246,7 @@ def _values(row: dict[str, float], number: int, line: str) -> list[Reported]:
 
 
 _BEGINS = re.compile(
-    r" *(?P<what>RDMA_Write|RDMA_Read|Send|Atomic (?:FETCH_AND_ADD|CMP_AND_SWAP)) "
+    r" *(?P<what>RDMA_Write|RDMA_Read|Send(?: Raw Ethernet)?|Atomic (?:FETCH_AND_ADD|CMP_AND_SWAP)) "
     r"(?P<both>Bidirectional )?(?:Post List )?(?P<kind>Latency|BW) Test *$"
     r"|\s*\"?test\"?\s*: *\"?(?P<json>RDMA_Write|RDMA_Read|Send|Atomic\w*)_(?P<both_json>Bidirectional_)?"
     r"(?P<kind_json>Latency|BW)_Test|(?P<table> *#bytes +#iterations )"
@@ -257,6 +261,9 @@ _HEAD = {
 
 _COMMAND = re.compile(r"\bib_(write|read|send)_(?:bw|lat)\b")
 _OF_COMMAND = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send"}
+_PERIODS = note(
+    "periods", "rows of one size are periods of one run (--run_infinitely), which are no launches of their own"
+)
 _UNIT = note("unit-assumed", "the JSON does not name the unit of its bandwidths: MiB/s is assumed")
 
 
@@ -289,7 +296,7 @@ def runs(text: str, where: str) -> list[Run]:
             stated.setdefault("post_list", "stated")
         json = bool(head and head["json"])
         sizes, doubts = _of_json(lines, first, last, kind) if json else _of_table(lines, first, last)
-        for size, (line, values) in sizes.items():
+        for size, line, values in sizes:
             made.append(
                 Run(
                     test=f"perftest {what.partition(' ')[0]} {kind}",
@@ -316,27 +323,25 @@ def _stating(lines: Lines, first: int, last: int) -> list[str]:
     return lines.texts[first - 1 : found[0] - 1 if found else last]
 
 
-Sizes = tuple[dict[int, tuple[int, list[Reported]]], tuple[Note, ...]]
-
-
-def _of_table(lines: Lines, first: int, last: int) -> Sizes:
-    """Return line and values of each size of a table, and what is doubtful about them."""
+def _of_table(lines: Lines, first: int, last: int) -> tuple[Sizes, tuple[Note, ...]]:
+    """Return size, line and values of each row of a table, and what is doubtful about them."""
     texts = lines.texts[first - 1 : last]
     try:
         head, end, columns, rows = _table(texts, closed=False)
-        by_size = _by_size(head, end, columns, rows, texts)
+        sizes = _sized(head, end, columns, rows, texts)
     except DataError as error:
         raise malformed(lines.where, first, texts[0], f"a whole run: {error.brief}") from error
     closed = lines.find(_RULE.pattern, first + head + 1, last)
-    sizes = {size: (first - 1 + number, values) for size, (number, values) in by_size.items()}
-    return sizes, () if closed else (CUT,)
+    repeated = len({size for size, _, _ in sizes}) < len(sizes)
+    doubts = (*([] if closed else [CUT]), *([_PERIODS] if repeated else []))
+    return [(size, first - 1 + number, values) for size, number, values in sizes], doubts
 
 
-def _of_json(lines: Lines, first: int, last: int, kind: str) -> Sizes:
-    """Return line and values of the one size of a JSON file, and what is doubtful about them."""
+def _of_json(lines: Lines, first: int, last: int, kind: str) -> tuple[Sizes, tuple[Note, ...]]:
+    """Return size, line and values of the one size of a JSON file, and what is doubtful about them."""
     number, size = lines.need(r'\s*"?MsgSize"?\s*: *(\d{1,18}),', first, last, "MsgSize")
     whole = inside(lines, 1, len(lines), parse_json)
-    return {int(size[1]): (number, whole)}, (_UNIT,) if kind == "BW" else ()
+    return [(int(size[1]), number, whole)], (_UNIT,) if kind == "BW" else ()
 
 
 def _blocks(lines: Lines) -> list[tuple[int, int, re.Match[str] | None]]:
@@ -356,7 +361,7 @@ def _blocks(lines: Lines) -> list[tuple[int, int, re.Match[str] | None]]:
 def _titled(head: re.Match[str]) -> tuple[str, str]:
     """Return operation and kind of a title."""
     what = head["what"] or head["json"].replace("_CMP", " CMP").replace("_FETCH", " FETCH")
-    return what, head["kind"] or head["kind_json"]
+    return what.replace("Send Raw Ethernet", "Raw_Ethernet"), head["kind"] or head["kind_json"]
 
 
 def _named(lines: Lines, first: int) -> tuple[str, str]:

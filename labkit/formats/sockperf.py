@@ -165,6 +165,10 @@ _START = re.compile(
     r"sockperf: == version #|sockperf\[CLIENT\] send on:"
 )  # one or both, in lines that follow one another
 _MSG_RATE = rf"sockperf: Summary: Message Rate is ({NUMBER}) \[msg/sec\]"
+_SUMMARY = rf"sockperf: Summary: (Latency|Round trip) is ({NUMBER}) usec"
+_ALONE = note(
+    "summary-alone", "only the summary is in the log: ping-pong over UDP is assumed, the defaults of sockperf"
+)
 _BW = rf"sockperf: Summary: BandWidth is ({NUMBER}) MBps"
 
 
@@ -192,7 +196,10 @@ def _run(lines: Lines, first: int, after: int) -> Run:
     protocol = find(r"PORT = +\d+ # (TCP|UDP)").lower()
     version, told = find(r"sockperf: == version #(\S+) =="), int(find(r"--msg-size=(\d{1,9})\b") or 0)
     rate = lines.find(_MSG_RATE, first, last)
-    if len(re.findall(rf"\[Valid Duration\]|{_MSG_RATE}", plain)) != 1:
+    results = len(re.findall(rf"\[Valid Duration\]|{_MSG_RATE}", plain))
+    if not results and (summary := lines.find(_SUMMARY, first, last)):
+        return _excerpt(lines, *summary, protocol, version, plain)
+    if results != 1:
         raise lines.wrong(last, "the statistics of one run of a sockperf client by here")
     if rate:
         return _throughput(lines, rate[0], last, rate[1][1], protocol, version, plain)
@@ -219,6 +226,22 @@ def _run(lines: Lines, first: int, after: int) -> Run:
         version=version,
         doubts=tuple(doubts),
         source=lines.source(first, min(last, number + 20)),
+    )
+
+
+def _excerpt(lines: Lines, number: int, summary: re.Match[str], protocol: str, version: str, plain: str) -> Run:
+    """Read the summary of a client whose other lines are missing."""
+    mean = lines.number(summary[2], number) * (2 if summary[1] == "Latency" else 1)
+    if not mean > 0:
+        raise lines.wrong(number, "a time above 0")
+    return Run(
+        test=f"sockperf ping-pong {protocol or 'udp'}",
+        values=(metric("round_trip_us", "mean", mean),),
+        line=number,
+        stated=_stated(plain),
+        version=version,
+        doubts=(_ALONE, SIZE_UNKNOWN),
+        source=lines.source(number, number),
     )
 
 

@@ -7,8 +7,8 @@ The percentile is one of the newest iterations alone (``timing_queue``).
 
 The table's first heading says which line is the result (``perftest_run.c``: print_progress). Below "Stage" the result
 begins with "Final:"; all other lines are progress, which begins with no word in a build without OpenMP.
-Below "Test" (``-f``) the result is the only line. Versions before 1.9 have neither heading, and their result looks like
-progress: the last line of a log is taken, with a warning.
+Below "Test" (``-f``) the result is the only line. Versions before 1.9 have neither heading, print 0 for the percentile,
+and their result looks like progress: the last line of a log is taken, with a warning.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ def parse(text: str, *, latency: bool | None = None, marked: bool = True) -> lis
 
     Returns
     -------
-    ``latency_us`` with the percentile asked for (``-R``, else p50) and the mean, or under ucx_perftest's own word
-    ``overhead``; ``bandwidth_MBps`` and ``message_rate_per_s``, unless too small for the two decimals printed.
+    ``latency_us`` with the percentile asked for (``-R``, else p50) unless it is 0, and the mean, or under
+    ucx_perftest's own word ``overhead``; ``bandwidth_MBps`` and ``message_rate_per_s``, unless too small for the
+    two decimals printed.
 
     Raises
     ------
@@ -69,10 +70,11 @@ def parse(text: str, *, latency: bool | None = None, marked: bool = True) -> lis
     if len(values) != 8 or not all(math.isfinite(v) and v >= 0 for v in values) or not values[0] or not values[3]:
         raise malformed(_WHAT, number, lines[number - 1], "iterations, 3 times, 2 bandwidths and 2 rates, above 0")
     percentile = "p" + rank.rstrip("0").rstrip(".").replace(".", "")
+    pairs = [(statistic, value) for statistic, value in ((percentile, values[1]), ("mean", values[3])) if value]
     if kind == "latency" if latency is None else latency:
-        times = [metric("latency_us", percentile, values[1]), metric("latency_us", "mean", values[3])]
+        times = [metric("latency_us", *pair) for pair in pairs]
     else:
-        times = [Reported("overhead", "µs", percentile, values[1]), Reported("overhead", "µs", "mean", values[3])]
+        times = [Reported("overhead", "µs", *pair) for pair in pairs]
     rates = [metric("bandwidth_MBps", "mean", values[5] * _MIB), metric("message_rate_per_s", "mean", values[7])]
     return [*times, *(rate for rate in rates if rate.value)]
 

@@ -26,6 +26,7 @@ _PREFIXES = tuple(
 )
 # colours, cursor moves and links of a terminal
 COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+_BOLD = re.compile(r"\*\*([\d.,]{1,40})\*\*")  # a number that somebody stressed in Markdown
 _NO_BREAK = re.compile("(?<![0-9])\u00a0|\u00a0(?![0-9])")  # the blanks of web pages, if not between digits
 _CHATTER = re.compile(r"\[[A-Za-z][\w.-]*:\d{1,8}\] ")  # a message of Open MPI, with host and process
 _COMMAND = re.compile(r"\bib_[a-z]+_(?:bw|lat)\b")  # of perftest, whose table does not name the test
@@ -35,13 +36,13 @@ Unwrap = Callable[[str], str]
 
 
 def unwrapper(text: str) -> Unwrap | None:
-    """Return a function that strips colours and prefixes from a line; None if the text has neither.
+    """Return a function that strips colours, stress and prefixes from a line; None if the text has neither.
 
     Parameters
     ----------
     text : its begin.
     """
-    begin = _NO_BREAK.sub(" ", COLOUR.sub("", text))
+    begin = _undressed(text)
     changed = begin != text
     lines = [line for line in begin.removeprefix("\ufeff").splitlines() if line.strip()][:_SAMPLE]
     forms: list[re.Pattern[str]] = []
@@ -52,12 +53,17 @@ def unwrapper(text: str) -> Unwrap | None:
         return None
 
     def unwrapped(line: str) -> str:
-        line = _NO_BREAK.sub(" ", COLOUR.sub("", line))
+        line = _undressed(line)
         for form in forms:
             line = form.sub("", line, count=1)
         return line
 
     return unwrapped
+
+
+def _undressed(text: str) -> str:
+    """Return a text without colours, with ordinary blanks, and without stress on numbers."""
+    return _BOLD.sub(r"\1", _NO_BREAK.sub(" ", COLOUR.sub("", text)))
 
 
 def _prefix(lines: Sequence[str]) -> re.Pattern[str] | None:

@@ -15,6 +15,7 @@ from labkit import benchmarks
 from labkit.errors import SpecError, unknown_name
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
+from labkit.host.machine import EMULATED
 from labkit.point import host_list
 from labkit.point.spec import Spec
 from labkit.testbeds import Testbed
@@ -123,8 +124,11 @@ class Placement:
 
     @property
     def oversubscribed(self) -> bool:
-        """Whether there are more threads than cores on this machine, or more ranks than slots on another host."""
-        if self.remote_shell:
+        """Whether there are more threads than cores on this machine, or more ranks than slots on another host.
+
+        All hosts of a testbed share the cores of this machine, also inside a job of one.
+        """
+        if self.remote_shell or os.environ.get(EMULATED):
             return self.ranks * self.threads > self.cores
         if not self.hosts:
             return self.per_host * self.threads > self.cores
