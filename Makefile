@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .SECONDARY:
-.PHONY: help setup setup-all mpich ycsb npb jupyter wheelhouse system system-all system-test testing venvs course report survey check test test-all bench faults lab lint format lock docs dist clean
+.PHONY: help setup setup-all mpich ycsb npb ior hpl jupyter wheelhouse system system-all system-test testing venvs course report survey check test test-all bench faults lab lint format lock docs dist clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -126,8 +126,11 @@ labkit/kernels/programs/ycsb/YcsbRedis.class: labkit/kernels/programs/ycsb.xml l
 	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=ycsb
 	@javac -cp '$(@D)/*' -d $(@D) labkit/kernels/programs/YcsbRedis.java
 
-npb: ## build the original NAS Parallel Benchmarks for compute.npb: SOURCE=~/NPB3.4.3, CLASSES="S W A"; needs gfortran and an MPI
-	@$(SETUP)/npb.sh '$(SOURCE)' labkit/kernels/programs/npb
+npb: ## build the NAS Parallel Benchmarks for compute.npb from your own SOURCE=~/NPB3.4.3; CLASSES="S W A"
+ior: ## build IOR and mdtest for storage.ior and storage.mdtest from your own SOURCE=~/ior-4.0.0
+hpl: ## build HPL for compute.hpl from your own SOURCE=~/hpl-2.3
+npb ior hpl:
+	@$(SETUP)/originals/build.sh $@ '$(SOURCE)' labkit/kernels/programs/$@
 
 jupyter: $(VENV)/.lab setup ## install JupyterLab and its widgets as well
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import labkit
-from labkit import benchmarks
-from labkit.errors import DataError, SpecError
+from labkit import benchmarks, host, tools
+from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import ior as layout
+from labkit.kernels import programs
 from labkit.point.spec import Effort, Spec
 from labkit.read import records
 from labkit.tools import _linked, ior, mdtest
 
 LOGS = Path(__file__).parent / "golden" / "logs"
+BUILD = Path(__file__).resolve().parent.parent / "templates" / "setup" / "originals" / "build.sh"
 SUMMARY = LOGS / "ior" / "file_per_process.json"
 
 
@@ -94,6 +98,70 @@ def test_the_version_is_read_from_the_file_of_a_program(tmp_path: Path, monkeypa
     (tmp_path / "ior").chmod(0o755)
     assert ior.TOOL.read_version() == "4.1.0+dev"
     assert _linked.written("ior", rb"NOR-(.)") == ""
+
+
+def test_a_program_that_set_up_built_serves_where_the_path_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "_FOLDER", tmp_path / "built")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert ior.transfers(spec(), Effort()).missing == ["ior"]
+    with pytest.raises(LaunchError, match=r"storage\.ior needs ior, which is not installed.*ior SOURCE=~/ior-4"):
+        tools.available((ior.transfers,), spec(), Effort())
+    for name in ("ior", "mdtest"):
+        program = programs.path("ior") / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_bytes(b"\x7fELF\0IOR-4.0.0: MPI Coordinated Test of Parallel I/O\n\0")
+        program.chmod(0o755)
+    assert ior.transfers(spec(), Effort()).client[0] == str(programs.path("ior") / "ior")
+    assert mdtest.operations(spec("mdtest", 0), Effort()).programs == (str(programs.path("ior") / "mdtest"),)
+    found = host.find(mdtest.TOOL)
+    assert found == {"path": str(programs.path("ior") / "mdtest"), "version": "4.0.0"}
+    shutil.copy(programs.path("ior") / "ior", tmp_path / "ior")
+    assert ior.transfers(spec(), Effort()).client[0] == "ior"
+
+
+@pytest.mark.parametrize(
+    ("name", "mark", "made"),
+    [
+        ("ior", "src/ior.c", ("src/ior", "src/mdtest")),
+        ("hpl", "testing/ptest/HPL_pddriver.c", ("testing/xhpl",)),
+    ],
+)
+def test_make_builds_the_originals_from_a_source_and_leaves_it_alone(
+    tmp_path: Path, name: str, mark: str, made: tuple[str, ...]
+) -> None:
+    """A tree in the layout of the original, whose configure script writes a makefile that writes the programs."""
+    if shutil.which("make") is None:
+        pytest.skip("no make")
+    tree = tmp_path / "my source"
+    (tree / mark).parent.mkdir(parents=True)
+    (tree / mark).touch()
+    recipe = "".join(f"\n\techo '$(CC) $(CFLAGS) $(LIBS)' >{program}" for program in made)
+    (tree / "configure").write_text(
+        f"#!/bin/sh\nprintf '%s\\n' \"$@\" >Makefile\ncat >>Makefile <<'E'\nall:{recipe}\nE\n"
+    )
+    (tree / "configure").chmod(0o755)
+    before = sorted(str(path) for path in tree.rglob("*"))
+    environment = {**os.environ, "MPICC": "my-cc", "FLAGS": "-g", "BLAS": "-lblis"}
+    command = ["bash", str(BUILD), name, str(tree), str(tmp_path / "built")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    built = {path.name: path.read_text().strip() for path in (tmp_path / "built").iterdir()}
+    assert sorted(built) == sorted(Path(program).name for program in made)
+    assert all(re.fullmatch(r"my-cc -O\d -g -lblis", text) for text in built.values())
+    assert sorted(str(path) for path in tree.rglob("*")) == before
+    (tree / "configure").write_text(
+        "#!/bin/sh\necho 'checking for mpi.h... no'\necho 'configure: error: MPI not found' >&2\nexit 1\n"
+    )
+    failed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert failed.returncode == 1
+    assert re.search(
+        r"was not built, because '\./configure .*' failed: configure: error: MPI not found\. Pack", failed.stderr
+    )
+    (tree / mark).unlink()
+    refused = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert f"holds no {mark} of {name.upper()}. Set SOURCE to the unpacked folder" in refused.stderr
 
 
 # ---- real runs

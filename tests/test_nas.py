@@ -186,11 +186,23 @@ def test_the_notebook_leaves_out_ranks_that_a_kernel_cannot_use() -> None:
 
 
 def test_the_original_programs_stand_beside_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = {"ranks": 2, "transport": "auto", "option_npb_class": "S"}
+    shared = {"ranks": 2, "transport": "auto", "option_npb_class": "S", "run_time_s_step": 0.01}
     rows = [
         {**shared, "benchmark": "compute.nas_cg", "operations_Mops_p50": 900.0},
-        {**shared, "benchmark": "compute.npb", "option_kernel": "CG", "operations_Mops_value": 1000.0},
-        {**shared, "benchmark": "compute.npb", "option_kernel": "BT", "operations_Mops_value": 2000.0},
+        {
+            **shared,
+            "benchmark": "compute.npb",
+            "option_kernel": "CG",
+            "operations_Mops_value": 1000.0,
+            "run_time_s_value": 0.04,
+        },
+        {
+            **shared,
+            "benchmark": "compute.npb",
+            "option_kernel": "BT",
+            "operations_Mops_value": 2000.0,
+            "run_time_s_value": 2.5,
+        },
     ]
     monkeypatch.setattr(nas_kernels.Study, "summary", pd.DataFrame(rows))
     monkeypatch.setattr(nas_kernels.Study, "apart", {})
@@ -198,6 +210,7 @@ def test_the_original_programs_stand_beside_the_kernels(monkeypatch: pytest.Monk
     table = study.originals()
     assert list(table["program, class"]) == ["BT S", "CG S"]
     assert list(table["Mop/s"]) == [2000.0, 1000.0]
+    assert list(table["time (s)"]) == ["2.5", "≤ 0.04"]
     assert table["Mop/s of labkit's kernel"].fillna(0).tolist() == [0.0, 900.0]
     assert list(study.rows()["problem"]) == ["CG S"]
 

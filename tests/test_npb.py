@@ -25,7 +25,7 @@ from labkit.testbeds import outline
 from labkit.tools import npb
 
 TITLES = {"mpi": "3.4 -- {}", "openmp": "(NPB3.4-OMP) - {}", "zones": "(NPB3.4-MZ MPI+OpenMP) - {}"}
-SETUP = Path(__file__).resolve().parent.parent / "templates" / "setup" / "npb.sh"
+BUILD = Path(__file__).resolve().parent.parent / "templates" / "setup" / "originals" / "build.sh"
 
 
 def result(
@@ -286,7 +286,7 @@ def test_make_npb_builds_from_a_source_and_leaves_it_alone(tmp_path: Path) -> No
     )
     before = sorted(str(path) for path in tree.rglob("*"))
     environment = {**os.environ, "CLASSES": "S W", "MODELS": "openmp serial", "FLAGS": "-g"}
-    command = ["bash", str(SETUP), str(tmp_path / "NPB3.4.3"), str(tmp_path / "built")]
+    command = ["bash", str(BUILD), "npb", str(tmp_path / "NPB3.4.3"), str(tmp_path / "built")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     names = sorted(str(path.relative_to(tmp_path / "built")) for path in (tmp_path / "built").rglob("*.x"))
@@ -298,7 +298,7 @@ def test_make_npb_builds_from_a_source_and_leaves_it_alone(tmp_path: Path) -> No
     assert sorted(str(path) for path in tree.rglob("*")) == before
     for source, text in (("", "SOURCE=(empty) is no folder"), (str(tmp_path / "built"), "holds no config/make.def")):
         refused = subprocess.run(
-            [*command[:2], source, str(tmp_path / "x")], capture_output=True, text=True, check=False
+            [*command[:3], source, str(tmp_path / "x")], capture_output=True, text=True, check=False
         )
         assert refused.returncode == 1
         assert text in refused.stderr
@@ -316,7 +316,7 @@ def test_make_npb_builds_a_program_for_each_number_of_ranks_from_npb_3_3(tmp_pat
         "dt:\n\techo '$(MPICC)' >bin/dt.$(CLASS); chmod +x bin/dt.$(CLASS)\n"
     )
     environment = {**os.environ, "CLASSES": "S", "RANKS": "2 8", "MPIFC": "true", "MPICC": "cc -g", "FLAGS": "-g"}
-    command = ["bash", str(SETUP), str(tree.parent), str(tmp_path / "built")]
+    command = ["bash", str(BUILD), "npb", str(tree.parent), str(tmp_path / "built")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     built = {path.name: path.read_text().strip() for path in (tmp_path / "built" / "mpi").iterdir()}

@@ -122,7 +122,7 @@ def _programs(facts: Facts, installed: Facts, programs: Mapping[str, Program]) -
             check(
                 name,
                 program_here is not None,
-                f"{program_here['version']} ({program_here['path']})" if program_here else without,
+                f"{program_here['version']} ({program_here['path']})".removesuffix(" ()") if program_here else without,
                 f"for {program.purpose}",
                 build if program.built in unbuilt else program.remedy,
             )

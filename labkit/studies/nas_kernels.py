@@ -17,6 +17,7 @@ from labkit.judge import effects
 from labkit.options.compute import Npb
 from labkit.point.spec import Spec
 from labkit.point.units import plural
+from labkit.read import records
 from labkit.store.samples.facts import COMMUNICATION
 from labkit.studies import counts, statement, words
 from labkit.tools import npb
@@ -221,6 +222,8 @@ class Study(studies.Study):
         if rows.empty:
             return rows
         rows = rows.assign(problem=rows["option_kernel"].astype(str) + " " + rows["option_npb_class"].astype(str))
+        if "run_time_s_value" in rows:
+            rows["run_time_s_value"] = [records.value_of(row, "run_time_s").text for row in rows.to_dict("records")]
         rows = rows.drop(columns="operations_Mops_p50", errors="ignore").sort_values(["problem", "ranks", "transport"])
         if len(kernels):
             rows = rows.merge(kernels[[*_PLACE, "operations_Mops_p50"]], how="left", on=_PLACE)

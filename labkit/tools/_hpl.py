@@ -137,6 +137,7 @@ def invocation(
     tool: Tool,
     spec: Spec[Hpl],
     *,
+    program: str,
     file: str,
     tail: str,
     parse: Callable[[str, Path], Parsed],
@@ -148,12 +149,12 @@ def invocation(
 
     Parameters
     ----------
+    program : command or path of it.
     file, tail : name of the input file, and what it holds behind HPL's part.
     parse : as of `Invocation`.
     more : s that it takes beside HPL, at most.
     limit : s to add to the expected time, as of `Effort.time_limit`.
     """
-    program = tool.programs[0]
     kind, folder = mpi(program)
     library = blas(program)
     variables = dict.fromkeys(THREADS, "1") | dict(spec.environment)
@@ -170,7 +171,7 @@ def invocation(
     return Invocation(
         tool=tool.name,
         package=tool.package,
-        programs=tool.programs,
+        programs=(program,),
         client=(program,),
         parse=parse,
         environment=variables,

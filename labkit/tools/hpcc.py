@@ -51,7 +51,7 @@ TOOL = Tool(
     programs=("hpcc",),
     format=layout,
     purpose="compute.hpl and the other tests of HPC Challenge",
-    instead="an xhpl on the PATH",
+    instead="an xhpl",
 )
 
 
@@ -64,6 +64,7 @@ def solve(spec: Spec[Hpl], effort: Effort) -> Invocation:
     return _hpl.invocation(
         TOOL,
         spec,
+        program=TOOL.programs[0],
         file=_FILE,
         tail=_TAIL,
         parse=parsed,

@@ -1,13 +1,15 @@
-"""IOR: all ranks write or read files. A site or a user has built it with an MPI; Debian has none."""
+"""IOR: all ranks write or read files. A site has built it with an MPI, or ``make ior`` did; Debian has none."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 
 from labkit.errors import DataError
 from labkit.formats import ior as layout
+from labkit.kernels import programs
 from labkit.options.storage import Ior
 from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
@@ -17,8 +19,9 @@ VERSION = rb"IOR-(\d[\w.+-]{0,40}): MPI Coordinated Test"  # it has no option th
 TOOL = Tool(
     name="ior",
     commands=("ior",),
-    read_version=lambda: _linked.written("ior", VERSION) or "unknown",
-    install="module load ior   # or build IOR with the site's MPI, and put ior and mdtest on the PATH",
+    read_version=lambda: _linked.written(programs.original("ior", "ior"), VERSION) or "unknown",
+    find_path=lambda: shutil.which(programs.original("ior", "ior")) or "",
+    install=programs.from_source("ior", "~/ior-4.0.0"),
     programs=("ior",),
     format=layout,
     purpose="storage.ior",
@@ -34,8 +37,9 @@ def transfers(spec: Spec[Ior], effort: Effort) -> Invocation:
     options, reads = spec.options, spec.options.operation == "read"
     size = int(options.block_size) * options.segments * spec.ranks
     count = (effort.iterations or REPETITIONS) + (effort.warmup or 0)
-    kind, folder = _linked.mpi(TOOL.name)
-    words = ["ior", "-a", options.api, "-w", *(["-r"] if reads else []), "-i", str(count)]
+    program = programs.original("ior", "ior")
+    kind, folder = _linked.mpi(program)
+    words = [program, "-a", options.api, "-w", *(["-r"] if reads else []), "-i", str(count)]
     words += ["-b", str(options.block_size), "-t", str(spec.size), "-s", str(options.segments)]
     words += ["-F"] if options.file != "shared" else []
     words += ["-c"] if options.collective else []
@@ -56,7 +60,7 @@ def transfers(spec: Spec[Ior], effort: Effort) -> Invocation:
     return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
-        programs=TOOL.programs,
+        programs=(program,),
         client=tuple(words),
         parse=parsed,
         mpi=kind,

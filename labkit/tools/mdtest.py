@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from labkit.errors import DataError
 from labkit.formats import mdtest as layout
+from labkit.kernels import programs
 from labkit.options.storage import Mdtest
 from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
@@ -14,7 +16,8 @@ from labkit.tools import Invocation, Parsed, Tool, _linked, fit, ior
 TOOL = Tool(
     name="mdtest",
     commands=("mdtest",),
-    read_version=lambda: _linked.written("mdtest", ior.VERSION) or "unknown",
+    read_version=lambda: _linked.written(programs.original("ior", "mdtest"), ior.VERSION) or "unknown",
+    find_path=lambda: shutil.which(programs.original("ior", "mdtest")) or "",
     install=ior.TOOL.install,
     programs=("mdtest",),
     format=layout,
@@ -29,8 +32,9 @@ _INODE_B = 4096  # that an item takes, at most, beside its data
 def operations(spec: Spec[Mdtest], effort: Effort) -> Invocation:
     """All phases of files or of directories; the spec says which of them is the result."""
     options, count = spec.options, effort.iterations or ior.REPETITIONS
-    kind, folder = _linked.mpi(TOOL.name)
-    words = ["mdtest", "-n", str(options.items), "-i", str(count), "-d", "data"]
+    program = programs.original("ior", "mdtest")
+    kind, folder = _linked.mpi(program)
+    words = [program, "-n", str(options.items), "-i", str(count), "-d", "data"]
     words += [] if options.operation.startswith("tree") else ["-D" if "directory" in options.operation else "-F"]
     words += ["-u"] if options.unique else []
     words += ["-w", str(options.write_size), "-e", str(options.write_size)] if options.write_size else []
@@ -45,7 +49,7 @@ def operations(spec: Spec[Mdtest], effort: Effort) -> Invocation:
     return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
-        programs=TOOL.programs,
+        programs=(program,),
         client=tuple(words),
         parse=parsed,
         mpi=kind,

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from labkit.errors import DataError
 from labkit.formats import npb as layout
-from labkit.io import project
 from labkit.kernels import programs
 from labkit.options.compute import Npb
 from labkit.point import rank_counts
@@ -43,8 +42,7 @@ def _version() -> str:
 TOOL = Tool(
     name="npb",
     read_version=_version,
-    install=project.make("npb SOURCE=~/NPB3.4.3")
-    or "module load npb   # or build NPB, and put its programs, such as cg.S.x, on the PATH",
+    install=programs.from_source("npb", "~/NPB3.4.3"),
     format=layout,
     purpose="compute.npb, from a source of your own",
     instead="compute.nas_* are labkit's own kernels",

@@ -1,21 +1,29 @@
-"""HPL (High-Performance Linpack) as a site or a user has built it: ``xhpl`` on the PATH. Debian has none."""
+"""HPL (High-Performance Linpack): ``xhpl`` on the PATH, else as ``make hpl`` built it. Debian has none."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from labkit.formats import hpl as layout
+from labkit.kernels import programs
 from labkit.options.compute import Hpl
 from labkit.point.spec import Effort, Spec
-from labkit.tools import Invocation, Parsed, Tool, _hpl
+from labkit.tools import Invocation, Parsed, Tool, _hpl, _linked
 from labkit.tools._hpl import chosen as chosen
 from labkit.tools._hpl import wrong as wrong
+
+
+def _program() -> str:
+    return programs.original("hpl", "xhpl")
+
 
 TOOL = Tool(
     name="xhpl",
     commands=("xhpl",),
-    read_version=lambda: "unknown",  # it prints its version in a run only
-    install="module load hpl   # or build HPL with the site's MPI and BLAS, and put xhpl on the PATH",
+    read_version=lambda: _linked.written(_program(), rb"HPLinpack (\d+[\d.]*)") or "unknown",
+    find_path=lambda: shutil.which(_program()) or "",
+    install=programs.from_source("hpl", "~/hpl-2.3"),
     programs=("xhpl",),
     format=layout,
     purpose="compute.hpl",
@@ -38,6 +46,7 @@ def solve(spec: Spec[Hpl], effort: Effort) -> Invocation:
     return _hpl.invocation(
         TOOL,
         spec,
+        program=_program(),
         file="HPL.dat",
         tail="",
         parse=parsed,

@@ -60,6 +60,25 @@ def how(name: str, packages: str) -> str:
     return f"{name} ({command or 'a checkout of labkit'} builds it with {packages})"
 
 
+def original(name: str, command: str) -> str:
+    """Return an original program: its name if it is on the PATH or nowhere, else the path of the one that is built.
+
+    Parameters
+    ----------
+    name : target of `make` that builds it from the user's source.
+    command : file name of the program.
+    """
+    built = path(name) / command
+    return str(built) if built.exists() and not shutil.which(command) else command
+
+
+def from_source(name: str, source: str) -> str:
+    """Return the command that brings original programs: `make` in a checkout, else the module of a site."""
+    made = project.make(f"{name} SOURCE={source}")
+    module = f"module load {name}"
+    return f"{made}   # or {module}" if made else f"{module}   # or build it, and put its programs on the PATH"
+
+
 def _can_build(recipe: Recipe) -> bool:
     compiler = next(filter(shutil.which, recipe.compilers), None)
     if compiler is None or (recipe.generator and not shutil.which(recipe.generator)):

@@ -1,26 +1,15 @@
-#!/usr/bin/env bash
-# Builds the NAS Parallel Benchmarks 3.3 or 3.4 from the user's own source, which stays as it is.
-#   npb.sh SOURCE FOLDER    programs go to FOLDER/mpi, FOLDER/openmp and FOLDER/serial
-# SOURCE is the unpacked archive: NPB3.4.3, NPB3.4.3-MZ, or a folder that holds both.
-# CLASSES (S W A), PROGRAMS (all) and MODELS (mpi openmp) choose what is built, RANKS (1 2 4) the numbers of ranks that
-# NPB 3.3 compiles into each program for MPI. FLAGS are added to -O3. MPIFC, MPICC, FC and CC name other compilers.
-set -euo pipefail
-
-SOURCE=${1:-} FOLDER=${2:?}
-CLASSES=${CLASSES:-S W A} MODELS=${MODELS:-mpi openmp} RANKS=${RANKS:-1 2 4} FLAGS=${FLAGS:-}
+# The NAS Parallel Benchmarks 3.3 or 3.4: NPB3.4.3, NPB3.4.3-MZ, or a folder that holds both.
+# Programs go to mpi, openmp and serial. CLASSES (S W A), PROGRAMS (all) and MODELS (mpi openmp) choose what is built,
+# RANKS (1 2 4) the numbers of ranks that NPB 3.3 compiles into each program for MPI.
+CLASSES=${CLASSES:-S W A} MODELS=${MODELS:-mpi openmp} RANKS=${RANKS:-1 2 4}
 PROGRAMS=${PROGRAMS:-ep is cg mg ft bt sp lu dt ua dc bt-mz sp-mz lu-mz}
-MPIFC=${MPIFC:-mpif90} MPICC=${MPICC:-mpicc} FC=${FC:-gfortran} CC=${CC:-gcc}
 
-say() { printf '%s\n' "$*"; }
-fail() { say "$*" >&2; exit 1; }
-first() { grep -iEm1 '(^|[^a-z_])error[: ]|fatal|cannot find|unknown|undefined reference|not found' "$WORK/log" || tail -n 1 "$WORK/log"; }  # complaint of the log
-
-[ -d "$SOURCE" ] || fail "SOURCE=${SOURCE:-(empty)} is no folder. Unpack NPB from https://www.nas.nasa.gov/software/npb.html, and set SOURCE=~/NPB3.4.3."
+source_is NPB '~/NPB3.4.3' https://www.nas.nasa.gov/software/npb.html
 mapfile -t TREES < <(find "$SOURCE" -maxdepth 4 -path '*/config/make.def.template' | sed 's%/config/make.def.template$%%' | sort)
-[ "${#TREES[@]}" != 0 ] || fail "SOURCE=$SOURCE holds no config/make.def.template of NPB. Set SOURCE to the unpacked folder, such as ~/NPB3.4.3."
-
-WORK=$(mktemp -d)
-trap 'rm -rf "$WORK"' EXIT
+[ "${#TREES[@]}" != 0 ] || lacks config/make.def.template
+for model in $MODELS; do
+    case $model in mpi | openmp | serial) ;; *) fail "MODELS names $model. Set MODELS to some of mpi, openmp and serial." ;; esac
+done
 echo end >"$WORK/asked.f90"
 
 # Flags of a Fortran compiler that let it take the sources before NPB 3.4.1.
@@ -47,7 +36,7 @@ build() {
     local tree=$WORK/$2 compiler=$FC numbers=x kernel class ranks
     if [ "$2" = mpi ]; then compiler=$MPIFC; fi
     $compiler "$WORK/asked.f90" -o "$WORK/asked" >"$WORK/log" 2>&1 ||
-        fail "$compiler cannot build a program: $(first). Run: sudo apt-get install gfortran libopenmpi-dev. MODELS=openmp needs no MPI."
+        fail "$compiler cannot build a program: $(first). Packages that it needs: gfortran libopenmpi-dev. MODELS=openmp needs no MPI."
     if grep -q '^NPROCS *=' "$1/Makefile"; then numbers=$RANKS; fi
     rm -rf "$tree"
     cp -r "$1" "$tree"
