@@ -479,6 +479,24 @@ def test_a_client_that_does_not_end_is_ended(mark: str) -> None:
     assert marked(mark) == []
 
 
+@pytest.mark.parametrize("name", ["storage.ior", "storage.mdtest", "compute.hpl", "compute.npb"])
+def test_a_program_that_ended_early_is_one_clear_error(name: str) -> None:
+    spec_ = benchmarks.resolve(Spec(benchmark=name, ranks=2, size=65536 if name == "storage.ior" else 0))
+    for factory in benchmarks.tools_of(name):
+        job = dataclasses.replace(
+            factory(spec_, SHORT),
+            programs=("sh",),
+            client=("sh", "-c", "echo half; echo why >&2; exit 3"),
+            prepare=lambda folder: {},
+        )
+        with pytest.raises(LaunchError, match="gave no result") as caught:
+            tools.run(job)
+        assert "Name a file" not in str(caught.value)
+        assert (caught.value.exit_status, caught.value.stderr.strip()) == (3, "why")
+        if job.tool != "hpcc":  # its result is a file
+            assert "Read the output below" in str(caught.value)
+
+
 def test_output_that_is_no_result_ends_the_server(mark: str) -> None:
     job = dataclasses.replace(serving(), client=("sh", "-c", "echo half; echo why >&2; exit 3"), parse=failing)
     with pytest.raises(LaunchError, match=r"iperf3 gave no result. found 'half\\n'") as caught:

@@ -126,8 +126,8 @@ def launcher(invocation: Invocation, spec: Spec) -> Launcher:
     if invocation.mpi and launch.abi(found.kind) != invocation.mpi:
         raise LaunchError(
             f"{invocation.tool} is linked to {invocation.mpi}, but --launcher {spec.launcher} is {found.library}: each "
-            f"of its ranks would be alone. Set --launcher {invocation.mpi} or auto, or put a {invocation.programs[0]} "
-            f"that is linked to {found.kind} first on the PATH.",
+            f"of its ranks would be alone. Set --launcher {invocation.mpi} or auto, or put a "
+            f"{Path(invocation.programs[0]).name} that is linked to {found.kind} first on the PATH.",
             lasting=True,
         )
     return found

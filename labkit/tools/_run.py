@@ -16,6 +16,7 @@ from typing import IO
 import numpy as np
 
 from labkit.errors import DataError, LaunchError, SpecError
+from labkit.formats.reading import lines, log
 from labkit.io import supervise
 from labkit.io.scratch import folder as owned_folder
 from labkit.io.supervise import leftovers
@@ -197,10 +198,19 @@ def _read(
         return parsed.output or source, parsed
     except (DataError, OSError) as error:
         full = storage.full(folder)
-        stderr, why = tree.stderr_text() or ("" if full else source[-_TAIL_B:]), full or str(error)
+        stderr, why = tree.stderr_text() or ("" if full else source[-_TAIL_B:]), full or _reason(error)
         raise LaunchError(
             f"{invocation.tool} gave no result. {why}", command=command, exit_status=status, stderr=stderr
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return what is wrong with a tool's output; the advice for files that users import does not help here."""
+    text = str(error)
+    for advice in (lines.REMEDY, log.REMEDY):
+        if text.endswith(advice):
+            return f"{text.removesuffix(advice)}Read the output below: it ended early, or another program has its name."
+    return text
 
 
 def _written(file: IO[bytes]) -> str:

@@ -87,7 +87,7 @@ def parse(text: str, spec: Spec[Hpl]) -> Parsed:
     DataError
         If HPL's residual or another check of HPCC failed, or it ran on another number of ranks.
     """
-    summary, (row, *_) = layout.runs(text, _OUTPUT), hpl.runs(of_hpl(text), _OUTPUT)
+    summary, (row, *_) = layout.LOG.runs(text, _OUTPUT), hpl.LOG.runs(of_hpl(text), _OUTPUT)
     seconds = re.search(r"^HPL_time=(\S+)$", text, re.MULTILINE)
     result = _hpl.result(row, spec, text, float(seconds[1]) if seconds else None)
     if summary[0].ranks != spec.ranks:

@@ -70,7 +70,7 @@ def parse(text: str, spec: Spec[Mdtest]) -> Parsed:
     DataError
         If it has none, or mdtest ran on another number of ranks.
     """
-    runs = {run.options["operation"]: run for run in layout.runs(text, TOOL.name)}
+    runs = {run.options["operation"]: run for run in layout.LOG.runs(text, TOOL.name)}
     run = runs.get(spec.options.operation)
     if run is None:
         raise DataError(f"mdtest printed rates of {', '.join(map(str, runs))}, not of {spec.options.operation}.")

@@ -196,7 +196,7 @@ def parse(text: str, spec: Spec[Npb]) -> Parsed:
     told |= {"graph": options.graph} if options.kernel == "DT" else {}
     found = {name: run.options.get(name) for name in told}
     if found != told:
-        raise DataError(f"NPB solved {found}, but was told {told}. Report this with its output.")
+        raise DataError(f"NPB solved {found}, but was told {told}: the program has a wrong name. Build it again.")
     if len(runs) > 1 or run.ranks != spec.ranks:
         raise DataError(
             f"NPB printed {len(runs)} results of {run.ranks} ranks instead of one of {spec.ranks}: the launcher and "

@@ -40,7 +40,7 @@ def solve(spec: Spec[Hpl], effort: Effort) -> Invocation:
     """One run with one system."""
 
     def parsed(text: str, folder: Path) -> Parsed:
-        (row, *_) = layout.runs(text, TOOL.name)
+        (row, *_) = layout.LOG.runs(text, TOOL.name)
         return _hpl.result(row, spec, text)
 
     return _hpl.invocation(
