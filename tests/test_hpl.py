@@ -250,6 +250,12 @@ def test_hpcc_runs_under_the_launcher_of_its_own_mpi(tmp_path: Path) -> None:
     assert list(rings["launch"]) == [0]  # one rank has no ring
 
 
+def test_values_that_a_program_printed_have_no_mean_over_ranks() -> None:
+    for name in ("compute.hpl", "compute.npb", "storage.ior", "storage.mdtest"):
+        assert benchmarks.get(name).sampled == ("", "")
+    assert benchmarks.get("compute.nas_cg").sampled[0] == "the slowest rank"
+
+
 @pytest.mark.mpi
 @pytest.mark.slow
 def test_an_xhpl_on_the_path_is_taken_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
