@@ -282,6 +282,13 @@ def test_srun_refuses_a_library_it_cannot_start() -> None:
         SRUN.command(Placement(ranks=2, library="openmpi", version=(5, 0, 0), pmi=("none", "pmi2")), [])
 
 
+def test_srun_gives_a_rank_a_core_for_each_thread() -> None:
+    command = SRUN.command(Placement(ranks=2, threads=3, cores=8, **PMIX), [])
+    assert command[command.index("--cpus-per-task") + 1] == "3"
+    assert "--cpu-bind=none" in command
+    assert "--cpus-per-task" not in SRUN.command(Placement(ranks=2, cores=8, **PMIX), [])
+
+
 def test_srun_gives_a_plan_that_comes_by_standard_input_to_rank_0_alone() -> None:
     assert "--input=0" not in SRUN.command(Placement(ranks=2, **PMIX), [])
     assert "--input=0" in SRUN.command(Placement(ranks=2, by_input=True, **PMIX), [])

@@ -70,6 +70,8 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
     if placement.shares or placement.ppn:
         out += ["--ntasks-per-node", str(placement.per_host)]
     out += [f"--mpi={_pmi(placement)}", f"--cpu-bind={placement.binding}{'' if placement.binding == 'none' else 's'}"]
+    if placement.threads > 1:
+        out += ["--cpus-per-task", str(placement.threads)]  # else all threads of a rank share one core
     if placement.oversubscribed:
         out += ["--overcommit"]
     if placement.nodes:
