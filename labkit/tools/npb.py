@@ -45,7 +45,7 @@ TOOL = Tool(
     install=programs.from_source("npb", "~/NPB3.4.3"),
     format=layout,
     purpose="compute.npb, from a source of your own",
-    instead="compute.nas_* are labkit's own kernels",
+    instead="compute.nas_*, labkit's own kernels",
 )
 
 
