@@ -18,12 +18,14 @@ import labkit
 from labkit import suites, testbeds
 from labkit.apps import cli, jobs
 from labkit.apps.jobs import estimate, inside, script, site, submitting, systems
+from labkit.apps.jobs.following import Follower, Look
 from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
 from labkit.io import project
 from labkit.point.spec import Spec
 from labkit.run import launch, measuring, nodes, schedule
+from labkit.run.progress import Progress
 from labkit.store.campaign import Campaign
 from labkit.tools import Place
 
@@ -610,3 +612,16 @@ def test_a_folder_that_holds_campaigns_becomes_no_campaign(tmp_path: Path, capsy
     )
     assert "holds campaigns (monday)" in capsys.readouterr().err
     assert sorted(path.name for path in (tmp_path / "history").iterdir()) == ["monday"]
+
+
+def test_a_job_that_measures_more_than_planned_has_no_negative_time_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([Look(1, 2, "", "x"), Look(3, 2, "", "x")])
+    monkeypatch.setattr(Look, "at", lambda campaign: next(looks))
+    told: list[Progress] = []
+    follower = Follower(Campaign(tmp_path / "c"), told.append)
+    follower.look()
+    follower.look()
+    assert [(one.done, one.total) for one in told] == [(1, 2), (3, 3)]
+    assert told[1].remaining == 0

@@ -74,7 +74,7 @@ class Counter:
         """Tell the listener how far measuring has come."""
         if self._listener is not None:
             elapsed = time.monotonic() - self._began
-            remaining = elapsed / self.done * (self._total - self.done) if self.done else float("nan")
+            remaining = elapsed / self.done * max(self._total - self.done, 0) if self.done else float("nan")
             label = f"{benchmarks.label(point.spec)}, launch {point.launch + 1}"
             with self._lock:
                 self._listener(Progress(min(self.done, self._total), self._total, label, elapsed, remaining, n, ci))

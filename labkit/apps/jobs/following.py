@@ -67,5 +67,5 @@ class Follower:
         if self._done_at_start < 0:
             self._done_at_start, self._start = now.done, time.monotonic()
         elapsed, new_points = time.monotonic() - self._start, now.done - self._done_at_start
-        remaining = elapsed / new_points * (now.planned - now.done) if new_points else float("nan")
+        remaining = elapsed / new_points * max(now.planned - now.done, 0) if new_points else float("nan")
         self._report(Progress(now.done, max(now.planned, now.done), now.label, elapsed, remaining))
