@@ -649,3 +649,14 @@ def test_no_reference_is_called_a_floor(soft: bool, usual_name: str, word: str) 
     )
     said = sentence(latency_of_path._found(one, bound, SimpleNamespace()))  # type: ignore[arg-type]
     assert f"2 times its {word} of 1 µs" in said
+
+
+def test_settings_may_have_other_levels_at_each_size() -> None:
+    """As retests of slow pairs, which measure other hosts at each size."""
+
+    def between(size: int, hosts: str, value: float) -> list[Samples]:
+        return point("mpi.latency", "latency_us", *[value] * 6, size=size, hosts=tuple(hosts.split()), transport="tcp")
+
+    small = [*between(8, "a b", 10.0), *between(8, "c d", 30.0)]
+    large = [*between(65536, "e f", 600.0), *between(65536, "g h", 700.0)]
+    assert [topic.verdict for topic in asked([*small, *large]).topics] == ["no reference"]

@@ -1,11 +1,18 @@
-"""This machine, the hosts a launcher reaches from it, and in a Slurm job its hosts."""
+"""This machine, the hosts a launcher reaches from it, and in a Slurm job its hosts.
+
+The hosts of a job in an emulated Slurm have the links of that testbed.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
+from labkit import testbeds
 from labkit.errors import SpecError
+from labkit.host.machine import EMULATED
 from labkit.point.spec import Spec
 from labkit.testbeds import Kind, Testbed, _job, _rdma
 from labkit.tools import Place
@@ -20,14 +27,20 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
         hosts(spec)
         return Place()
 
-    return Testbed("local", place=place)
+    return Testbed("local", place=place, facts=_links())
 
 
 @contextmanager
 def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     """Yield the testbed; there is nothing to bring up."""
     outline(argument, options)
-    yield Testbed("local", place=_place)
+    yield Testbed("local", place=_place, facts=_links())
+
+
+def _links() -> Mapping[str, Any]:
+    """Return the facts of the testbed that this job runs on; empty for real hosts."""
+    emulated = os.environ.get(EMULATED)
+    return testbeds.outline(emulated).facts if emulated else {}
 
 
 def hosts(spec: Spec) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ import pytest
 from labkit import testbeds
 from labkit.apps import cli
 from labkit.errors import SpecError
+from labkit.models import bounds
+from labkit.models.bounds import Stated
 from labkit.point.notes import has
 from labkit.store.campaign import Campaign
 from labkit.store.samples.facts import badges
@@ -83,6 +85,8 @@ def test_a_job_runs_on_it_and_nothing_is_left(shell: Mapping[str, str], tmp_path
     points = [one for one in Campaign(campaigns / "tried").samples() if one.spec.family == "mpi"]
     assert {tuple(one.meta["rank_hosts"]) for one in points} == {("vc0", "vc1")}
     assert all(has(badges(one.meta), "emulated-link") for one in points)
+    assert {one.meta["testbed"]["rate_bps"] for one in points} == {1e9}
+    assert all((wire := bounds.path(one, Stated())) and wire.name == "link of a host" for one in points)
     assert not any(nic["speed_Mbps"] for one in points for nic in one.host["nics"]), "those of veth mean nothing"
     assert cli.main(["testbed", "down", "slurm:3"]) == 0
     assert not Path(folder).exists()
@@ -107,6 +111,12 @@ def test_it_takes_a_number_of_nodes_only() -> None:
     assert slurm.outline("3", {}).hosts == ("vc0", "vc1", "vc2")
     assert slurm.outline("", {}).hosts == virtual_cluster.outline("4", {}).hosts
     assert slurm.outline("2", {}).name == "slurm:2"
+    with pytest.MonkeyPatch.context() as patch:
+        assert testbeds.outline("local").facts == {}
+        patch.setenv("LABKIT_EMULATED", "slurm:3")  # in a job on it
+        assert testbeds.outline("local").facts == slurm.outline("3", {}).facts
+        with testbeds.open("local") as here:
+            assert here.facts["rate_bps"] == 1e9
     with pytest.raises(SpecError, match=r"there is no option rate\. It takes a number of nodes: slurm:4"):
         slurm.outline("", {"rate": "1gbit"})
     assert slurm.topology(3).splitlines() == [

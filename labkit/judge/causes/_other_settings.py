@@ -67,9 +67,10 @@ def others(
             continue
         value = case.view.value(row, case.metric, statistic)
         effect = effects.Effect(effects.of_row(row, case.metric), own, tests=len(found))
-        if how := _better(case, effect, value):
+        how, little = _better(case, effect, value), _little(case, effect, value)
+        if how and not little:
             better.append((value, setting, how))
-        elif how := _no_better(case, effect, value):
+        elif how := little if how else _no_better(case, effect) or little:
             no_better.append((value, setting, how))
     chosen = better or no_better
     if not chosen:
@@ -100,10 +101,14 @@ def _better(case: Case, effect: effects.Effect, value: Value) -> str:
     return "better in ranges" if effect.judgement.reason and _beyond(effect, up=case.rate) else ""
 
 
-def _no_better(case: Case, effect: effects.Effect, value: Value) -> str:
+def _no_better(case: Case, effect: effects.Effect) -> str:
     """Return how it is known that a value explains nothing, as a key of `CLUES`; empty if it is not."""
-    if effect.same or effect.claimed or effect.judgement.verdict == BETWEEN or _beyond(effect, up=not case.rate):
-        return "no better"
+    worse = effect.same or effect.claimed or effect.judgement.verdict == BETWEEN or _beyond(effect, up=not case.rate)
+    return "no better" if worse else ""
+
+
+def _little(case: Case, effect: effects.Effect, value: Value) -> str:
+    """Return the key of `CLUES` if a value explains little of a verdict, also if it is better; empty if not."""
     if min(len(effect.value.launches), len(effect.base.launches)) < stats.LAUNCHES or not value.bounded:
         return ""
     own, cost = case.measured.value, case.about.cost

@@ -288,7 +288,8 @@ def _of_levels(
     extreme = [
         place for place in part[sizes == beyond].tolist() if levels[1][levels[0][place]] in (main.best, main.worst)
     ]
-    other = _end(rows, np.array(extreme), levels, beyond, measure, tests) if beyond != at else None
+    both = beyond != at and len({levels[0][place] for place in extreme}) > 1  # the levels were measured there too
+    other = _end(rows, np.array(extreme), levels, beyond, measure, tests) if both else None
     row = main.rows[0]
     words = [*_words(row, quantities(rows)), placed(str(row["benchmark"]), at)]
     words += [text for name in others if name in _HELD and (text := level(row[name])) not in (NONE, *OPEN, "local")]
