@@ -21,7 +21,7 @@ from labkit.point.spec import Spec
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.studies import verbs_latency_bandwidth, verbs_under_loss_and_delay
-from tests.notebooks.test_examples import EXAMPLES
+from tests.notebooks.test_examples import TWO_CORES
 from tests.notebooks.test_measured import Shown
 
 from . import made
@@ -42,8 +42,8 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> str:
     with tarfile.open(RECORDED) as archive:
         archive.extractall(folder, filter="data")
     for name in verbs_latency_bandwidth.BESIDE:
-        shutil.copytree(EXAMPLES[0] / "samples" / name, folder / "samples" / name)
-    shutil.copytree(EXAMPLES[0] / "starts", folder / "starts", dirs_exist_ok=True)
+        shutil.copytree(TWO_CORES / "samples" / name, folder / "samples" / name)
+    shutil.copytree(TWO_CORES / "starts", folder / "starts", dirs_exist_ok=True)
     return str(folder)
 
 

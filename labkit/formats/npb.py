@@ -94,7 +94,7 @@ def _model(processes: Found, threads: Found) -> dict[str, str]:
 
 
 _SETTINGS = ("iterations", "active_threads", "total_threads", "total_processes", "active_processes")
-_COMPILED = re.compile(r" *((?:MPI)?(?:F77|FC|CC)|[FC]LINK|[FC](?:MPI)?_(?:LIB|INC)|[FC](?:LINK)?FLAGS|RAND) += (.*)$")
+_COMPILED = re.compile(r" *((?:MPI)?(?:F77|FC|CC)|[FC]LINK|[FC](?:MPI)?_(?:LIB|INC)|[FC](?:LINK)?FLAGS) += (.*)$")
 
 
 def _stated(texts: list[str]) -> dict[str, str]:

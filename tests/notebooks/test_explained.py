@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from labkit.studies import breakdown
-from tests.notebooks.test_examples import EXAMPLES
+from tests.notebooks.test_examples import TWO_CORES
 from tests.notebooks.test_measured import Shown
 
-RECORDED = EXAMPLES[0].parent / "two-cores-labs"
+RECORDED = TWO_CORES.parent / "two-cores-labs"
 
 
 @pytest.mark.slow

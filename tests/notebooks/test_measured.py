@@ -15,7 +15,7 @@ from labkit.figures import parts
 from labkit.io import project
 from labkit.store.campaign import Campaign
 from labkit.studies import host_overhead_and_buffers
-from tests.notebooks.test_examples import EXAMPLES
+from tests.notebooks.test_examples import TWO_CORES
 
 TINY: dict[str, dict[str, Any]] = {
     "11-message-rate": {"sizes": "8,4Ki", "windows": "1,64", "depths": "64", "window_sizes": "8"},
@@ -56,7 +56,7 @@ TINY: dict[str, dict[str, Any]] = {
     "71-nas-kernels": {"kernels": "is,mg", "ranks": "1,2,3"},
     "72-training-step": {"rates": "100mbit,400mbit", "layers": 1, "width": 64, "buckets": "64Ki", "sizes": "64Ki"},
 }
-THERE = {folder.name for folder in (EXAMPLES[0] / "samples").iterdir()}
+THERE = {folder.name for folder in (TWO_CORES / "samples").iterdir()}
 EFFORT = {"launches": 2, "time_cap": 0.01, "ci": 0.2}
 
 
@@ -165,7 +165,7 @@ def test_without_simgrid_the_simulated_notebook_says_so_and_shows_what_the_engin
 
 
 def test_without_its_points_the_simulated_notebook_says_so() -> None:
-    shown = Shown("85-scale-out", {"campaign": str(EXAMPLES[0]), "measure": False})
+    shown = Shown("85-scale-out", {"campaign": str(TWO_CORES), "measure": False})
     assert any(text.startswith("*Omitted: ") for text in shown.texts)
 
 
@@ -178,7 +178,7 @@ def test_without_its_points_the_simulated_notebook_says_so() -> None:
     ],
 )
 def test_without_its_samples_a_notebook_says_so(name: str) -> None:
-    shown = Shown(name, {"campaign": str(EXAMPLES[0]), "measure": False})
+    shown = Shown(name, {"campaign": str(TWO_CORES), "measure": False})
     assert any(text.startswith("*Omitted: ") for text in shown.texts)
 
 

@@ -17,7 +17,7 @@ from labkit.store.campaign import Campaign
 from labkit.studies import incast, interference_and_qos
 from labkit.testbeds import _links, virtual_cluster
 from labkit.tools import Parsed, _incast
-from tests.notebooks.test_examples import EXAMPLES
+from tests.notebooks.test_examples import TWO_CORES
 from tests.notebooks.test_measured import Shown
 from tests.testbeds.test_virtual_cluster import gone, links
 
@@ -167,7 +167,7 @@ def test_the_cluster_proves_its_links(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["60-virtual-cluster", "61-incast", "64-interference-and-qos"])
 def test_without_its_samples_a_notebook_says_so(name: str) -> None:
-    shown = Shown(name, {"campaign": str(EXAMPLES[0]), "measure": False})
+    shown = Shown(name, {"campaign": str(TWO_CORES), "measure": False})
     assert any(text.startswith("*Omitted: ") for text in shown.texts)
 
 

@@ -34,7 +34,7 @@ def sections(text: str, begins: Mapping[str, re.Pattern[str]], names: Mapping[st
         for found in form.finditer(text)
     }
     places = [line for line, _ in starts]
-    if len(set(places)) < len(places):
+    if not places or len(set(places)) < len(places):
         return None
     made: dict[str, list[tuple[int, int]]] = {kind: [] for kind in begins}
     first, before, last = 0, "", 0
@@ -45,7 +45,7 @@ def sections(text: str, begins: Mapping[str, re.Pattern[str]], names: Mapping[st
             first = head
         before, last = kind, line
     made[before].append((first, len(lines) - 1))
-    return made
+    return {kind: some for kind, some in made.items() if some}
 
 
 def _head(lines: Sequence[str], line: int, before: int, name: re.Pattern[str]) -> int:
