@@ -48,7 +48,8 @@ def _run(lines: Lines, first: int, last: int, kernel: str, graph: str | None) ->
     if not right:
         words = check[1].strip().lower()
         doubts.append(note("wrong-result", f"the kernel's own verification was {words}"))
-    closing = lines.find(r" *RAND +=", end, last) or lines.find(r" *CLINKFLAGS +=", end, last)  # C prints no RAND
+    in_c = version is not None and not re.match(r"2|3\.[0-2]", version[1][1])  # from NPB 3.3 on C prints no RAND
+    closing = lines.find(r" *RAND +=", end, last) or (lines.find(r" *CLINKFLAGS +=", end, last) if in_c else None)
     if not closing:
         doubts.append(CUT)
     if time < 0.1:
@@ -94,7 +95,7 @@ def _model(processes: Found, threads: Found) -> dict[str, str]:
 
 
 _SETTINGS = ("iterations", "active_threads", "total_threads", "total_processes", "active_processes")
-_COMPILED = re.compile(r" *((?:MPI)?(?:F77|FC|CC)|[FC]LINK|[FC](?:MPI)?_(?:LIB|INC)|[FC](?:LINK)?FLAGS) += (.*)$")
+_COMPILED = re.compile(r" *((?:MPI)?(?:F77|FC|CC)|[FC]LINK|[FC](?:MPI)?_(?:LIB|INC)|[FC](?:LINK)?FLAGS|RAND) += (.*)$")
 
 
 def _stated(texts: list[str]) -> dict[str, str]:
