@@ -453,8 +453,8 @@ def test_the_report_has_a_table_of_broken_rules(tmp_path: Path) -> None:
 
 
 def test_every_rule_is_in_the_documentation() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
-    assert checking.described() in page, "docs/statistics.md: paste what labkit.judge.checking.described() returns"
+    page = (Path(__file__).parents[1] / "docs" / "lint.md").read_text()
+    assert checking.described() in page, "docs/lint.md: paste what labkit.judge.checking.described() returns"
 
 
 def test_hostile_names_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ SIZES = (1, 2, 4, 16, 64, 256, 1024, 4096, 16384)
 
 
 def bench() -> ModuleType:
-    """The script whose trials docs/statistics.md states."""
+    """The script whose trials docs/models.md states."""
     spec = importlib.util.spec_from_file_location("bench_loggp", ROOT / "bench" / "loggp.py")
     assert spec is not None
     assert spec.loader is not None

@@ -446,9 +446,9 @@ def test_lint_asks_for_a_comment_on_each_odd_result() -> None:
 
 
 def test_the_rules_are_documented() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
+    page = (Path(__file__).parents[1] / "docs" / "lint.md").read_text()
     for made_of in (checking.expected, checking.observed):
-        assert made_of() in page, f"docs/statistics.md: paste what labkit.judge.checking.{made_of.__name__}() returns"
+        assert made_of() in page, f"docs/lint.md: paste what labkit.judge.checking.{made_of.__name__}() returns"
 
 
 # Every finding of the examples: rule, benchmark, odd value in its unit, confidence, whether a reason is named. All were

@@ -105,7 +105,7 @@ def _level(rule: Rule) -> str:
 
 
 def described() -> str:
-    """Return the rules about the method as the tables of `docs/statistics.md`, in Markdown."""
+    """Return the rules about the method as the tables of `docs/lint.md`, in Markdown."""
     method = sorted(rules.about(METHOD), key=lambda rule: (rule.source or len(JUDGEMENT) + 1, rule.code))
     rows = [(f"`{r.code}`", _level(r), str(r.source or "labkit"), r.must, r.why) for r in method]
     codes = {n: ", ".join(f"`{r.code}`" for r in method if r.source == n) or "not checkable" for n in range(1, 13)}
@@ -119,7 +119,7 @@ def described() -> str:
 
 
 def expected() -> str:
-    """Return the rules on what must be expected, and how sure findings are, as the tables of `docs/statistics.md`."""
+    """Return the rules on what must be expected, and how sure findings are, as the tables of `docs/lint.md`."""
     rows = [(f"`{one.code}`", _level(one), one.must, one.why) for one in rules.about(PLAUSIBILITY)]
     decided = [(how, meaning) for how, meaning in HOW.items() if how]
     return "\n\n".join(
@@ -128,6 +128,6 @@ def expected() -> str:
 
 
 def observed() -> str:
-    """Return the rules on what numbers show beside their values as a table of `docs/statistics.md`, in Markdown."""
+    """Return the rules on what numbers show beside their values as a table of `docs/lint.md`, in Markdown."""
     rows = [(f"`{one.code}`", one.level, one.must, one.why) for one in rules.about(*OBSERVED, SETTINGS)]
     return table(["rule", "level", "what is expected", "because"], rows)
