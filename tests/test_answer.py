@@ -31,14 +31,15 @@ from labkit.host import machine
 from labkit.judge import answer, causes, rules
 from labkit.judge.answer import Answer, Topic
 from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Decided, Finding, Subject, Value, ordered, sound
-from labkit.judge.rules import latency_of_path
+from labkit.judge.rules import collective_of_messages, latency_of_path
 from labkit.judge.sentences import beyond, clue, sentence, settings
 from labkit.judge.sentences import cause as said_cause
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
-from labkit.models.inside import Bound
+from labkit.models.inside import LINK, MACHINE, Bound
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
+from labkit.point.units import format_number, format_share
 from labkit.read import records
 from labkit.read.columnar import of_samples
 from labkit.report import answered as report_answer
@@ -370,8 +371,12 @@ def test_the_pages_show_what_explain_prints_and_what_its_rules_demand(
     assert main(["explain", "examples/two-cores-limits"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert [one for one in shown.splitlines() if one != "…" and one not in printed] == []
-    page = (docs / "explain.md").read_text()
-    assert [one.code for one in rules.about("path") if f"`{one.code}` | {one.must} | {one.why} |" not in page] == []
+    codes = [one.code for one in rules.about("path")]
+    assert [code for code in codes if f"`{code}`" not in (docs / "explain.md").read_text()] == []
+    limits = (docs / "guide.md").read_text().partition("| numbers of | are compared with |")[2].partition("\n\n")[0]
+    shares = [format_share(1 / limit) for limit in (*LINK, *MACHINE)]
+    times = [format_number(limit, digits=3) for limit in (*LINK, *MACHINE, *collective_of_messages._OF_LINKS)]
+    assert [one for one in (*shares, *times) if not re.search(rf"(?<![\d.]){re.escape(one)}(?![\d.])", limits)] == []
 
 
 def test_a_campaign_of_another_machine_is_not_measured(tmp_path: Path) -> None:

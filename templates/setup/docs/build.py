@@ -40,6 +40,7 @@ PARTS = {
     ),
     "Read and publish": (
         "explain",
+        "questions",
         "explorer",
         "import",
         "statistics",
