@@ -38,6 +38,9 @@ UNITS = {
     "Gflop/s": ("_GFLOPS", 1e-9),
     "Mop/s": ("_Mops", 1e-6),
     "GUP/s": ("_GUPS", 1e-9),
+    "GiB/s": ("_GiBps", 1),
+    "kIOPS": ("_kIOPS", 1),
+    "√(GiB/s·kIOPS)": ("_score", 1),
 }
 GOOD_WHEN_LARGE = {
     "overlap_osu_percent",
@@ -46,6 +49,8 @@ GOOD_WHEN_LARGE = {
     "peak_percent",
     "speedup_times",
     "moved_MB",
+    "metadata_score_kIOPS",
+    "io500_score",
 }  # of those without a time
 
 

@@ -52,7 +52,7 @@ def point(
     launch: int = 0, *, size: int = 8, n: int = 2000, meta: dict[str, Any] | None = None, **fields: Any
 ) -> Samples:
     """A launch of mpi.latency that breaks no rule."""
-    spec = Spec(benchmark="mpi.latency", size=size, **{"transport": "shm", **fields.pop("spec", {})})
+    spec = Spec(**{"benchmark": "mpi.latency", "size": size, "transport": "shm", **fields.pop("spec", {})})
     facts = {
         "fingerprint": spec.fingerprint({}),
         "start": f"2026-01-01T{launch:02}:00:00",
@@ -103,6 +103,33 @@ def broken(found: Sequence[Finding]) -> str:
 def test_a_sound_campaign_breaks_no_rule() -> None:
     assert check(six()) == ()
     assert broken(()) == f"The data of 1 point break none of the {len(rules.about(*LINTED))} rules that data can show."
+
+
+def test_a_benchmark_that_needs_no_warm_up_is_not_told_to_have_one() -> None:
+    io = {"io_ns": np.full((2, 2000), 1000)}
+    whole_runs = six(meta={"warmup": 0}, spec={"benchmark": "storage.bt_io", "ranks": 1, "size": 0}, extras=io)
+    assert "no-warmup" not in codes(check(whole_runs))
+
+
+@pytest.mark.parametrize(
+    ("wall", "took", "level", "words"),
+    [
+        (0.5, 0.51, "note", "IO500-like, not a valid submission: the shortest phase that writes takes 0.51 s"),
+        (
+            0.5,
+            0.2,
+            "doubtful",
+            "a phase reached its limit of bytes or items after 0.2 s, before the stonewall of 0.5 s",
+        ),
+        (300.0, 301.0, "", ""),
+    ],
+)
+def test_a_run_like_that_of_io500_says_what_it_lacks(wall: float, took: float, level: str, words: str) -> None:
+    spec = {"benchmark": "storage.io500_like", "ranks": 2, "size": 0, "options": {"stonewall": wall}}
+    shortest = {"shortest_write_ns": np.full((2, 2000), round(took * 1e9))}
+    found = [one for one in check(six(spec=spec, extras=shortest)) if one.code == "io500-rules"]
+    assert [one.level for one in found] == [level] * bool(level)
+    assert all(words in sentences.sentence(one) for one in found)
 
 
 @pytest.mark.parametrize(

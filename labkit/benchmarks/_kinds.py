@@ -322,6 +322,7 @@ class KernelBenchmark(RankBenchmark[Options]):
     splits : further communicators that a rank needs, each as the colour and key for MPI_Comm_split.
     warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts. Both 0: none is needed.
     work : further fields of the kernel's job, such as the root.
+    least : s that an iteration takes at least, if that is long: then none is run before the timed ones to find out.
     every_time : whether its numbers need each time of each rank, so that all are kept of any number of ranks.
     """
 
@@ -344,6 +345,7 @@ class KernelBenchmark(RankBenchmark[Options]):
     splits: Callable[[Spec[Options], int], Sequence[tuple[int, int]]] = lambda spec, rank: ()
     warmup: tuple[int, int] = (100, 10)
     work: Callable[[Spec[Options]], Mapping[str, Any]] = lambda spec: {}
+    least: Callable[[Spec[Options]], float] = lambda spec: 0.0
     every_time: bool = False
 
     def rows(self, spec: Spec[Options]) -> int:
@@ -473,12 +475,12 @@ class FileBenchmark(KernelBenchmark[Options]):
 
     Parameters
     ----------
-    moves : whether an iteration reads from the file, writes to it, or does neither.
+    moves : whether an iteration reads from the file, writes to it, does both, or does neither.
     synced : when MPI_File_sync is called, as in "after every write"; empty if it is not.
     dropped : whether the page cache is asked to forget the file before each iteration.
     """
 
-    moves: Literal["read", "write", ""]
+    moves: Literal["read", "write", "both", ""]
     synced: Callable[[Spec[Options]], str] = lambda spec: ""
     dropped: Callable[[Spec[Options]], bool] = lambda spec: False
 

@@ -71,6 +71,22 @@ METRICS = {
         Metric("access_us", "cost", 1e6, "µs", "transfers", "Time from the first rank's first transfer to the end of the last rank's last one, with its sync."),
         Metric("close_us", "cost", 1e6, "µs", "closing", "Time from the first rank's call that closes a file to the last rank's return from it."),
         Metric("moved_MB", "share", 1e3, "MB", "moved", "Bytes that all ranks wrote or read until the deadline, 1 MB = 10^6 B."),
+        *(
+            Metric(f"ior_{level}_{way}_MBps", "rate", 1e-6, "MB/s", f"ior-{level}-{way}", f"Bandwidth of IO500's phase ior-{level}-{way}, 1 MB = 10^6 B.")
+            for level in ("easy", "hard")
+            for way in ("write", "read")
+        ),
+        *(
+            Metric(f"{phase.replace('-', '_')}_per_s", "rate", 1.0, "1/s", phase, f"Operations per second of IO500's phase {phase}.")
+            for phase in (
+                *("mdtest-easy-write", "mdtest-easy-stat", "mdtest-easy-delete", "mdtest-hard-write", "mdtest-hard-stat"),
+                *("mdtest-hard-read", "mdtest-hard-delete", "find"),
+            )
+        ),
+        Metric("shortest_write_s", "cost", 1.0, "s", "shortest phase that writes", "Time of the shortest phase that writes or creates; a submission to IO500 needs 300 s."),
+        Metric("bandwidth_score_GiBps", "rate", 1.0, "GiB/s", "bandwidth score", "Geometric mean of the four phases of IOR, 1 GiB = 2^30 B (IO500)."),
+        Metric("metadata_score_kIOPS", "rate", 1.0, "kIOPS", "metadata score", "Geometric mean of the eight phases of mdtest and find, thousands of operations per second (IO500)."),
+        Metric("io500_score", "rate", 1.0, "√(GiB/s·kIOPS)", "IO500-like score", "Root of the product of both scores, by IO500's formula; a submission needs the original program."),
         Metric("io_time_s", "cost", 1.0, "s", "time in I/O", "Time spent in calls of MPI-IO: the harmonic mean over ranks (NPB), mean over iterations."),
         Metric("io_percent", "loss", 1.0, "%", "share of I/O", "Share of the run time spent in calls of MPI-IO."),
         Metric("peak_percent", "share", 1.0, "%", "fraction of peak", "Performance over the theoretical peak of the cores used (HPL); peak_method names its calculation."),

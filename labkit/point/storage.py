@@ -18,7 +18,7 @@ from labkit.point.units import MiB, format_number
 
 MEMORY = ("tmpfs", "ramfs")  # file systems without a device
 SPARE = 64 * MiB  # B left free for everybody else
-_DROP = "/proc/sys/vm/drop_caches"
+DROP = "/proc/sys/vm/drop_caches"  # what is written there empties the page cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Access:
             "memory_B": memory,
             "o_sync": self.o_sync,
             "o_direct": self.o_direct,
-            "drop_caches": os.access(_DROP, os.W_OK),
+            "drop_caches": os.access(DROP, os.W_OK),
         }
 
     def _cacheable(self, kind: str, file_size: int, memory: int) -> Literal["none", "part", "all"]:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
+from labkit.benchmarks.storage import io500_like
 from labkit.benchmarks.storage.metadata import Options as Metadata
-from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Table, Text, listed
 from labkit.judge import effects
 from labkit.point import notes
+from labkit.point.columns import METRICS
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import plural
-from labkit.read.records import sound
+from labkit.read.records import sound, value_of
 from labkit.studies import bare, number, resolved, size_words, statement
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 OPERATIONS = Metadata.__annotations__["operation"].__args__
 WAYS = (("shared", False), ("shared", True), ("file per process", False))  # file, and whether calls are collective
+_SCORES = ("bandwidth_score_GiBps", "metadata_score_kIOPS", "io500_score")
 SYNCS = {"none": "none", "end": "after the last transfer", "each": "after each transfer"}
 
 
@@ -35,6 +38,7 @@ class Parameters(studies.Parameters):
     reorder : a rank reads what the rank so many places further wrote.
     stonewall : deadline of the writing that ends by time, s; 0 leaves it out.
     items : files and directories of each rank in the test of metadata; 0 leaves it out.
+    io500 : time in which each phase of a run like that of IO500 writes, s; 0 leaves it out. IO500 itself asks for 300.
     directory : where the files lie; empty for the place of temporary files. Name the file system to be measured.
     ranks : that take part.
     launcher : how ranks start.
@@ -47,6 +51,7 @@ class Parameters(studies.Parameters):
     reorder: int = 1
     stonewall: float = 0.1
     items: int = 200
+    io500: float = 0.2
     directory: str = ""
     ranks: int = 2
     launcher: str = "auto"
@@ -62,6 +67,7 @@ class Study(studies.Study):
         "storage.parallel_read",
         "storage.stonewalled_write",
         "storage.metadata",
+        "storage.io500_like",
     )
     focus: ClassVar = (("storage.parallel_write", "option_file"), ("storage.metadata", "option_unique"))
     values: Parameters
@@ -90,6 +96,8 @@ class Study(studies.Study):
         if v.items:
             both: dict[str, Any] = {"operation": list(OPERATIONS), "unique": [False, True]}
             specs += sweep("storage.metadata", sizes=[0], items=v.items, **both, **where)
+        if v.io500:
+            specs += sweep("storage.io500_like", sizes=[0], stonewall=v.io500, **where)
         return specs
 
     def _ways(self, benchmark: str) -> pd.DataFrame:
@@ -140,6 +148,20 @@ class Study(studies.Study):
             "operation_rate_per_s",
         )
 
+    def io500_table(self) -> Table | Omitted:
+        """Results of the phases of IO500 in their order, and the scores over them."""
+        rows = self.of("storage.io500_like").to_dict("records")
+        metrics = [*io500_like.PHASES.values(), *_SCORES]
+        if not rows:
+            return NOTHING
+        cells = [[value_of(row, metric) for row in rows] for metric in metrics]
+        table = [
+            [METRICS[metric].label, METRICS[metric].unit, *(text for one in of for text in (one.text, one.range))]
+            for metric, of in zip(metrics, cells, strict=True)
+        ]
+        head = ["phase", "unit", *(text for one in cells[0] for text in ("median", one.label))]
+        return Table.of(head, table, align="ll" + "rr" * len(rows))
+
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = []
@@ -167,6 +189,13 @@ class Study(studies.Study):
             together = rows[~rows["option_unique"].astype(bool)].to_dict("records")
             rates = [f"{row['option_operation']} {bare(row, 'operation_rate_per_s')}" for row in together]
             sentences.append(f"Operations per second in one directory: {', '.join(rates)}.")
+        for row in self.of("storage.io500_like").to_dict("records"):
+            took = float(row["shortest_write_s_p50"])
+            mark = "" if took >= io500_like.RULE_S else ", IO500-like, not a valid submission"
+            sentences.append(
+                f"Score over the phases of IO500{mark}: {statement(row, 'io500_score')}, of "
+                f"{bare(row, 'bandwidth_score_GiBps')} GiB/s and {bare(row, 'metadata_score_kIOPS')} kIOPS."
+            )
         cached = sum(
             notes.has(badges, "page-cache") or notes.has(badges, "memory-file-system")
             for badges in self.records["badges"]

@@ -51,7 +51,7 @@ def facts(spec: Spec, benchmark: FileBenchmark) -> dict[str, notes.Scalar]:
     synced = benchmark.synced(spec)
     if benchmark.dropped(spec):
         access = storage.Access(page_cache="was asked to forget the files before each iteration", cached=False)
-    elif benchmark.moves == "read":
+    elif benchmark.moves in ("read", "both"):
         access = storage.Access(page_cache="answers the reads: the file was just written", cached=True)
     elif synced:
         access = storage.Access(page_cache=f"is written to the disk by MPI_File_sync {synced}", cached=False)

@@ -348,7 +348,7 @@ class Worker:
         windowed, windows = benchmarks.cadence(spec) == "synchronised", Windows(self.mpi, self._engine, ranks)
         common = windowed or (self._several and isinstance(benchmark, ParallelFileBenchmark))
         with self.prepared(spec, benchmark, **({"ahead_ns": windows.ahead()} if common else {})) as (loop, setting):
-            each = self._probe(loop, min(1, *benchmark.warmup))
+            each = benchmark.least(spec) or self._probe(loop, min(1, *benchmark.warmup))
             warmup = self._warmup(spec, benchmark, each)
             if windowed:
                 windows.choose(loop, warmup)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from labkit import benchmarks
-from labkit.benchmarks.storage import _parallel, bt_io, metadata
+from labkit.benchmarks.storage import _parallel, bt_io, io500_like, metadata
 from labkit.errors import SpecError
 from labkit.io import supervise
 from labkit.point.spec import Effort, Spec
@@ -94,6 +95,73 @@ def test_bt_io_writes_the_solution(run_plan: Run, tmp_path: Path, ranks: int) ->
         assert (io <= total.max(axis=0)).all()
         assert len(set(io[:, 0])) == 1, "one time in I/O for all ranks, as NPB has it"
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- phases of IO500
+
+# score of each phase in a run of IO500 (isc26_v2) with 2 ranks, and the scores that it printed
+ORIGINAL = {
+    "ior-easy-write": 0.240630,
+    "mdtest-easy-write": 34.766038,
+    "ior-hard-write": 0.239872,
+    "mdtest-hard-write": 12.254495,
+    "find": 237.993688,
+    "ior-easy-read": 2.263961,
+    "mdtest-easy-stat": 382.808938,
+    "ior-hard-read": 2.945501,
+    "mdtest-hard-stat": 498.879281,
+    "mdtest-easy-delete": 130.613642,
+    "mdtest-hard-read": 184.872124,
+    "mdtest-hard-delete": 1.966935,
+}
+ORIGINAL_SCORES = (0.787661, 74.208808, 7.645349)
+
+
+def scores(phases: dict[str, float]) -> tuple[float, float, float]:
+    """Scores from those of the phases: bandwidth, metadata, total."""
+    groups = [[value for name, value in phases.items() if name.startswith("ior") == ior] for ior in (True, False)]
+    bandwidth, metadata = (math.prod(group) ** (1 / len(group)) for group in groups)
+    return bandwidth, metadata, math.sqrt(bandwidth * metadata)
+
+
+def io500(folder: Path, ranks: int = 2, **options: object) -> Spec:
+    small = {"transfer_size": 10000, "limit": "1Mi", "items": 130, "directory": str(folder), **options}
+    return Spec(benchmark="storage.io500_like", ranks=ranks, options=small)  # type: ignore[arg-type]
+
+
+def test_scores_from_phases_are_those_of_io500() -> None:
+    assert list(ORIGINAL) == list(io500_like.PHASES)
+    assert scores(ORIGINAL) == pytest.approx(ORIGINAL_SCORES, rel=1e-5)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+def test_the_phases_of_io500_find_what_they_wrote(run_plan: Run, tmp_path: Path, ranks: int) -> None:
+    specs = [io500(tmp_path, ranks, stonewall=stonewall) for stonewall in (1e-5, 30.0)]
+    frames, done = run_plan(specs, Effort(iterations=2, warmup=0), timeout=200)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert [frame.header["verified"] for frame in samples(frames)] == [True, True]
+    for frame in samples(frames):
+        values = frame.values.reshape(frame.header["shape"])
+        assert (values > 0).all()
+        assert (values == values[:, :1]).all(), "all ranks have the times of all"
+        assert frame.header["page_cache"].startswith("answers the reads")
+        for score, *others in values[:, 0].T:
+            phases = dict(zip(io500_like.PHASES, 1e9 / np.array(others[:12], np.float64), strict=True))
+            assert 1e9 / np.array([others[12], others[13], score]) == pytest.approx(scores(phases), rel=1e-4)
+            assert 0 < others[15] < others[14], "the shortest phase that writes is a part of the run"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_of_io500_that_lacks_something_is_found(tmp_path: Path) -> None:
+    spec = benchmarks.resolve(io500(tmp_path, transfer_size="64Ki"))
+    complain = benchmarks.get(spec.benchmark).complaint  # type: ignore[attr-defined]
+    named = sum("01" in f"file.mdtest.{rank}.{number}" for rank in range(2) for number in range(130))
+    assert named == 2, "101 of both ranks"
+    counts = np.array([16, 22, 130, 130, 2 * 261 + 1, named], np.int64)
+    buffer = np.concatenate([np.zeros(65536, np.uint8), counts.view(np.uint8), np.zeros(8, np.uint8)])
+    assert complain(spec, 0, str(tmp_path), buffer) == ""
+    buffer[65536 + 40] -= 1
+    assert complain(spec, 0, str(tmp_path), buffer).endswith("must count [16, 22, 130, 130, 523, 2]")
 
 
 def test_a_transfer_that_lacks_a_byte_is_noticed(run_plan: Run, tmp_path: Path, mutants: Path) -> None:
@@ -215,6 +283,10 @@ def test_places_of_all_ranks_make_up_the_file() -> None:
         ("storage.stonewalled_write", 2, {"stonewall": 0.0}, "Set stonewall=1"),
         ("storage.metadata", 2, {"items": 0}, "Set items=1000"),
         ("storage.metadata", 2, {"operation": "directory stat", "write_size": 1}, "Set write_size=0"),
+        ("storage.io500_like", 2, {"stonewall": 0.0}, "Set stonewall=1"),
+        ("storage.io500_like", 2, {"transfer_size": 4}, "Set transfer_size=2Mi"),
+        ("storage.io500_like", 2, {"limit": 1000}, "Set limit=2097152"),
+        ("storage.io500_like", 2, {"items": 0}, "Set items=100000"),
         ("storage.bt_io", 3, {}, "Set ranks=1 or 4"),
         ("storage.bt_io", 25, {}, "Set ranks=16 or fewer"),
         ("storage.bt_io", 4, {"interval": 0}, "interval=5"),
