@@ -448,8 +448,8 @@ def main() -> None:
     )
     making.add_argument(
         "--examples", type=Path, default=_recorded.own, metavar="FOLDER",
-        help="of campaigns of this machine, taken instead of the recorded examples of the same names: only a machine's "
-        "own cases can be decided on it",
+        help="of campaigns of this machine, which replace the recorded examples of the same names: --decide needs cases "
+        "of the machine that it measures on",
     )  # fmt: skip
     judging = verbs.add_parser("score", help="judge the cases that exist")
     judging.add_argument("--half", choices=(*HALVES, "all"), default="development", help="(default: %(default)s)")
@@ -463,6 +463,8 @@ def main() -> None:
     if options.verb == "split":
         draw()
     elif options.verb == "inject":
+        if not options.examples.is_dir():
+            parser.error(f"--examples {options.examples} is no folder. Name the one that has your campaigns.")
         _recorded.own = options.examples
         kinds = [one for one in situations.every().values() if not options.kind or one.name in options.kind]
         kinds = [one for one in kinds if options.source in (None, one.source)]

@@ -216,7 +216,7 @@ def test_text_and_json_of_ramble_say_the_same(tmp_path: Path) -> None:
 def test_any_log_may_be_compressed(tmp_path: Path) -> None:
     packed = tmp_path / "stream.txt.gz"
     packed.write_bytes(gzip.compress((LOGS / "stream" / "serial.txt").read_bytes()))
-    found, plain = text.identify(packed), text.identify(LOGS / "stream" / "serial.txt")
+    (found,), (plain,) = text.parts(packed), text.parts(LOGS / "stream" / "serial.txt")
     assert (found.kind, found.digest, found.size) == (plain.kind, plain.digest, plain.size)
     assert [run.values for run in found.runs(lambda count: None)] == [
         run.values for run in plain.runs(lambda count: None)
@@ -231,10 +231,10 @@ def test_a_compressed_file_that_grows_without_limit_or_is_damaged_is_refused(
     bomb, cut, wrong = tmp_path / "bomb.gz", tmp_path / "cut.gz", tmp_path / "wrong.gz"
     bomb.write_bytes(gzip.compress(b"STREAM version $Revision: 5.10 $\n" + b"a\n" * (8 << 20)))
     with pytest.raises(DataError, match=r"bomb.gz: found 'more than 4 MiB when unpacked'"):
-        text.identify(bomb)
+        text.parts(bomb)
     whole = gzip.compress((LOGS / "flent" / "rrul.flent").read_bytes())
     cut.write_bytes(whole[:-40])
     wrong.write_bytes(whole[:60] + b"\0" * 40 + whole[100:])
     for path in (cut, wrong):
         with pytest.raises(DataError, match="is damaged"):
-            text.identify(path)
+            text.parts(path)

@@ -22,8 +22,9 @@ from labkit.formats.reading.log import Log
 from labkit.formats.reading.wrapped import documents
 from labkit.read import records
 from labkit.run import importing
-from labkit.run.importing.text import UnknownError, identify
+from labkit.run.importing.text import UnknownError
 from labkit.store.campaign import Campaign
+from tests.test_logs import identify
 
 GOLDEN = Path(__file__).parent / "golden"
 LARGEST = 60_000  # B of a file that is damaged

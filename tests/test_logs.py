@@ -22,7 +22,7 @@ from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.run import importing
 from labkit.run.importing import folders
-from labkit.run.importing.text import identify
+from labkit.run.importing.text import Text, parts
 from labkit.store import campaign
 from labkit.store.campaign import Campaign
 from labkit.suites import sections
@@ -399,6 +399,12 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
     ),
     "ramble/results.txt": ("Ramble", 2, "Ramble", 0, 0, {"context": "N-NB-P-Q = 1000-64-2-2"}, {"GFlops value": 53.4}),
 }
+
+
+def identify(path: Path) -> Text:
+    """Return the text of a file that one program has written."""
+    (text,) = parts(path)
+    return text
 
 
 def read(path: Path) -> list[Run]:

@@ -13,7 +13,7 @@ from labkit.errors import DataError
 from labkit.formats import logs
 from labkit.formats.nccl_tests import _UNNAMED as UNNAMED
 from labkit.formats.reading.log import Run
-from labkit.run.importing.text import identify
+from tests.test_logs import identify
 
 RULE = "-" * 87 + "\n"
 BW = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"

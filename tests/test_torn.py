@@ -20,7 +20,8 @@ from labkit.formats import logs
 from labkit.formats.reading.log import Run
 from labkit.point.notes import has
 from labkit.run import importing
-from labkit.run.importing.text import UnknownError, identify, parts
+from labkit.run.importing.text import UnknownError, parts
+from tests.test_logs import identify
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(path for path in (GOLDEN / "logs").glob("*/*") if path.is_file())

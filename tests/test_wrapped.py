@@ -9,7 +9,8 @@ import pytest
 
 from labkit.errors import DataError
 from labkit.run import importing
-from labkit.run.importing.text import Text, identify, parts
+from labkit.run.importing.text import Text, parts
+from tests.test_logs import identify
 
 LOGS = Path(__file__).parent / "golden"
 ORIGINALS = [
@@ -154,6 +155,13 @@ def test_programs_in_turn_are_read_each_in_its_lines(tmp_path: Path) -> None:
     outcome = importing.bring([log], into=tmp_path / "c")
     assert outcome.files == {"OMB": 1, "sockperf": 1, "iperf3": 1}
     assert importing.bring([log], into=tmp_path / "c").added == 0
+
+
+def test_the_end_inside_a_line_concerns_the_last_program_only(tmp_path: Path) -> None:
+    log = tmp_path / "job.txt"
+    texts = (_original(name).read_text() for name in ("logs/sockperf", "omb/pt2pt_bw.txt"))
+    log.write_text("\n".join(texts).rstrip("\n"))
+    assert {text.kind: text.open for text in parts(log)} == {"sockperf": False, "OMB": True}
 
 
 @pytest.mark.parametrize("tool", sorted(folder.name for folder in (LOGS / "logs").iterdir() if folder.is_dir()))

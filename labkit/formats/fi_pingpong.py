@@ -44,6 +44,11 @@ def parse(text: str) -> list[Reported]:
     half = float(row[7])
     if not half > 0:
         raise malformed(_WHAT, 2, lines[1], "usec/xfer above 0")
+    return _values(half)
+
+
+def _values(half: float) -> list[Reported]:
+    """Return round trip and rate, from half a round trip, µs."""
     return [metric("round_trip_us", "mean", 2 * half), metric("transaction_rate_per_s", "mean", 0.5e6 / half)]
 
 
@@ -101,7 +106,7 @@ def _run(lines: Lines, head: int, number: int, test: str, size: str, half: str) 
         raise lines.wrong(number, "a size, and usec/xfer above 0")
     return Run(
         test=test,
-        values=(metric("round_trip_us", "mean", 2 * time), metric("transaction_rate_per_s", "mean", 0.5e6 / time)),
+        values=tuple(_values(time)),
         line=number,
         size=round(binary(parts[1], parts[2])),
         doubts=(_PROVIDER,),

@@ -327,7 +327,8 @@ def reported(table: Table, row: Row) -> list[Reported]:
 def _mega(table: Table) -> float | None:
     """Return the Mbyte of the version of IMB in units of 10^6 B; None if neither a version nor a row tells.
 
-    An excerpt without a title does not state the version. There a rate times its time is that of 1, 2 or 4 messages.
+    An excerpt without a title does not state the version. labkit then takes the Mbyte with which rate times time of a
+    row gives the bytes of 1, 2 or 4 messages.
     """
     old = 2**20 / 1e6
     if year := re.match(r"\d+", table.version):

@@ -178,10 +178,10 @@ def _collective(
 ) -> tuple[str, list[Note]]:
     """Return which collective ran: by the program's name, or where only one prints such rows.
 
-    The count is that of the elements of a rank's shorter buffer. It fills the size where every rank has the whole
-    buffer, as in all-reduce; of collectives that divide it, the size is the count times the ranks. The factor from
-    `algbw` to `busbw` is 2(n-1)/n of all-reduce, and (n-1)/n of those that divide the buffer. It is 1 of reduce,
-    broadcast and send-receive. All-to-all and send-receive cannot be checked in place. The rows of send-receive name a
+    The count is the number of elements in a rank's shorter buffer. In all-reduce, reduce, broadcast and send-receive
+    both buffers have the size of the row. The other collectives divide the buffer, so that the size is the count times
+    the number of ranks. The factor from `algbw` to `busbw` is 2(n-1)/n for all-reduce, (n-1)/n where the buffer is
+    divided, and else 1. In place, nccl-tests does not check all-to-all and send-receive. Rows of send-receive name a
     reduction.
     """
     if program:

@@ -261,9 +261,7 @@ _HEAD = {
 
 _COMMAND = re.compile(r"\bib_(write|read|send)_(?:bw|lat)\b")
 _OF_COMMAND = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send"}
-_PERIODS = note(
-    "periods", "rows of one size are periods of one run (--run_infinitely), which are no launches of their own"
-)
+_PERIODS = note("periods", "rows of the same size are periods of one run (--run_infinitely), not launches")
 _UNIT = note("unit-assumed", "the JSON does not name the unit of its bandwidths: MiB/s is assumed")
 
 

@@ -1,4 +1,4 @@
-"""The ends of a tool on hosts of a Slurm job: the server on the second, or the last of several, started by srun.
+"""The ends of a tool on hosts of a Slurm job: srun starts the server on the second host, or behind several senders.
 
 The server's srun is a child of labkit: labkit's end ends it and the server, the end of the job ends both.
 """
@@ -18,13 +18,13 @@ from labkit.testbeds._rdma import listening
 from labkit.tools import Place
 
 _HERE = {"localhost", "127.0.0.1", "::1"}
-_LEAD_S = 0.5  # that srun takes for each sender, at most, until it waits for the agreed moment
+_LEAD_S = 0.5  # s for each sender until srun has started it, at most
 
 
 def hosts(spec: Spec) -> tuple[str, ...]:
     """Return the hosts of a tool in this Slurm job, the client's first; empty where all of it runs on this machine.
 
-    Of several senders, the receiver is the last host.
+    If there are several senders, the last host receives.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """This machine, the hosts a launcher reaches from it, and in a Slurm job its hosts.
 
-The hosts of a job in an emulated Slurm have the links of that testbed.
+Hosts of a job on ``labkit testbed up slurm`` have the links of that testbed.
 """
 
 from __future__ import annotations

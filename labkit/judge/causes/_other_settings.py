@@ -67,10 +67,10 @@ def others(
             continue
         value = case.view.value(row, case.metric, statistic)
         effect = effects.Effect(effects.of_row(row, case.metric), own, tests=len(found))
-        how, little = _better(case, effect, value), _little(case, effect, value)
-        if how and not little:
-            better.append((value, setting, how))
-        elif how := little if how else _no_better(case, effect) or little:
+        little = _little(case, effect, value)
+        if how := _better(case, effect, value):
+            (no_better if little else better).append((value, setting, little or how))
+        elif how := _no_better(case, effect) or little:
             no_better.append((value, setting, how))
     chosen = better or no_better
     if not chosen:
@@ -108,7 +108,7 @@ def _no_better(case: Case, effect: effects.Effect) -> str:
 
 
 def _little(case: Case, effect: effects.Effect, value: Value) -> str:
-    """Return the key of `CLUES` if a value explains little of a verdict, also if it is better; empty if not."""
+    """Return the key of `CLUES` if a value, even a better one, explains little of a verdict; empty if not."""
     if min(len(effect.value.launches), len(effect.base.launches)) < stats.LAUNCHES or not value.bounded:
         return ""
     own, cost = case.measured.value, case.about.cost

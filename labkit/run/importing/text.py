@@ -200,20 +200,6 @@ class UnknownError(DataError):
         self.reason = reason
 
 
-def identify(path: str | Path, name: str = "") -> Text:
-    """Find format and checksum of a file by its content, as `parts`, and refuse one of several programs.
-
-    Raises
-    ------
-    DataError, UnknownError
-        As `parts`, or if several programs have written into it.
-    """
-    found = parts(path, name)
-    if len(found) > 1:
-        raise _unknown(str(path), sorted(one.kind for one in found), "", "")
-    return found[0]
-
-
 def parts(path: str | Path, name: str = "") -> list[Text]:
     """Find the formats of a file by its content: one for each program whose output it holds.
 
@@ -227,7 +213,7 @@ def parts(path: str | Path, name: str = "") -> list[Text]:
     DataError
         If it cannot be read, or is not a regular file.
     UnknownError
-        If it is in no format that labkit knows, or in several that cannot be parted.
+        If it is in no format that labkit knows, or a line begins the output of two programs.
     """
     digest, kinds, first_line, begin, rest, last, size = hashlib.sha256(), set[str](), "", "", "", "", 0
     head = ""
@@ -262,8 +248,10 @@ def parts(path: str | Path, name: str = "") -> list[Text]:
     if not parted:
         raise _unknown(str(path), sorted(kinds), first_line, begin, head)
     digests = {kind: hashlib.sha256(f"{digest.hexdigest()} {kind}".encode()).hexdigest() for kind in parted}
+    end = max(own[-1][1] for own in parted.values())
     return [
-        Text(Path(path), kind, digests[kind], size, encoding, name, cut, own=tuple(own)) for kind, own in parted.items()
+        Text(Path(path), kind, digests[kind], size, encoding, name, cut and own[-1][1] == end, tuple(own))
+        for kind, own in parted.items()
     ]
 
 

@@ -126,7 +126,7 @@ class Placement:
     def oversubscribed(self) -> bool:
         """Whether there are more threads than cores on this machine, or more ranks than slots on another host.
 
-        All hosts of a testbed share the cores of this machine, also inside a job of one.
+        The hosts of a testbed share the cores of this machine, also in a job on ``labkit testbed up slurm``.
         """
         if self.remote_shell or os.environ.get(EMULATED):
             return self.ranks * self.threads > self.cores
