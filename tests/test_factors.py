@@ -27,7 +27,7 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "data/campaigns/examples").iterdi
 def test_no_two_key_numbers_have_the_same_label(folder: Path) -> None:
     numbers = key_numbers(read(folder))
     labels = Counter((one.title, one.origin, one.transport, one.ranks, one.setting, one.size) for one in numbers)
-    assert len(numbers) > 8
+    assert numbers
     assert not [label for label, count in labels.items() if count > 1]
 
 

@@ -107,6 +107,11 @@ class Allocation:
             values["leaves"] = dict(self.leaves)
         return values
 
+    def placement(self, hosts: Sequence[str]) -> dict[str, Any]:
+        """Return hosts of the job, their leaf switches and how far apart they are, as plain values for the metadata."""
+        leaves = {host: self.leaves.get(host, "") for host in hosts}
+        return {"hosts": list(hosts), "leaves": leaves, "span": span(hosts, self.leaves)}
+
 
 def leaves(text: str) -> dict[str, str]:
     r"""Return host → switch, from ``scontrol show topology`` or a topology.conf.

@@ -20,7 +20,7 @@ from labkit.io import control_groups
 from labkit.point import conditions
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
-from labkit.run import bounds, counted, launch, lines, paths
+from labkit.run import bounds, counted, launch, lines, nodes, paths
 from labkit.run.launch import Launcher, Placement
 from labkit.run.point import Failure, Point
 from labkit.run.progress import Counter
@@ -191,7 +191,9 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     )  # processes and threads of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
     commands = [lines.portable(words) for words in outcome.commands]
-    shared: dict[str, Any] = {"testbed": dict(testbed.facts)} | ({"allocation": batch.facts()} if batch else {})
+    shared: dict[str, Any] = {"testbed": dict(testbed.facts)}
+    if batch:
+        shared |= {"allocation": batch.facts(), "placement": batch.placement(nodes.hosts(spec) or spec.hosts)}
     if len(json.dumps(commands)) > COMMANDS:
         shared["commands"] = commands
     record = Start.of(host.lasting(), shared, spec.as_dict())

@@ -72,14 +72,8 @@ def _placement_facts(placement: launch.Placement | None, facts: Mapping[str, Any
         return {}
     hosts = list(dict.fromkeys(RANK_HOSTS.of(facts)))
     planned = [name for name, _ in placement.shares] if placement else []
-    placed = {
-        "hosts": hosts,
-        "asked": planned,
-        "leaves": {host: job.leaves.get(host, "") for host in hosts},
-        "span": allocation.span(hosts, job.leaves),
-        "interface": placement.interface if placement else "",
-    }
-    return {"allocation": job.facts(), "placement": placed}
+    chosen = {"asked": planned, "interface": placement.interface if placement else ""}
+    return {"allocation": job.facts(), "placement": job.placement(hosts) | chosen}
 
 
 def brief(hosts: Sequence[str]) -> str:

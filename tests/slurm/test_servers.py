@@ -92,6 +92,7 @@ def test_the_server_is_on_another_host_than_the_client(lab: Lab, tmp_path: Path,
     assert "--nodelist=vc2" in commands[0]
     assert "srun" not in commands[-1]
     assert one.meta["allocation"]["hosts"] == ["vc1", "vc2", "vc3"]
+    assert one.meta["placement"]["hosts"] == (["vc1", "vc2", "vc3"] if name.startswith("services.") else ["vc1", "vc2"])
     assert records.table([one])["n"].iloc[0] > 0 or one.reported
     assert not running(tmp_path)
     assert not list(folder.glob("labkit-run-*"))
@@ -107,6 +108,7 @@ def test_several_hosts_of_a_job_send_to_its_last_one(lab: Lab, tmp_path: Path) -
     servers, clients = [" ".join(words) for words in one.meta["commands"][:2]], one.meta["commands"][2:]
     assert all("--nodelist=vc3" in server for server in servers)
     assert ["--nodelist=vc2" in " ".join(client) for client in clients] == [False, True], "the first sender is here"
+    assert one.meta["placement"]["hosts"] == ["vc1", "vc2", "vc3"]
     assert "loopback" not in one.meta["badges"]
     assert not running(tmp_path)
 

@@ -148,8 +148,8 @@ def ends_of(value: Value) -> tuple[float, float]:
 def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level, str]:
     """Return how good a value is, and the end of a sentence where only its interval leaves that open.
 
-    A good value with an interval beyond the first limit is called unknown, unless the interval reaches the second
-    limit: more launches would decide.
+    A value with an interval on both sides of the first limit is called unknown, unless the interval reaches the
+    second limit: more launches would decide.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level
     centre, good, bad = sign * value.value, sign * good, sign * bad
     if least >= good:
         return "good", ""
-    if centre >= good and least >= bad:
+    if most >= good and least >= bad:
         return "unknown", "; its interval is too wide for a verdict"
     if most < bad:
         return "bad", ""
