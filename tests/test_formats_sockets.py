@@ -75,6 +75,17 @@ def test_iperf3_sums_both_directions(name: str) -> None:
         iperf3.both(text("iperf3/tcp.json"))
 
 
+def test_iperf3_beside_others_counts_what_arrived_in_the_middle() -> None:
+    output = text("iperf3/beside_others.json")
+    values = iperf3.beside_others(output)
+    whole, first, second = (one.value for one in values if one.name == "bandwidth_MBps" and one.t is None)
+    assert whole == pytest.approx(5898240 / 0.6 / 1e6, rel=1e-3)
+    assert (first, second) == pytest.approx((whole / 2, whole / 2), rel=1e-3)
+    assert whole < value(iperf3.parse(output), "bandwidth_MBps", "mean")  # the first and the last intervals had more
+    assert [round(one.t, 1) for one in values if one.t is not None] == [k / 10 for k in range(1, 11)]
+    assert {one.name for one in values} == {one.name for one in iperf3.parse(output)}
+
+
 def test_iperf3_several_udp_streams_are_one_offer() -> None:
     values = iperf3.parse(text("iperf3/udp_P2.json"))
     assert value(values, "sent_MBps", "mean") == pytest.approx(99908016.92488582 / 8e6)
@@ -203,6 +214,7 @@ RESULTS: list[tuple[Parse, str]] = [
     (qperf.parse, "qperf/udp_lat_uu.txt"),
     (iperf3.both, "iperf3/tcp_bidir.json"),
     (iperf3.parse, "iperf3/udp_P2.json"),
+    (iperf3.beside_others, "iperf3/beside_others.json"),
     (iperf.stream, "iperf/tcp.txt"),
     (two, "iperf/tcp_P2.txt"),
     (iperf.both, "iperf/full_duplex.txt"),
@@ -225,6 +237,7 @@ FAILURES: list[tuple[Parse, str, str]] = [
     (iperf.datagrams, "iperf/udp_P2.txt", "Server Report"),
     (iperf.bounces, "iperf/tcp.txt", "BB cnt"),
     (iperf.stream, "iperf/bounceback_default.txt", "Write/Err"),
+    (iperf3.beside_others, "iperf3/tcp.json", "server_output_json"),
     (iperf3.both, "iperf3/no_such_congestion.json", "unable to set TCP_CONGESTION"),
     (fi_pingpong.parse, "fi_pingpong/tcp_all.client.txt", "line 3.*the line of one size"),
     (fi_pingpong.parse, "netpipe/one.out", "line 1.*#sent"),

@@ -82,15 +82,16 @@ def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
     """Senders with some connections each to one host, every sender to its own server there."""
     _incast.check(spec, effort, "tcp", "iperf3 sends over TCP")
     options, seconds = spec.options, spec.options.duration
+    interval = f"{max(_SHORTEST_S, round(seconds / _INTERVALS, 1)):g}"
 
     def parsed(text: str, folder: Path) -> Parsed:
-        return Parsed(reported=tuple(layout.parse(text)), facts={"payload_B": layout.received(text)})
+        return Parsed(reported=tuple(layout.beside_others(text)), facts={"payload_B": layout.received(text)})
 
     return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,
-        server=SERVER,
+        server=(*SERVER, "-J", "-i", interval),
         client=(
             "iperf3",
             "-c",
@@ -100,18 +101,22 @@ def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
             "-t",
             str(seconds),
             "-i",
-            f"{max(_SHORTEST_S, round(seconds / _INTERVALS, 1)):g}",
+            interval,
             "-l",
             str(spec.size),
             *(["-P", str(options.streams)] if options.streams > 1 else []),
             *(["-C", options.congestion] if options.congestion else []),
             "-J",
+            "--get-server-output",
         ),
         each=({},) * options.senders,
         parse=parsed,
         combine=_incast.combine,
         address="127.0.0.1",
-        definition="iperf3: sum over all senders of the bytes the receiver got over the time of each.",
+        definition=(
+            "iperf3: sum over all senders of what the receiver got in the middle three fifths of the time of each, "
+            "while all of them send."
+        ),
         duration=seconds,
         time_limit=seconds + effort.time_limit,
     )
