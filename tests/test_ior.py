@@ -164,6 +164,48 @@ def test_make_builds_the_originals_from_a_source_and_leaves_it_alone(
     assert f"holds no {mark} of {name.upper()}. Set SOURCE to the unpacked folder" in refused.stderr
 
 
+# ---- runs without a summary, as IO500 makes them
+
+WITHOUT_SUMMARY = (LOGS / "ior" / "io500_hard_write.txt").read_text()
+
+
+def test_repetitions_are_read_where_there_is_no_summary() -> None:
+    rows = WITHOUT_SUMMARY.replace("repetitions         : 1", "repetitions         : 2")
+    rows = rows.replace("xfersize            : 47008 bytes", "xfersize            : 2 MiB")
+    rows = rows.replace("45.91      45.91 ", "45.91      2048.00 ")
+    write = rows.splitlines(keepends=True)[-1]
+    rows += write.replace("1182.14", "1000.00").replace("1.14       0   ", "1.36       1   ")
+    rows += "remove    -          -          -           -          -          -          -          -          0.1        0\n"
+    rows += "".join(write.replace("write", "read ").replace("0   \n", f"{number}   \n") for number in range(2))
+    write_run, read_run = layout.runs(rows, "x")
+    assert (write_run.options["operation"], read_run.options["operation"]) == ("write", "read")
+    assert (write_run.size, write_run.ranks, write_run.options["block_size"]) == (2**21, 2, 47008)
+    values = {f"{value.name} {value.statistic}": value.value for value in write_run.values}
+    assert values["bandwidth_MBps max"] == pytest.approx(1182.14 * 2**20 / 1e6)
+    assert values["bandwidth_MBps min"] == pytest.approx(1000 * 2**20 / 1e6)
+    assert values["bandwidth_MBps mean"] == pytest.approx(1091.07 * 2**20 / 1e6)
+    assert values["bandwidth_MBps stddev"] == pytest.approx(91.07 * 2**20 / 1e6)
+    assert values["run_time_s mean"] == pytest.approx(1.25)
+    assert "iops_per_s max" not in values, "IOPS of a row leave opening and closing out, those of a summary do not"
+    assert write_run.parameters["stonewallingTime"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("repetitions         : 1", "repetitions         : 3", "3 repetitions of each operation, but 1 of write"),
+        ("\nwrite  ", "\n# write", "1 repetitions of each operation, but none"),
+        ("tasks               : 2\n", "", "the option tasks above the results"),
+        ("1.14       0   ", "1.14", "11 columns, as the head has"),
+        ("1182.14", "-", "number"),
+    ],
+)
+def test_a_run_without_a_summary_must_be_whole(old: str, new: str, words: str) -> None:
+    assert old in WITHOUT_SUMMARY
+    with pytest.raises(DataError, match=words):
+        layout.runs(WITHOUT_SUMMARY.replace(old, new), "x")
+
+
 # ---- real runs
 
 

@@ -77,6 +77,11 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
         {"operation": "write", "file": "shared"},
         {"bandwidth_MBps mean": 2801.34 * 2**20 / 1e6, "iops_per_s max": 49545.12, "run_time_s mean": 0.00072},
     ),
+    "ior/io500_hard_write.txt": (
+        *("IOR", 1, "IOR", 47008, 2),
+        {"operation": "write", "api": "POSIX", "file": "shared", "block_size": 47008, "segments": 68000},
+        {"bandwidth_MBps mean": 1182.14 * 2**20 / 1e6, "run_time_s mean": 1.14},
+    ),
     "ior/file_per_process.json": (
         *("IOR", 2, "IOR", 16384, 2),
         {"operation": "read", "file": "file per process", "block_size": 262144},

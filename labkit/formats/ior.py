@@ -1,4 +1,6 @@
-"""IOR's summary of all tests (text, and ``-O summaryFormat=JSON``), and the repetitions in its JSON; of IOR 3 and 4.
+"""IOR's summary of all tests (text, and ``-O summaryFormat=JSON``), and its repetitions; of IOR 2 to 4.
+
+IOR inside IO500 prints no summary since version 3.4: there, the repetitions below ``Results:`` are read.
 
 A bandwidth is the bytes of all tasks over the time from the first open to the last close (``ior-output.c``:
 ``bw_values``, ``results[i].write.time``), in MiB/s; here it is MB/s. IOPS are the same bytes over the transfer size
@@ -10,8 +12,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import mean, pstdev
 from typing import Any
 
 from labkit.formats import malformed
@@ -26,6 +29,7 @@ _JSON_CLOCK_NS = 1e5  # and with four in JSON
 _BEGINS = re.compile(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O|\s*"Command line": "\S*\bior\b')
 _TEXT = re.compile(r"IOR-(\S+): MPI Coordinated Test of Parallel I/O")
 _HEAD = re.compile(r"Operation +Max ?\(MiB\) +Min ?\(MiB\) +Mean ?\(MiB\) +Std ?Dev ")
+_ROWS = re.compile(r"access +bw\(MiB/s\) ")  # head of the repetitions
 _PAIR = re.compile(r"([A-Za-z][\w ]*?) *: *(.*)$")
 _MIB = 2**20 / 1e6
 _ACCESS = {"single-shared-file": "shared", "file-per-process": "file per process"}
@@ -42,7 +46,25 @@ _COLUMNS = {
     "bwStdMIB": "StdDev",
     "MeanTime": "Mean(s)",
 }
-_KEPT = ("access", "type", "api", "ordering in a file", "segments", "nodes", "blocksize", "aggregate filesize")
+_STATED = {  # option → name in the JSON
+    "tasks": "numTasks",
+    "segments": "segmentCount",
+    "clients per node": "tasksPerNode",
+    "repetitions": "repetitions",
+}
+_NEEDED = ("bw(MiB/s)", "block(KiB)", "xfer(KiB)", "total(s)")
+_KEPT = (
+    "access",
+    "type",
+    "api",
+    "ordering in a file",
+    "segments",
+    "nodes",
+    "blocksize",
+    "aggregate filesize",
+    "stonewallingTime",
+    "stoneWallingWearOut",
+)
 
 
 def runs(text: str, where: str) -> list[Run]:
@@ -85,6 +107,8 @@ def repetitions(text: str, operation: str, where: str) -> tuple[int, list[float]
 
 def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     """Read one run of the program."""
+    if not lines.find(_HEAD.pattern, first, last) and (rows := lines.find(_ROWS.pattern, first, last)):
+        return [*_repeats(lines, first, rows[0], last, version)]
     head, _ = lines.need(_HEAD.pattern, first, last, "the summary of all tests")
     names = _names(lines.texts[head - 1])
     named = [lines.texts[number - 1] for number in range(first, head)]
@@ -101,6 +125,59 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     if not made:
         raise lines.wrong(head + 1, "a row of write or read")
     return made
+
+
+def _repeats(lines: Lines, first: int, head: int, last: int, version: str) -> Iterator[Run]:
+    """Read the repetitions of a run that ends without a summary; all that it announces must be there."""
+    named = lines.texts[first - 1 : head]
+    every = {pair[1]: (number, pair[2]) for number, line in enumerate(named, first) if (pair := _PAIR.match(line))}
+    if missing := [name for name in (*_STATED, "access", "xfersize", "blocksize") if name not in every]:
+        raise lines.wrong(head, f"the option {missing[0]} above the results")
+    whole = {key: lines.number(every[name][1], every[name][0]) for name, key in _STATED.items()}
+    told = {name: text for name, (_, text) in every.items() if name in _KEPT}
+    found = _results(lines, head, last)
+    if not found or any(len(rows) != whole["repetitions"] for rows in found.values()):
+        counts = ", ".join(f"{len(rows)} of {operation}" for operation, rows in found.items()) or "none"
+        wanted = f"{whole['repetitions']:g} repetitions of each operation, but {counts}, or the summary of all tests"
+        raise lines.wrong(last, wanted)
+    for operation, rows in found.items():
+        rates, times = ([row[column] for row in rows.values()] for column in ("bw(MiB/s)", "total(s)"))
+        number, row = next(iter(rows.items()))
+        values: dict[str, Any] = {
+            **whole,
+            "operation": operation,
+            "API": every.get("api", (0, ""))[1],
+            "filePerProc": float(_ACCESS.get(every["access"][1]) == "file per process"),
+            "transferSize": _size(lines, *every["xfersize"], row["xfer(KiB)"]),
+            "blockSize": _size(lines, *every["blocksize"], row["block(KiB)"]),
+            **{f"bw{how}MIB": of(rates) for how, of in (("Max", max), ("Min", min), ("Mean", mean), ("Std", pstdev))},
+            "MeanTime": mean(times),
+        }
+        run = _run(Entry(values, lines.where, REMEDY), told, version, number, lines.source(head, max(rows)))
+        yield replace(run, stated=_stated(named))
+
+
+def _results(lines: Lines, head: int, last: int) -> dict[str, dict[int, dict[str, float]]]:
+    """Return the columns of each repetition by its line, of each operation."""
+    names, found = lines.texts[head - 1].split(), dict[str, dict[int, dict[str, float]]]()
+    if missing := [name for name in _NEEDED if name not in names]:
+        raise lines.wrong(head, f"the column {missing[0]}")
+    for number in range(head + 1, last + 1):
+        cells = lines.texts[number - 1].split()
+        if cells[:1] not in (["write"], ["read"]):
+            continue
+        if len(cells) != len(names):
+            raise lines.wrong(number, f"{len(names)} columns, as the head has")
+        row = dict(zip(names, cells, strict=True))
+        found.setdefault(cells[0], {})[number] = {name: lines.number(row[name], number) for name in _NEEDED}
+    return found
+
+
+def _size(lines: Lines, number: int, stated: str, kib: float) -> float:
+    """Return a size, B: from the options if these state it in bytes, else from its column, which rounds small ones."""
+    if whole := re.fullmatch(r"([0-9]{1,18}) bytes", stated):
+        return lines.number(whole[1], number)
+    return round(kib * 1024)
 
 
 def _names(head: str) -> list[str]:
