@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from labkit.point.notes import Note, Scalar, badge
 from labkit.point.units import MiB, format_number
 
 MEMORY = ("tmpfs", "ramfs")  # file systems without a device
+SCRATCH = "LABKIT_SCRATCH"  # variable of ranks with the folder of a testbed's file system
 SPARE = 64 * MiB  # B left free for everybody else
 DROP = "/proc/sys/vm/drop_caches"  # what is written there empties the page cache
 
@@ -66,6 +68,11 @@ class Access:
         if not self.cached:
             return "none"
         return "all" if file_size <= memory else "part"
+
+
+def folder(named: str) -> str:
+    """Return where a rank's files lie: the folder that the user named, that of the testbed, or that of the system."""
+    return named or os.environ.get(SCRATCH) or tempfile.gettempdir()
 
 
 def badges(facts: Mapping[str, Any]) -> list[Note]:

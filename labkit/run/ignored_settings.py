@@ -40,6 +40,11 @@ def refuse(specs: Iterable[Spec]) -> None:
     ignored: dict[tuple[str, str], str] = {}
     followed = set[tuple[str, str]]()
     for spec in specs:
+        if spec.values.get("directory") and testbeds.outline(spec.testbed).directory:
+            raise SpecError(
+                f"directory={spec.values['directory']}, but testbed={spec.testbed} has a folder of its own. Leave "
+                "directory out, or set testbed=local."
+            )
         for field, usual in USUAL.items():
             if getattr(spec, field) in usual:
                 continue

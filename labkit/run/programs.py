@@ -180,7 +180,8 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     invocation = with_ranks(invocation, spec, testbed) if ranks else invocation
     before, batch, quotas = testbed.evidence(), allocation.current(), control_groups.quotas()
     place = Place() if ranks else testbed.place(spec)
-    outcome = tools.run(invocation, place=place, scratch=campaign.path if place.own_files else None)
+    own = Path(testbed.directory) if testbed.directory else None
+    outcome = tools.run(invocation, place=place, scratch=campaign.path if place.own_files else own)
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
     load_end: conditions.Load = {**host.load_snapshot(), "others": watch.since(load["monotonic_s"])}
     machine = host.describe()

@@ -131,6 +131,7 @@ class Start:
         self._counter.tell(self._current)
         environment, began = os.environ | self._line.environment, time.perf_counter_ns()
         environment |= {links.LINKS: json.dumps(dict(self._testbed.links))} if self._testbed.links else {}
+        environment |= {storage.SCRATCH: self._testbed.directory} if self._testbed.directory else {}
         environment |= {links.SWITCHES: str(self._testbed.switches)} if self._testbed.switches else {}
         fed = bool(self._line.plan)
         with supervise.start(self._line.command, env=environment, grace=GRACE, fed=fed) as tree, self._saving:

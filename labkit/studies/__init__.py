@@ -214,6 +214,8 @@ class Study:
         return {spec: self._reason(spec) for spec in (settled(spec, self.given.setting) for spec in self.specs())}
 
     def _reason(self, spec: Spec) -> str:
+        if self.values.measure and (lacking := testbeds.lacks(spec.testbed)):
+            return f"left out {spec.testbed}: {lacking}"
         tools_of = benchmarks.tools_of(spec.benchmark) if self.values.measure else ()
         try:
             if tools_of:

@@ -34,6 +34,7 @@ __all__ = [
     "bring_up",
     "get",
     "kept_up",
+    "lacks",
     "names",
     "noted",
     "open",
@@ -74,6 +75,7 @@ class Testbed:
     rdma : variables of UCX for ranks that send over its RDMA devices.
     network : what is simulated in place of ranks and links; None for a place where something runs.
     guest : whether commands run on its own machine: it may see other folders, and gets no standard input.
+    directory : where benchmarks of files work if they name none; empty for the folder of temporary files.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Testbed:
     rdma: Mapping[str, str] = field(default_factory=dict)
     network: Network | None = None
     guest: bool = False
+    directory: str = ""
 
     @property
     def guest_cores(self) -> int:
@@ -113,6 +116,7 @@ class Kind:
     absent : Debian packages that are missing; None if it needs none.
     shell : lines of the shell with which a user's own commands find one that is up, from its handle; empty for none.
     refusal : tries to bring one up where that is cheap, and returns why it does not come up.
+    lacks : what this machine lacks for an argument and options; empty if nothing is known to be missing.
     settled : options in the form in which a description keeps them.
     adjustable : options that can be changed while it is up.
     adjusted : sets these, and removes those that are not given.
@@ -126,6 +130,7 @@ class Kind:
     absent: Callable[[], list[str]] | None = None
     shell: Callable[[Mapping[str, Any]], str] = lambda handle: ""
     refusal: Callable[[], str] = str
+    lacks: Callable[[str, Mapping[str, str]], str] = lambda argument, options: ""
     settled: Callable[[Mapping[str, str]], dict[str, str]] = dict
     adjustable: tuple[str, ...] = ()
     adjusted: Callable[[Testbed, Mapping[str, str]], Testbed] = lambda testbed, options: testbed
@@ -297,6 +302,12 @@ class Opened:
 def usable() -> list[Kept]:
     """Return the testbeds that are up and have a file here; another version of labkit may have others."""
     return [one for one in up() if parse(one.text)[0] in names()]
+
+
+def lacks(text: str) -> str:
+    """Say what this machine lacks for the testbed of a description; empty if nothing is known to be missing."""
+    name, argument, options = parse(text)
+    return get(name).lacks(argument, options)
 
 
 def base_of(text: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-
 from labkit import benchmarks
 from labkit.benchmarks import FileBenchmark, ParallelFileBenchmark
 from labkit.errors import KernelError
@@ -13,7 +11,7 @@ from labkit.point.spec import Spec, has
 
 
 def _folder(spec: Spec) -> str:
-    return spec.of(Folder).options.directory or tempfile.gettempdir()
+    return storage.folder(spec.of(Folder).options.directory)
 
 
 def _size(spec: Spec) -> int:

@@ -6,7 +6,6 @@ import glob
 import os
 import shutil
 import socket
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -39,7 +38,7 @@ def prepare(
     -------
     The folder, and fields of the kernel's job.
     """
-    parent = spec.values["directory"] or tempfile.gettempdir()
+    parent = storage.folder(spec.values["directory"])
     name = ""
     if rank == 0:
         name = _made(parent, benchmark.folders(spec))

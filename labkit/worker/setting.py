@@ -316,13 +316,13 @@ class Setting:
         """An open file: one for all, or one for each rank."""
         import glob  # inside the function: few points need files, and a rank should open few
         import socket
-        import tempfile
 
         from labkit.io.supervise.leftovers import RANKS
+        from labkit.point import storage
 
         mpi, options, spec = self._mpi, self._spec.options, self._spec
         alone = has(options, Access) and (options.access == "single" or options.pointer == "private")
-        folder = spec.of(Folder).options.directory or tempfile.gettempdir()
+        folder = storage.folder(spec.of(Folder).options.directory)
         prefix = f"{RANKS}{socket.gethostname()}-"
         for leftover in glob.glob(os.path.join(folder, f"{prefix}*")):  # noqa: PTH118, PTH207
             if not os.path.exists(f"/proc/{leftover.rpartition('-')[2]}"):  # noqa: PTH110 (its rank was killed)

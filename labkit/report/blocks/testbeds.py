@@ -12,6 +12,7 @@ from labkit.report.markdown import escape
 from labkit.store.samples.facts import BROUGHT, TESTBED
 
 _GB = 1e9
+HERE = ("local", "file-system")  # testbeds that are this machine
 
 
 def testbeds(content: Content) -> str:
@@ -40,7 +41,7 @@ def _ours(member: Member) -> list[list[str]]:
         host = {} if part["origin"].isin(BROUGHT).all() else member.host  # a log was measured on another machine
         cells = [
             f"{member.name}, {kind}",
-            str(max(1, part["host"].nunique())) if kind == "local" else _nodes(kind, facts),
+            str(max(1, part["host"].nunique())) if kind.startswith(HERE) else _nodes(kind, facts),
             _interconnect(kind, host),
             _processor(kind, facts, host),
             _memory(kind, facts, host),
