@@ -45,7 +45,7 @@ def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFi
         (["measure", "mpi.latency", "--ranks", "3"], "--ranks 3, but mpi.latency needs exactly 2. Set --ranks 2."),
         (["measure", "mpi.latency", "-o", "tming=each"], "mpi.latency has no 'tming'. Did you mean timing? It has: "),
         (["measure", "mpi.latency", "-o", "window"], "not of the form key=value"),
-        (["measure", "mpi.latency", "--testbed", "mars"], "There is no testbed 'mars'. There are: local"),
+        (["measure", "mpi.latency", "--testbed", "mars"], "There is no testbed 'mars'. There are: file-system, local"),
         (
             ["measure", "mpi.latency", "--bind", "numa"],
             "--bind 'numa', but it must be one of auto, core, socket, none.",
