@@ -5,12 +5,13 @@ import json
 import os
 import platform
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from labkit import Effort, Spec, benchmarks, testbeds
 from labkit.errors import DataError, LaunchError, SpecError
-from labkit.kernels.verbs.plan import Plan
+from labkit.kernels.verbs.plan import Plan, turns
 from labkit.testbeds import _guest, _kept, _rdma, soft_roce, virtual_cluster
 from labkit.tools import pyverbs
 
@@ -174,6 +175,48 @@ def test_the_host_overhead_of_verbs_is_a_loop_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "options", "program", "told"),
+    [
+        ("pingping", {"inline": 32}, "pingping", {"inline": 32}),
+        (
+            "availability",
+            {"operation": "read", "compute_us": 2.5, "tx_depth": 8, "cq_moderation": 2},
+            "availability",
+            {"operation": "read", "compute_ns": 2500, "tx_depth": 8, "cq_moderation": 2, "iterations": 5},
+        ),
+        (
+            "hotspot_receive",
+            {"peers": 3, "window": 4, "srq": True},
+            "hotspot_receive",
+            {"peers": 3, "window": 4, "srq": True},
+        ),
+        ("hotspot_send", {"completion": "event"}, "hotspot_send", {"peers": 2, "completion": "event"}),
+        (
+            "send_bandwidth",
+            {"srq": True, "qps": 2},
+            "bandwidth",
+            {"srq": True, "qps": 2, "tx_depth": 64, "iterations": 1},
+        ),
+    ],
+)
+def test_the_loops_are_told_what_a_benchmark_asks(
+    name: str, options: dict[str, object], program: str, told: dict[str, Any]
+) -> None:
+    job = getattr(pyverbs, name)(resolved(name, **options), Effort(iterations=40, warmup=0))
+    asked = {"size": 8, "iterations": 40, "warmup": 0, "time_cap": 2.0} | told
+    assert Plan.decode(job.client[-1]) == Plan(program=program, **asked)
+
+
+def test_buffers_are_used_in_turn_or_one_of_them_again() -> None:
+    assert turns(Plan(program="latency", buffers_in_turn=3)) == [0, 1, 2]
+    drawn = turns(Plan(program="latency", buffers_in_turn=100, reuse=50))
+    assert len(drawn) == 400
+    assert 150 < drawn.count(0) < 250
+    assert max(drawn) > 90
+    assert set(turns(Plan(program="latency", buffers_in_turn=9, reuse=100))) == {0}
+
+
+@pytest.mark.parametrize(
     ("name", "options", "said"),
     [
         ("send_latency", {"connection": "XRC"}, "connection='XRC' works with perftest only"),
@@ -198,6 +241,16 @@ def test_what_the_loops_cannot_do_is_left_to_perftest(name: str, options: dict[s
         ("send_latency", {"tclass": 300}, "tclass=300"),
         ("send_latency", {"size": 0}, "at least 1 B"),
         ("write_bandwidth", {"tx_depth": 10, "cq_moderation": 4}, "each must divide the one before it"),
+        ("write_bandwidth", {"buffers_in_turn": 0}, "there are 1 to 65536 buffers"),
+        ("send_latency", {"reuse": 101}, "0 to 100 % use the first again"),
+        ("send_bandwidth", {"connection": "UC", "srq": True}, "queue pairs of RC and UD share receives"),
+        ("pingping", {"connection": "UD", "size": 8192}, "a UD message holds at most one packet of 4096 B"),
+        ("availability", {"compute_us": -1}, "compute_us=-1.0, but it must be 0 to 1000000"),
+        ("availability", {"tx_depth": 10, "cq_moderation": 4}, "the second must divide the first"),
+        ("hotspot_receive", {"peers": 0}, "peers=0, but it must be 1 to 64"),
+        ("hotspot_send", {"window": 2000}, "window=2000, but it must be 1 to 1024"),
+        ("hotspot_send", {"srq": True}, "receives only answers"),
+        ("hotspot_receive", {"peers": 64, "window": 64, "size": 2**20}, "at most 1073741824 B together"),
         ("echo", {"request": "write", "connection": "UD", "size": 64}, "UD cannot write"),
         ("echo", {"clients": 0, "size": 64}, "clients=0"),
         ("echo", {"size": 8}, "at least 16 B"),

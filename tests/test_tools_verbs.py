@@ -96,6 +96,13 @@ def test_perftest_as_it_is(make: Make, program: str, rest: str) -> None:
         ),
         (
             perftest.send_bandwidth,
+            8,
+            {"srq": True},
+            Effort(iterations=5),
+            HEAD.format("ib_send_bw") + "-s 8 -n 5 -u 18 --use-srq",
+        ),
+        (
+            perftest.send_bandwidth,
             1048576,
             {"tx_depth": 0, "qps": 1, "post_list": 1, "inline": -1, "mtu": 0},
             SHORT,
@@ -186,6 +193,8 @@ def test_atomics_have_eight_bytes() -> None:
         (qperf.send_latency, 8, {"connection": "UD"}, SHORT, "supports RC only. Set connection=RC, or use perftest"),
         (qperf.write_bandwidth, 8, {"qps": 2}, SHORT, "qps=2, but qperf rc_rdma_write_bw supports 1 only"),
         (qperf.write_latency, 8, {"completion": "event"}, SHORT, "Set completion=poll"),
+        (perftest.write_bandwidth, 8, {"buffers_in_turn": 4}, SHORT, "only the pyverbs loops.*Set tool=pyverbs"),
+        (qperf.write_bandwidth, 8, {"buffers_in_turn": 4}, SHORT, "Set buffers_in_turn=1, or use pyverbs"),
         (ucx_perftest.latency, 0, {}, SHORT, "at least 1 B"),
         (ucx_perftest.latency, 8, {"operation": "swap"}, SHORT, "one of tag, put, get, am"),
     ],

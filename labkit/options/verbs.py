@@ -5,6 +5,7 @@ from typing import Literal
 from labkit.options import frozen
 
 Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
+LOOPS_ALONE: dict[str, int] = {"immediate": False, "buffers_in_turn": 1, "reuse": 0}  # no tool but pyverbs has more
 
 
 @frozen
@@ -56,6 +57,18 @@ class InTurn(Verbs):
 
     buffers_in_turn: int = 1
     reuse: int = 0
+
+
+@frozen
+class Send(InTurn):
+    """Options of verbs.send_latency.
+
+    Parameters
+    ----------
+    srq : take receives from one queue that queue pairs share.
+    """
+
+    srq: bool = False
 
 
 @frozen
@@ -112,7 +125,7 @@ class Uct(Addressed):
 
 
 @frozen
-class Stream(Verbs):
+class Stream(InTurn):
     """Options of the verbs benchmarks that measure a stream.
 
     Parameters
@@ -131,6 +144,11 @@ class Stream(Verbs):
     qps: int = 1
     bidirectional: bool = False
     duration: int = 0
+
+
+@frozen
+class SendStream(Send, Stream):
+    """Options of verbs.send_bandwidth."""
 
 
 @frozen
@@ -171,8 +189,8 @@ class Echo(Connected, Served):
 
 
 @frozen
-class HostOverhead(Connected, Addressed):
-    """Options of verbs.host_overhead.
+class PingPong(Connected, Addressed):
+    """Options of verbs.host_overhead and verbs.pingping.
 
     Parameters
     ----------
@@ -182,6 +200,48 @@ class HostOverhead(Connected, Addressed):
     """
 
     connection: Literal["RC", "UC", "UD"] = "RC"
+    inline: int = 0
+    mtu: int = 0
+
+
+@frozen
+class Availability(Addressed):
+    """Options of verbs.availability.
+
+    Parameters
+    ----------
+    operation : of the messages.
+    compute_us : computation in each window, µs.
+    tx_depth : messages of a window.
+    cq_moderation : messages to a completion; divides `tx_depth`.
+    mtu : B of the largest packet; 0 takes the largest.
+    """
+
+    operation: Literal["write", "send", "read"] = "write"
+    compute_us: float = 0.0
+    tx_depth: int = 64
+    cq_moderation: int = 16
+    mtu: int = 0
+
+
+@frozen
+class HotSpot(Addressed):
+    """Options of hot spots over verbs.
+
+    Parameters
+    ----------
+    peers : processes around the hot spot, all on the other end's host.
+    window : messages in flight with each of them.
+    completion : poll for a completion, or sleep until an event tells of one.
+    srq : the receiving hot spot takes receives from one queue that its queue pairs share.
+    inline : B up to which data are copied with a request.
+    mtu : B of the largest packet; 0 takes the largest.
+    """
+
+    peers: int = 2
+    window: int = 1
+    completion: Literal["poll", "event"] = "poll"
+    srq: bool = False
     inline: int = 0
     mtu: int = 0
 

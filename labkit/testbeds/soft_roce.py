@@ -266,6 +266,10 @@ def _testbed(place: Guest | _ThisMachine, facts: Mapping[str, Any]) -> Testbed:
             raise SpecError(
                 f"{spec.benchmark}: the testbed soft-roce has two devices of its own. Leave hosts and device out."
             )
+        if (service := spec.values.get("connection")) in ("XRC", "DC", "SRD"):
+            raise SpecError(
+                f"{spec.benchmark}: connection={service}, but soft-RoCE has RC, UC and UD only. Set connection=RC."
+            )
         if "senders" in spec.values and spec.transport != "verbs":
             raise SpecError(f"{spec.benchmark}: TCP would stay on the guest's loopback. Set transport=verbs.")
         # UCX works with the link's own address only

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from labkit.errors import SpecError
 from labkit.formats import perftest as layout
 from labkit.options.congestion import Incast
+from labkit.options.verbs import LOOPS_ALONE
 from labkit.point.spec import Effort, Spec
 from labkit.point.units import MiB
 from labkit.tools import Invocation, Parsed, Tool, _incast, trimmed
@@ -87,6 +88,7 @@ class _Asked:
     tclass: int = -1
     gid: int = -1
     rdma_cm: bool = False
+    srq: bool = False
     tx_depth: int = 0
     qps: int = 1
     cq_moderation: int = 0
@@ -196,6 +198,7 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
         *length,
         *_flags(asked, kind),
         *(["-R"] if connected else []),
+        *(["--use-srq"] if asked.srq else []),
         *(["-U"] if with_samples else []),
     ]
     size = ATOMIC_B if verb == "atomic" else spec.size
@@ -278,7 +281,7 @@ def _count(spec: Spec, effort: Effort, asked: _Asked, with_samples: bool) -> int
 def _check(spec: Spec, asked: _Asked, verb: str) -> None:
     """Refuse what perftest would refuse after its start, or would do differently than requested."""
     limits, connection = _VERBS[verb], asked.connection
-    for name, default in {"immediate": False, "buffers_in_turn": 1, "reuse": 0}.items():
+    for name, default in LOOPS_ALONE.items():
         if (wanted := spec.values.get(name, default)) != default:
             raise SpecError(f"{name}={wanted}, but only the pyverbs loops support it. Set tool=pyverbs.")
     if connection not in limits.connections:

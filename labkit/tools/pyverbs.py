@@ -12,8 +12,8 @@ from typing import Any
 import labkit.kernels.verbs
 from labkit.errors import SpecError
 from labkit.host.pyverbs import interpreter, version
-from labkit.kernels.verbs.plan import ONE_SIDED, Plan
-from labkit.options.verbs import Atomic, Echo, WriteBandwidth, WriteLatency
+from labkit.kernels.verbs.plan import HOT_SPOTS, ONE_SIDED, STREAMS, Plan
+from labkit.options.verbs import Atomic, Availability, Echo, HotSpot, WriteBandwidth, WriteLatency
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool
 from labkit.tools._own_json import parsed
@@ -31,6 +31,9 @@ _PROGRAM = str(Path(labkit.kernels.verbs.__file__).parent / "__main__.py")
 _DEFINITIONS = {
     "latency": "labkit pyverbs loop: {what}, every iteration timed; Python's share is part of it.",
     "host_overhead": "labkit pyverbs loop: {what}, and the time inside its calls; Python's share is part of both.",
+    "pingping": "labkit pyverbs loop: a message each way at once, every iteration timed; Python's share is part of it.",
+    "availability": "labkit pyverbs loop: windows of tx_depth messages, with a computation before the wait for them.",
+    **dict.fromkeys(HOT_SPOTS, "labkit pyverbs loop: rounds of messages and answers; Python's share is part of each."),
     "bandwidth": "labkit pyverbs loop: windows of tx_depth messages on each queue pair, first post to last completion.",
 }
 
@@ -60,6 +63,26 @@ def atomic_latency(spec: Spec[Atomic], effort: Effort) -> Invocation:
 def host_overhead(spec: Spec, effort: Effort) -> Invocation:
     """Messages there and back, with the time inside the calls that post and complete them."""
     return _invocation(spec, effort, "host_overhead", operation="send")
+
+
+def pingping(spec: Spec, effort: Effort) -> Invocation:
+    """A message each way at once."""
+    return _invocation(spec, effort, "pingping")
+
+
+def availability(spec: Spec[Availability], effort: Effort) -> Invocation:
+    """Windows of messages beside a computation."""
+    return _invocation(spec, effort, "availability", operation=spec.options.operation)
+
+
+def hotspot_send(spec: Spec[HotSpot], effort: Effort) -> Invocation:
+    """Messages to several processes at once."""
+    return _invocation(spec, effort, "hotspot_send")
+
+
+def hotspot_receive(spec: Spec[HotSpot], effort: Effort) -> Invocation:
+    """Messages of several processes at once."""
+    return _invocation(spec, effort, "hotspot_receive")
 
 
 def send_bandwidth(spec: Spec, effort: Effort) -> Invocation:
@@ -145,12 +168,15 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
         "clients",
         "buffers_in_turn",
         "reuse",
+        "srq",
+        "peers",
+        "window",
     )
     options: dict[str, Any] = {name: given[name] for name in names if name in given}
     if operation in ONE_SIDED:
         options["connection"] = "RC"
     # an iteration is a message, as in perftest; a sample is a window of them
-    each = given["tx_depth"] * given["qps"] if program == "bandwidth" else 1
+    each = given["tx_depth"] * given.get("qps", 1) if program in STREAMS else 1
     return Plan(
         program=program,
         operation=operation,
@@ -161,13 +187,14 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
         seed=effort.seed,
         inline=max(given.get("inline", 0), 0),
         tclass=max(given.get("tclass", 0), 0),
+        compute_ns=round(1000 * given.get("compute_us", 0)),
         **options,
     )
 
 
 def _warmup(program: str) -> int:
     """Iterations before the timed ones."""
-    return 2 if program in ("bandwidth", "registration", "setup") else 20
+    return 2 if program in (*STREAMS, "registration", "setup") else 20
 
 
 def _invocation(spec: Spec, effort: Effort, program: str, operation: str = "send") -> Invocation:

@@ -13,7 +13,7 @@ from pathlib import Path
 from labkit.errors import SpecError
 from labkit.formats import qperf as layout
 from labkit.options.sockets import Sockets, TcpRr, TcpStream
-from labkit.options.verbs import AtomicBandwidth, Stream, Verbs
+from labkit.options.verbs import LOOPS_ALONE, AtomicBandwidth, Stream, Verbs
 from labkit.point.notes import note
 from labkit.point.spec import Effort, Scalar, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
@@ -40,6 +40,8 @@ _CANNOT: dict[str, Scalar] = {
     "qps": 1,
     "post_list": 1,
     "bidirectional": False,
+    "srq": False,
+    **LOOPS_ALONE,
 }
 
 
@@ -199,8 +201,9 @@ def _rdma(spec: Spec[Verbs], effort: Effort, test: str, duration: int = 0) -> In
     values = spec.values
     for name, default in _CANNOT.items():
         if (asked := values.get(name, default)) != default:
+            instead = "pyverbs" if name in LOOPS_ALONE else "perftest"
             raise SpecError(
-                f"{name}={asked}, but qperf {test} supports {default} only. Set {name}={default}, or use perftest."
+                f"{name}={asked}, but qperf {test} supports {default} only. Set {name}={default}, or use {instead}."
             )
     waits = spec.options.completion == "event"
     if waits and test.startswith("rc_rdma_write"):

@@ -100,7 +100,8 @@ def test_every_operation_brings_its_bytes_over_the_link(guest: testbeds.Testbed)
         "fetch_and_add",
         "compare_and_swap",
     } <= operations
-    assert {"send RC with events", "send RC inline"} <= set(outcome)
+    assert {"send RC with events", "send RC inline", "send UD into shared receives"} <= set(outcome)
+    assert {"write RC from buffers in turn", "send RC from a buffer used again"} <= set(outcome)
     crossed = {name: after[name] - before[name] for name in after}
     payload = sum(int(name.split()[-1]) for name in outcome if name.split()[-1].isdigit())
     assert payload > 400_000
@@ -126,6 +127,25 @@ print(selftest._verified(['rxe0', 'rxe1'], Plan(program='latency', operation='se
     assert "brought a wrong byte at 99" in done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("program_name", ["hotspot_receive", "hotspot_send"])
+def test_a_wrong_byte_at_a_hot_spot_is_found(guest: testbeds.Testbed, program_name: str) -> None:
+    program = f"""
+import os, sys; sys.path.insert(0, {str(VERBS.parents[2])!r})
+from labkit.kernels.verbs import crowd
+from labkit.kernels.verbs.plan import Plan
+plan = Plan(program={program_name!r}, size=100, peers=2, window=2, srq={program_name == "hotspot_receive"})
+message = crowd._message
+if not os.fork():
+    crowd._message = lambda plan, name, k: message(plan, name, k)[:-1] + (b'!' if (name, k) == (1, 1) else message(plan, name, k)[-1:])
+    crowd.around('rxe1', -1, 18515, plan)
+    os._exit(0)
+crowd.hub('rxe0', -1, 18515, '127.0.0.1', plan)
+"""
+    done = inside(guest, interpreter(), "-I", "-c", program)
+    assert done.stderr.count("VerbsError: send of 100 B brought a wrong byte at 99") == 1
+
+
 EVENT = ("send_latency", 64, {"tool": "pyverbs", "completion": "event"})
 OTHERS = [
     EVENT,
@@ -139,6 +159,12 @@ OTHERS = [
     ("key_value", 64, {}),
     ("echo", 64, {"request": "write", "connection": "UC"}),
     ("host_overhead", 64, {"connection": "UD"}),
+    ("pingping", 64, {}),
+    ("availability", 4096, {"tx_depth": 16, "cq_moderation": 4, "compute_us": 3000}),
+    ("write_bandwidth", 4096, {"tool": "pyverbs", "buffers_in_turn": 7, "reuse": 50}),
+    ("send_bandwidth", 1024, {"tool": "perftest", "srq": True}),
+    ("hotspot_receive", 64, {"peers": 2, "window": 4, "srq": True}),
+    ("hotspot_send", 64, {"peers": 3, "completion": "event", "inline": 64}),
 ]
 TRANSPORTS = [
     ("uct_latency", "rc", "am", "short"),
@@ -183,6 +209,11 @@ def test_tools_and_loops_measure_in_the_guest(
         if one.spec.benchmark == "verbs.host_overhead":
             assert one.extras["overhead_ns"].shape == one.time_ns.shape
             assert (one.extras["overhead_ns"] <= 2 * one.time_ns + 1).all(), "of the round trip"
+        if one.spec.benchmark == "verbs.availability":
+            assert (one.extras["compute_ns"] < one.time_ns).all()
+            assert (one.extras["compute_ns"] >= 1_000_000).all(), "calibrated by the shortest run: 3 ms, or more"
+        if one.spec.benchmark in ("verbs.hotspot_receive", "verbs.hotspot_send"):
+            assert one.meta["verified"]
     assert set(kinds) == {(spec.benchmark, spec.size) for spec in specs}
     for size in sizes:
         one = kinds["verbs.write_latency", size]
@@ -238,6 +269,12 @@ def test_a_command_in_the_guest_gives_its_status_and_ends_with_its_owner(guest: 
     while "sleep 987" in inside(guest, "ps", "ax", "-o", "args").stdout and time.monotonic() < end:
         time.sleep(0.2)
     assert "sleep 987" not in inside(guest, "ps", "ax", "-o", "args").stdout
+
+
+def test_a_service_that_the_device_lacks_is_refused(kept: Kept, tmp_path: Path) -> None:
+    spec = Spec(benchmark="verbs.send_latency", size=8, testbed="soft-roce", options={"connection": "XRC"})
+    with pytest.raises(LaunchError, match="connection=XRC, but soft-RoCE has RC, UC and UD only"):
+        labkit.measure(spec, Effort(launches=1, iterations=5), into=tmp_path / "campaign")
 
 
 @pytest.mark.slow

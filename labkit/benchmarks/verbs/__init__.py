@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.options.verbs import Connected, Echo, Served, Stream, Uct, Verbs
+from labkit.options.verbs import Connected, Echo, InTurn, PingPong, Send, Served, Stream, Uct, Verbs
 from labkit.point.spec import Effort, Scalar, Spec, has
 
 if TYPE_CHECKING:
@@ -49,23 +49,23 @@ def check(spec: Spec[Verbs], operation: str) -> str:
     options, size = spec.options, spec.size
     service, mtu = options.connection, options.mtu
     reliable, written = ("RC", "XRC", "DC", "SRD"), ("RC", "UC", "XRC", "DC", "SRD")
-    if not size:
-        return "size=0, but a message has at least 1 B. Set size=8."
-    if mtu not in MTUS:
-        return f"mtu={mtu}, but a packet has {', '.join(map(str, MTUS[1:]))} B. Set one of these, or 0."
+    if wrong := packet(size, mtu, service):
+        return wrong
     if operation in ("read", "atomic") and service not in reliable:
         return f"connection={service}, but {operation} needs a reliable one. Set connection=RC."
     if operation == "write" and service not in written:
         return f"connection={service}, but UD cannot write into remote memory. Set connection=RC or UC."
-    if service == "UD" and size > (mtu or 4096):
-        return (
-            f"size={size} B, but a UD message holds at most one packet of {mtu or 4096} B. Set a smaller size, or "
-            "connection=RC."
-        )
     if operation == "atomic" and size != 8:
         return f"size={size} B, but an atomic operation works on 8 B. Set size=8."
     if not -1 <= options.tclass <= 255:
         return f"tclass={options.tclass}, but it must be 0 to 255. Set tclass=0."
+    if has(options, InTurn) and not (1 <= options.buffers_in_turn <= 65536 and 0 <= options.reuse <= 100):
+        return (
+            f"buffers_in_turn={options.buffers_in_turn}, reuse={options.reuse}, but there are 1 to 65536 buffers, and "
+            "0 to 100 % use the first again. Set buffers_in_turn=64, reuse=50."
+        )
+    if has(options, Send) and options.srq and service != "RC" and service != "UD":
+        return f"connection={service}, srq=True, but queue pairs of RC and UD share receives here. Set connection=RC."
     if not has(options, Stream):
         return ""
     depth, moderation, post_list = options.tx_depth, options.cq_moderation, options.post_list
@@ -156,6 +156,25 @@ def uct(spec: Spec[Uct]) -> str:
     if operation == "get" and spec.options.layout == "short":
         return "layout=short, but a get has no short form. Set layout=bcopy or zcopy."
     return ""
+
+
+def packet(size: int, mtu: int, connection: str = "RC") -> str:
+    """Say what is wrong with a message and its largest packet; empty if nothing is."""
+    if not size:
+        return "size=0, but a message has at least 1 B. Set size=8."
+    if mtu not in MTUS:
+        return f"mtu={mtu}, but a packet has {', '.join(map(str, MTUS[1:]))} B. Set one of these, or 0."
+    if connection == "UD" and size > (mtu or MTUS[-1]):
+        return (
+            f"size={size} B, but a UD message holds at most one packet of {mtu or MTUS[-1]} B. Set a smaller size, or "
+            "connection=RC."
+        )
+    return ""
+
+
+def ping_pong(spec: Spec[PingPong]) -> str:
+    """Say what is wrong with a spec of a ping-pong of the loops alone; empty if nothing is."""
+    return packet(spec.size, spec.options.mtu, spec.options.connection)
 
 
 def scenario(spec: Spec[Served]) -> str:

@@ -8,9 +8,9 @@ the pause between windows is not in it, their ends are.
 """
 
 from labkit.benchmarks.verbs import bandwidth
-from labkit.options.verbs import Stream
+from labkit.options.verbs import SendStream
 from labkit.tools import perftest, pyverbs, qperf
 
 BENCHMARK = bandwidth(
-    "SEND stream", "send", (perftest.send_bandwidth, pyverbs.send_bandwidth, qperf.send_bandwidth), Stream
+    "SEND stream", "send", (perftest.send_bandwidth, pyverbs.send_bandwidth, qperf.send_bandwidth), SendStream
 )

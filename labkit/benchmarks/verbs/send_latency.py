@@ -5,12 +5,12 @@ through Python. The cost of an empty call is stored with the samples.
 """
 
 from labkit.benchmarks.verbs import latency
-from labkit.options.verbs import InTurn
+from labkit.options.verbs import Send
 from labkit.tools import perftest, pyverbs, qperf
 
 BENCHMARK = latency(
     "SEND into a posted receive latency",
     "send",
     (perftest.send_latency, pyverbs.send_latency, qperf.send_latency),
-    InTurn,
+    Send,
 )

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-LIMIT_S = 300.0  # the program ends itself after this time
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one end."""
+    from labkit.kernels.verbs.plan import LIMIT_S, Plan  # the path above finds them
+
     faulthandler.dump_traceback_later(LIMIT_S, exit=True)
     role, device, gid, port, *address, word = arguments
-    from labkit.kernels.verbs.plan import Plan  # pyverbs: the limit above holds while it loads
-    from labkit.kernels.verbs.programs import run
+    from labkit.kernels.verbs.programs import run  # pyverbs: the limit above holds while it loads
 
     plan = Plan.decode(word)
     try:

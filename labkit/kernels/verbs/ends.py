@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 from labkit.kernels.verbs.meeting import Meeting
-from labkit.kernels.verbs.objects import GRH, Device, QueuePair, VerbsError
-from labkit.kernels.verbs.plan import ONE_SIDED, PAGE, Plan
+from labkit.kernels.verbs.objects import GRH, Device, QueuePair, VerbsError, place
+from labkit.kernels.verbs.plan import ONE_SIDED, PAGE, STREAMS, Plan, turns
+
+_TOGETHER = 8  # buffers that are verified at once; a queue pair has at least 16 receives
 
 
 def pattern(seed: int, size: int) -> bytes:
     """Bytes that depend on the seed and on the place; their period of 251 divides no power of two."""
     period = bytes((seed + 7 * place) % 251 for place in range(251))
     return (period * (size // 251 + 1))[:size]
+
+
+def differing(operation: str, data: bytes, expected: bytes) -> None:
+    """Refuse wrong bytes.
+
+    Raises
+    ------
+    VerbsError
+        If the data are not those expected; names the first wrong byte.
+    """
+    if data != expected:
+        at = next(i for i, (a, b) in enumerate(zip(data, expected, strict=True)) if a != b)
+        raise VerbsError(
+            f"{operation} of {len(expected)} B brought a wrong byte at {at}: {data[at]} instead of {expected[at]}."
+        )
 
 
 class End:
@@ -29,12 +48,12 @@ class End:
     ----------
     received : number of messages of the last stream that arrived here.
     requests : requests that other requests point to; pyverbs holds no references to them.
-    overheads : time inside the calls of each iteration of `labkit.kernels.verbs.loops.host_overhead`, ns.
+    phases : further times of each iteration that a loop keeps, ns.
     """
 
     def __init__(self, device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> None:
         self.device, self.plan, self.meeting, self.server = device, plan, meeting, server
-        events, stream = plan.completion == "event", plan.program == "bandwidth"
+        events, stream = plan.completion == "event", plan.program in STREAMS
         # some spare room, because a completion may be seen a moment before its place in the queue is free
         depth = plan.tx_depth + max(plan.cq_moderation, 16) if stream else 16
         self.stride = -(-(plan.size + GRH) // PAGE) * PAGE
@@ -43,10 +62,16 @@ class End:
         self.into = slots * self.stride  # offset of the slots that messages arrive in
         self.sent = device.queue(depth * plan.qps + 16, events=events)
         self.arrived = device.queue(depth * plan.qps + 16, events=events)
+        shared = device.shared_receives(depth * plan.qps) if plan.srq else None
+        options: dict[str, Any] = {"shared": shared, "depth": depth, "inline": plan.inline}
         self.pairs = [
-            device.pair(plan.connection, self.sent, self.arrived, depth=depth, inline=plan.inline)  # type: ignore[arg-type]
+            device.pair(plan.connection, self.sent, self.arrived, **options)  # type: ignore[arg-type]
             for _ in range(plan.qps)
         ]
+        places = [
+            place(self.memory.part(self.into + slot * self.stride, plan.size + GRH), slot) for slot in range(slots)
+        ]
+        self._places = cycle([places[slot] for slot in turns(plan)])
         for pair in self.pairs:
             for _ in range(depth):
                 self.post_receive(pair)
@@ -54,7 +79,7 @@ class End:
         self.remote = meeting.swap(self.memory.address)
         self.received = 0
         self.requests: list[Any] = []
-        self.overheads: list[int] = []
+        self.phases: dict[str, list[int]] = {}
 
     @property
     def pair(self) -> QueuePair:
@@ -66,9 +91,9 @@ class End:
         """Size of the header before the data of a message that arrives, B."""
         return GRH if self.plan.connection == "UD" else 0
 
-    def post_receive(self, pair: QueuePair, slot: int = 0) -> None:
-        """Post a receive for one message."""
-        pair.receive(self.memory.part(self.into + slot * self.stride, self.plan.size + GRH))
+    def post_receive(self, pair: QueuePair) -> None:
+        """Post a receive for one message into the next buffer, which is the work of its completion."""
+        pair.post_receive(next(self._places))
 
     def request(self, slot: int = 0, *, signalled: bool = True, pair: QueuePair | None = None, **more: Any) -> Any:
         """Make a request of the plan's operation, from or into a slot; the peer's slot is the same."""
@@ -91,56 +116,65 @@ class End:
     # ---- verification --------------------------------------------------------------------------------------
 
     def verify(self) -> None:
-        """Send one message each way, or make one one-sided call, untimed, and check every byte.
+        """Send a message from each buffer each way, or make one-sided calls on each, untimed, and check every byte.
 
         Raises
         ------
         VerbsError
             If a byte is wrong.
         """
+        slots = range(self.plan.buffers_in_turn)
+        together = 1 if self.plan.reuse else _TOGETHER  # with reuse, successive messages arrive in the same buffer
+        for first in slots[::together]:
+            self._verify(slots[first : first + together])
+
+    def _verify(self, slots: Sequence[int]) -> None:
+        """Verify some of the buffers. The slower end has a receive for each of their messages."""
         plan, view, size = self.plan, self.memory.view, self.plan.size
-        mine, theirs = pattern(11 + self.server, size), pattern(12 - self.server, size)
-        view[:size] = mine
-        view[self.into : self.into + self.stride] = b"\xa5" * self.stride
+        for slot in slots:
+            view[slot * self.stride :][:size] = pattern(11 + self.server + 2 * slot, size)
+            view[self.into + slot * self.stride :][: self.stride] = b"\xa5" * self.stride
         self.meeting.swap()
         if plan.operation in ONE_SIDED:
-            self._verify_one_sided(theirs)
+            self._verify_one_sided(slots)
             return
         for turn in (False, True):
             if turn == self.server:
-                self.pair.post(self.request())
-                self.sent.wait()
+                for slot in slots:
+                    self.pair.post(self.request(slot))
+                    self.sent.wait()
                 if plan.operation == "write":
                     self.meeting.tell("written")
-            elif plan.operation == "write":
+                continue
+            if plan.operation == "write":
                 self.meeting.hear()
-            else:
-                self.arrived.wait()
-                self.post_receive(self.pair)
-        self._same(bytes(view[self.into + self.header :][:size]), theirs)
+            for slot in slots:
+                landed = slot
+                if plan.operation != "write":
+                    (completion,) = self.arrived.wait()
+                    landed = slot if plan.operation == "write_with_immediate" else completion.wr_id
+                at = self.into + landed * self.stride + self.header
+                self._same(bytes(view[at:][:size]), pattern(12 - self.server + 2 * slot, size))
+                if plan.operation != "write":
+                    self.post_receive(self.pair)
         self.meeting.swap()
 
-    def _verify_one_sided(self, theirs: bytes) -> None:
+    def _verify_one_sided(self, slots: Sequence[int]) -> None:
         plan, view, size = self.plan, self.memory.view, self.plan.size
-        before = int.from_bytes(theirs[:8], "little")
-        if not self.server:
-            swaps = plan.operation == "compare_and_swap"
+        swaps = plan.operation == "compare_and_swap"
+        for slot in slots if not self.server else ():
+            theirs = pattern(12 + 2 * slot, size)
+            before = int.from_bytes(theirs[:8], "little")
             more: dict[str, Any] = {"add": before, "swap": 77} if swaps else {}
-            self.pair.post(self.request(**more))
+            self.pair.post(self.request(slot, **more))
             self.sent.wait()
-            self._same(bytes(view[self.into : self.into + size]), theirs)
+            self._same(bytes(view[self.into + slot * self.stride :][:size]), theirs)
         self.meeting.swap()
-        if self.server and plan.operation != "read":
-            mine = int.from_bytes(pattern(12, size)[:8], "little")
-            expected = 77 if plan.operation == "compare_and_swap" else mine + 1
-            self._same(bytes(view[:8]), expected.to_bytes(8, "little"))
+        for slot in slots if self.server and plan.operation != "read" else ():
+            mine = int.from_bytes(pattern(12 + 2 * slot, size)[:8], "little")
+            expected = 77 if swaps else mine + 1
+            self._same(bytes(view[slot * self.stride :][:8]), expected.to_bytes(8, "little"))
         self.meeting.swap()
 
     def _same(self, data: bytes, expected: bytes) -> None:
-        """Refuse wrong bytes."""
-        if data != expected:
-            at = next(i for i, (a, b) in enumerate(zip(data, expected, strict=True)) if a != b)
-            raise VerbsError(
-                f"{self.plan.operation} of {self.plan.size} B brought a wrong byte at {at}: {data[at]} instead of "
-                f"{expected[at]}."
-            )
+        differing(self.plan.operation, data, expected)

@@ -6,22 +6,25 @@ long an empty call takes. State it with every number of these loops.
 
 from __future__ import annotations
 
+import math
 import os
-import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from itertools import cycle, islice
 from time import perf_counter_ns
 from typing import Any
 
 from pyverbs.pyverbs_error import PyverbsRDMAError
 
 from labkit.kernels.verbs.ends import End
-from labkit.kernels.verbs.objects import Queue, VerbsError
-from labkit.kernels.verbs.plan import ONE_SIDED
+from labkit.kernels.verbs.objects import Device, Memory, VerbsError
+from labkit.kernels.verbs.plan import ONE_SIDED, Plan, turns
 
-_BATCH = 16  # completions taken at once
+BATCH = 16  # completions taken at once
 _MOST = 10_000  # samples of a point
+Block = tuple[Callable[[Any], None], list[Any]]  # how a queue pair posts, and requests that give one completion
+Windows = Callable[[End, int, Iterator[Block], int], list[int]]
 
 
 def latency(end: End, count: int) -> list[int]:
@@ -34,16 +37,30 @@ def latency(end: End, count: int) -> list[int]:
         return [] if end.server else _calls(end, slots, work)
     if plan.operation == "write":
         return _writes(end, slots, work)
-    return _ping_pong(end, slots, work)
+    return ping_pong(end, slots, work)
+
+
+def pingping(end: End, count: int) -> list[int]:
+    """Times of `count` messages, ns, each with one of the other end in the opposite direction; empty in the server.
+
+    Both ends send at once. A time ends when the other end's message is here and the message sent is complete.
+    """
+    post, sent, arrived, times = end.pair.post, end.sent.wait, end.arrived.wait, list[int]()
+    work, pair, again = end.request(), end.pair, end.post_receive
+    end.meeting.swap()
+    for _ in range(count):
+        began = perf_counter_ns()
+        post(work)
+        arrived()
+        sent()
+        times.append(perf_counter_ns() - began)
+        again(pair)
+    return [] if end.server else times
 
 
 def _slots(end: End, count: int) -> list[int]:
     """The buffer of each iteration, which is the same at both ends."""
-    plan = end.plan
-    if not plan.reuse:
-        return [i % plan.buffers_in_turn for i in range(count)]
-    chance = random.Random(plan.seed)
-    return [0 if chance.random() < plan.reuse / 100 else chance.randrange(plan.buffers_in_turn) for _ in range(count)]
+    return list(islice(cycle(turns(end.plan)), count))
 
 
 def _calls(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:
@@ -56,14 +73,15 @@ def _calls(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:
     return times
 
 
-def _ping_pong(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:
+def ping_pong(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:
+    """Times of round trips through the slots, ns; empty in the server."""
     post, sent, arrived, times = end.pair.post, end.sent.wait, end.arrived.wait, []
     pair, again = end.pair, end.post_receive
     if end.server:
         for slot in slots:
             arrived()
             post(work[slot])
-            again(pair, slot)
+            again(pair)
             sent()
         return []
     for slot in slots:
@@ -71,55 +89,9 @@ def _ping_pong(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:
         post(work[slot])
         arrived()
         times.append(perf_counter_ns() - began)
-        again(pair, slot)
+        again(pair)
         sent()
     return times
-
-
-def host_overhead(end: End, count: int) -> list[int]:
-    """Times of `count` whole iterations of a ping-pong, ns; the calls' part of each is in `End.overheads`.
-
-    The calls are the post of the message and of the next receive, and the two polls that find something. Polls that
-    find nothing are waiting.
-    """
-    work = {0: end.request()}
-    end.meeting.swap()
-    if end.server:
-        return _ping_pong(end, [0] * count, work)
-    post, again, pair, times = end.pair.post, end.post_receive, end.pair, list[int]()
-    for _ in range(count):
-        began = perf_counter_ns()
-        post(work[0])
-        spent = perf_counter_ns() - began
-        spent += _finding(end.arrived)
-        posting = perf_counter_ns()
-        again(pair)
-        spent += perf_counter_ns() - posting
-        spent += _finding(end.sent)
-        times.append(perf_counter_ns() - began)
-        end.overheads.append(spent)
-    return times
-
-
-def _finding(queue: Queue, *, limit: float = 20.0) -> int:
-    """Time of the poll that finds a completion, ns.
-
-    Raises
-    ------
-    VerbsError
-        If there is none within the limit, s, or it failed.
-    """
-    end, empty = 0.0, 0
-    while True:
-        began = perf_counter_ns()
-        if queue.poll():
-            return perf_counter_ns() - began
-        empty += 1
-        if empty % 64 == 0:
-            os.sched_yield()  # as `Queue.wait`
-            end = end or time.monotonic() + limit
-            if time.monotonic() > end:
-                raise VerbsError(f"no completion within {limit:g} s. Is the peer alive?")
 
 
 def _writes(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:
@@ -145,53 +117,58 @@ def _writes(end: End, slots: list[int], work: dict[int, Any]) -> list[int]:
     return times
 
 
-def stream(end: End, count: int) -> list[int]:
+def stream(end: End, count: int, windows: Windows | None = None) -> list[int]:
     """Times of `count` windows of `tx_depth` messages on each queue pair, ns; empty in the server.
 
     A window ends when all its messages are complete; they follow one another without a pause.
+
+    Parameters
+    ----------
+    windows : the timed loop of the client, if it does more than post and wait.
     """
-    total = count * end.plan.tx_depth * end.plan.qps
+    plan = end.plan
+    total = count * plan.tx_depth * plan.qps
+    blocks = cycle([] if end.server else _blocks(end))
     end.meeting.swap()
     if not end.server:
-        times = _windows(end, count)
+        times = (windows or _windows)(end, count, blocks, plan.tx_depth // plan.cq_moderation * plan.qps)
         end.meeting.tell("sent")
         return times
-    end.received = _drained(end, total) if end.plan.operation.startswith(("send", "write_with")) else total
+    end.received = _drained(end, total) if plan.operation.startswith(("send", "write_with")) else total
     if end.received == total:
         end.meeting.hear()
     return []
 
 
-def _blocks(end: End) -> list[list[Any]]:
-    """For each queue pair, the lists of requests that give one completion together."""
-    plan, blocks = end.plan, []
-    for pair in end.pairs:
-        heads = []
-        for first in range(0, plan.cq_moderation, plan.post_list):
+def _blocks(end: End) -> list[Block]:
+    """Requests on the queue pairs in turn, and through the buffers in turn, until both begin again."""
+    plan, order = end.plan, turns(end.plan)
+    moderation, posted = plan.cq_moderation, plan.post_list
+    slots = cycle(order)
+    blocks = list[Block]()
+    for number in range(math.lcm(len(order), moderation * plan.qps) // moderation):
+        pair, places, heads = end.pairs[number % plan.qps], list(islice(slots, moderation)), list[Any]()
+        for first in range(0, moderation, posted):
             head = None
-            for place in reversed(range(first, min(first + plan.post_list, plan.cq_moderation))):
-                last = place == plan.cq_moderation - 1
-                head = end.request(pair=pair, signalled=last, following=head)
+            for place in reversed(range(first, min(first + posted, moderation))):
+                head = end.request(places[place], pair=pair, signalled=place == moderation - 1, following=head)
                 end.requests.append(head)
             heads.append(head)
-        blocks.append(heads)
+        blocks.append((pair.post, heads))
     return blocks
 
 
-def _windows(end: End, count: int) -> list[int]:
-    """Post blocks on the queue pairs in turn, wait for their completions, and time each window."""
-    plan, wait, times = end.plan, end.sent.wait, []
-    posts = [(pair.post, heads) for pair, heads in zip(end.pairs, _blocks(end), strict=True)]
-    blocks = plan.tx_depth // plan.cq_moderation
+def _windows(end: End, count: int, blocks: Iterator[Block], each: int) -> list[int]:
+    """Post the blocks of a window, wait for their completions, and time each window."""
+    wait, times = end.sent.wait, list[int]()
     for _ in range(count):
-        remaining = blocks * len(posts)
+        remaining = each
         began = perf_counter_ns()
-        for _ in range(blocks):
-            for post, heads in posts:
-                for head in heads:
-                    post(head)
+        for post, heads in islice(blocks, each):
+            for head in heads:
+                post(head)
         while remaining:
-            remaining -= len(wait(_BATCH))
+            remaining -= len(wait(BATCH))
         times.append(perf_counter_ns() - began)
     return times
 
@@ -201,7 +178,7 @@ def _drained(end: End, total: int) -> int:
     pairs = {pair.number: pair for pair in end.pairs}
     arrived, quiet = 0, 0.0
     while arrived < total:
-        completions = end.arrived.wait(_BATCH) if end.plan.connection == "RC" else end.arrived.poll(_BATCH)
+        completions = end.arrived.wait(BATCH) if end.plan.connection == "RC" else end.arrived.poll(BATCH)
         for completion in completions:
             end.post_receive(pairs[completion.qp_num])
         arrived += len(completions)
@@ -227,43 +204,50 @@ def _watch(view: memoryview, place: int, stamp: int, *, limit: float = 20.0) -> 
                 raise VerbsError(f"no data arrived within {limit:g} s. Is the peer alive?")
 
 
-def measured(end: End, loop: Callable[[End, int], list[int]]) -> list[int]:
-    """Warm up, then take as many samples as the plan says or as fit into its time. Both ends agree on every count.
+def measured(plan: Plan, loop: Callable[[int], list[int]], agree: Callable[[int], int], *, server: bool) -> list[int]:
+    """Warm up, then take as many samples as the plan says or as fit into its time.
+
+    Parameters
+    ----------
+    loop : returns the times of a number of iterations, ns.
+    agree : tells the other end how many iterations follow; in a server, returns what the client tells.
 
     Returns
     -------
     ns; empty in the server.
     """
-    plan, times = end.plan, list[int]()
+    times = list[int]()
     if plan.warmup:
-        loop(end, plan.warmup)
+        loop(plan.warmup)
     count, spent = plan.iterations or 5, 0.0
     while count:
         began = perf_counter_ns()
-        times += loop(end, count)
+        times += loop(count)
         spent += (perf_counter_ns() - began) * 1e-9
         count = 0
-        if not end.server and not plan.iterations:
+        if not server and not plan.iterations:
             remaining, median = plan.time_cap - spent, statistics.median(times) * 1e-9
             count = min(int(remaining / median), 1000, _MOST - len(times)) if remaining > 3 * median else 0
-        if not plan.iterations and end.server:
-            count = end.meeting.hear()
-        elif not plan.iterations:
-            end.meeting.tell(count)
+        if not plan.iterations:
+            count = agree(count)
     return times
 
 
-def python_share(end: End, *, calls: int = 300) -> dict[str, int]:
+def python_share(device: Device, peer: Mapping[str, Any], memory: Memory, *, calls: int = 300) -> dict[str, int]:
     """Cost of Python: median time of a poll that finds nothing and of a post that a full queue refuses, ns.
 
     The refused post also makes an exception, so its time is an upper bound.
+
+    Parameters
+    ----------
+    device, memory : of this end.
+    peer : address of a queue pair of the other end.
     """
-    device, plan = end.device, end.plan
     queue = device.queue(16)
     pair = device.pair("RC", queue, depth=4)
-    pair.ready_to_receive({**end.pair.peer, "number": 0xFFFFF0})  # no such peer: requests stay in the queue
+    pair.ready_to_receive({**peer, "number": 0xFFFFF0})  # no such peer: requests stay in the queue
     pair.ready_to_send()
-    part = end.memory.part(0, min(plan.size, 8))
+    part = memory.part(0, min(memory.size, 8))
     work, posts, polls = pair.request("send", part), list[int](), list[int]()
     for _ in range(64):
         try:

@@ -20,14 +20,19 @@ class Meeting:
     port : port of the server.
     address : address of the server; empty in the server itself, which waits for one client.
     limit : longest wait for the other end and for every answer, s.
+    listener : socket that listens already, in a server that waits for one of several clients.
     """
 
-    def __init__(self, port: int, address: str = "", *, limit: float = 60.0) -> None:
+    def __init__(
+        self, port: int, address: str = "", *, limit: float = 60.0, listener: socket.socket | None = None
+    ) -> None:
         if address:
             self._socket = _connected(address, port, limit)
+        elif listener:
+            listener.settimeout(limit)
+            self._socket, _ = listener.accept()
         else:
-            family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
-            with socket.create_server(("", port), family=family, dualstack_ipv6=family is socket.AF_INET6) as server:
+            with listening(port) as server:
                 server.settimeout(limit)
                 self._socket, _ = server.accept()
         self._socket.settimeout(limit)
@@ -82,6 +87,12 @@ class Meeting:
     ) -> None:
         self._lines.close()
         self._socket.close()
+
+
+def listening(port: int, *, backlog: int = 1) -> socket.socket:
+    """Make a socket that listens on a port of all addresses."""
+    family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+    return socket.create_server(("", port), family=family, dualstack_ipv6=family is socket.AF_INET6, backlog=backlog)
 
 
 def _connected(address: str, port: int, limit: float) -> socket.socket:

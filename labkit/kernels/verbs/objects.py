@@ -25,6 +25,7 @@ from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsError, PyverbsRDMAError
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
 Service = Literal["RC", "UC", "UD"]
@@ -177,6 +178,23 @@ class Queue:
             self.channel.close()
 
 
+class SharedReceives:
+    """A shared receive queue (SRQ): messages of all its queue pairs take its receives in order.
+
+    Parameters
+    ----------
+    device : its device.
+    depth : number of receives that it can hold.
+    """
+
+    def __init__(self, device: Device, depth: int) -> None:
+        self.srq = SRQ(device.pd, SrqInitAttr(SrqAttr(max_wr=depth)))
+
+    def close(self) -> None:
+        """Destroy it, after its queue pairs."""
+        self.srq.close()
+
+
 class Device:
     """An open device with a protection domain. It is a context manager that closes everything it made.
 
@@ -214,11 +232,22 @@ class Device:
         """Make a completion queue."""
         return self._remember(Queue(self, depth, events=events))
 
+    def shared_receives(self, depth: int) -> SharedReceives:
+        """Make a shared receive queue."""
+        return self._remember(SharedReceives(self, depth))
+
     def pair(
-        self, service: Service, queue: Queue, receives: Queue | None = None, *, depth: int = 16, inline: int = 0
+        self,
+        service: Service,
+        queue: Queue,
+        receives: Queue | None = None,
+        *,
+        shared: SharedReceives | None = None,
+        depth: int = 16,
+        inline: int = 0,
     ) -> QueuePair:
         """Make a queue pair in the state INIT."""
-        pair = self._remember(QueuePair(self, service, queue, receives, depth=depth, inline=inline))
+        pair = self._remember(QueuePair(self, service, queue, receives, shared=shared, depth=depth, inline=inline))
         pair.init()
         return pair
 
@@ -242,6 +271,11 @@ class Device:
         self.close()
 
 
+def place(part: SGE, work: int = 0) -> RecvWR:
+    """Make a receive into a piece of memory, which `QueuePair.post_receive` posts."""
+    return RecvWR(wr_id=work, sg=[part], num_sge=1)
+
+
 class QueuePair:
     """A queue pair: one end of a connection (RC, UC), or a place to send datagrams from (UD).
 
@@ -251,8 +285,18 @@ class QueuePair:
     service : ``RC`` reliable connection, ``UC`` unreliable connection, ``UD`` unreliable datagram.
     queue : completion queue of the send queue.
     receives : completion queue of the receive queue (default: the same one).
+    shared : where its messages take their receives from (default: from its own receive queue).
     depth : number of requests that each of its two queues can hold.
     inline : B up to which data are copied with the request when it is posted.
+
+    Attributes
+    ----------
+    post_receive : posts a receive that `place` made, as often as needed.
+
+    Raises
+    ------
+    VerbsError
+        If the device does not make it.
     """
 
     def __init__(
@@ -262,13 +306,29 @@ class QueuePair:
         queue: Queue,
         receives: Queue | None = None,
         *,
+        shared: SharedReceives | None = None,
         depth: int = 16,
         inline: int = 0,
     ) -> None:
         self.device, self.service, self.depth, self.inline = device, service, depth, inline
-        cap = QPCap(max_send_wr=depth, max_recv_wr=depth, max_send_sge=1, max_recv_sge=1, max_inline_data=inline)
-        init = QPInitAttr(qp_type=SERVICES[service], scq=queue.cq, rcq=(receives or queue).cq, cap=cap, sq_sig_all=0)
-        self.qp = QP(device.pd, init, None)  # with attributes it would leave the state RESET by itself
+        own = 0 if shared else depth
+        cap = QPCap(max_send_wr=depth, max_recv_wr=own, max_send_sge=1, max_recv_sge=1, max_inline_data=inline)
+        init = QPInitAttr(
+            qp_type=SERVICES[service],
+            scq=queue.cq,
+            rcq=(receives or queue).cq,
+            srq=shared.srq if shared else None,
+            cap=cap,
+            sq_sig_all=0,
+        )
+        try:
+            self.qp = QP(device.pd, init, None)  # with attributes it would leave the state RESET by itself
+        except PyverbsRDMAError as error:
+            raise VerbsError(
+                f"{device.name} makes no {service} queue pair for {depth} requests with {inline} B inline ({error}). "
+                "Ask for less; ibv_devinfo -v shows the limits."
+            ) from None
+        self.post_receive: Callable[[RecvWR], None] = shared.srq.post_recv if shared else self.qp.post_recv
         self.number = self.qp.qp_num
         self.psn = int.from_bytes(os.urandom(3), "little")
         self.peer: Mapping[str, Any] = {}
@@ -328,8 +388,8 @@ class QueuePair:
         self.qp.to_rts(attributes)
 
     def receive(self, part: SGE, work: int = 0) -> None:
-        """Post a receive into a piece of memory; for a UD message it needs `GRH` B more than the data."""
-        self.qp.post_recv(RecvWR(wr_id=work, sg=[part], num_sge=1))
+        """Post a receive into a piece of memory, or share it; for a UD message it needs `GRH` B more than the data."""
+        self.post_receive(place(part, work))
 
     def request(
         self,

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
 from dataclasses import dataclass
 
 PAGE = 4096
+LIMIT_S = 300.0  # a program ends itself after this time
+ROUND_TRIPS = ("latency", "host_overhead")  # programs whose samples are halved, unless the operation is one-sided
+STREAMS = ("bandwidth", "availability")  # programs whose samples are windows
+HOT_SPOTS = ("hotspot_send", "hotspot_receive")  # programs with several processes at the server's end
 ONE_SIDED = ("read", "fetch_and_add", "compare_and_swap")
 
 
@@ -33,7 +38,10 @@ class Plan:
     post_list : messages posted with one call.
     qps : queue pairs in turn.
     buffers_in_turn, reuse : number of different buffers, and % of the messages that use the first again.
+    srq : whether queue pairs take their receives from one shared receive queue.
+    compute_ns : computation in each window of ``availability``, ns.
     clients : requests in flight, in scenarios.
+    peers, window : processes around a hot spot, and messages of a round to or from each.
     seed : seed of random choices.
     """
 
@@ -55,7 +63,11 @@ class Plan:
     qps: int = 1
     buffers_in_turn: int = 1
     reuse: int = 0
+    srq: bool = False
+    compute_ns: int = 0
     clients: int = 1
+    peers: int = 1
+    window: int = 1
     seed: int = 1
 
     def encode(self) -> str:
@@ -66,3 +78,16 @@ class Plan:
     def decode(cls, word: str) -> Plan:
         """Decode a plan from the word that `encode` returned."""
         return cls(**json.loads(word))
+
+
+def turns(plan: Plan) -> list[int]:
+    """Buffers of successive messages, which begin again after the last: in turn, or the first one for a share of them.
+
+    The share is drawn, and so is the buffer of each other message.
+    """
+    buffers = plan.buffers_in_turn
+    if not plan.reuse:
+        return list(range(buffers))
+    chance = random.Random(plan.seed)
+    draws = range(max(4 * buffers, 256))
+    return [0 if chance.random() < plan.reuse / 100 else chance.randrange(buffers) for _ in draws]

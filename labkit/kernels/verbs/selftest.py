@@ -47,6 +47,20 @@ def check(devices: Sequence[str], sizes: Sequence[int] = SIZES) -> dict[str, str
                     results[f"{operation} {connection} {size}"] = _verified(devices, plan)
     for operation in ("fetch_and_add", "compare_and_swap"):
         results[operation] = _verified(devices, Plan(program="latency", operation=operation, size=8))
+    for operation, size in (
+        ("send", 64),
+        ("write", 64),
+        ("write_with_immediate", 64),
+        ("read", 64),
+        ("fetch_and_add", 8),
+    ):
+        plan = Plan(program="latency", operation=operation, size=size, buffers_in_turn=20)
+        results[f"{operation} RC from buffers in turn"] = _verified(devices, plan)
+    reused = Plan(program="latency", size=64, buffers_in_turn=4, reuse=50)
+    results["send RC from a buffer used again"] = _verified(devices, reused)
+    for connection in ("RC", "UD"):
+        plan = Plan(program="latency", connection=connection, size=64, srq=True)
+        results[f"send {connection} into shared receives"] = _verified(devices, plan)
     results["send RC with events"] = _verified(devices, Plan(program="latency", completion="event", size=64))
     results["send RC inline"] = _verified(devices, Plan(program="latency", inline=64, size=64))
     return results
