@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import testbeds
+from labkit import benchmarks, testbeds
 from labkit.errors import DataError, LostError
 from labkit.io import atomic, safe_read, supervise
 from labkit.point.spec import Effort, Spec
@@ -511,3 +511,11 @@ def test_recorded_examples_name_no_folder_of_a_person() -> None:
     assert len(texts) > 3000
     personal = re.compile(rb"(?<![\w.)])/(?:home|root|opt|people|Users|work|tmp/(?!labkit-))[^\s\"',]*")
     assert not {(path.parent.parent.name, *personal.findall(text)) for path, text in texts if personal.search(text)}
+
+
+def test_ranks_may_be_silent_for_an_iteration_that_takes_long_by_definition() -> None:
+    effort = Effort(time_limit=60)
+    assert ranks.patience(benchmarks.resolve(Spec(benchmark="mpi.latency")), effort) == 60
+    assert ranks.patience(benchmarks.resolve(Spec(benchmark="mpi.init", size=0)), effort) == 60
+    like = benchmarks.resolve(Spec(benchmark="storage.io500_like", options={"stonewall": 300.0}))
+    assert ranks.patience(like, effort) == 60 + ranks.LONGEST * 4 * 300

@@ -38,6 +38,7 @@ from labkit.worker import ABSENT, LACKING, PIECE, Frame, Reader, counters, links
 
 STARTING = 10.0  # s; ranks on a busy machine may take that long to meet, however short the time limit is
 ENDING = 10.0  # s for MPI_Finalize; MPICH 4.0 over UCX may hang in it on TCP, when all samples are there
+LONGEST = 4  # times that an iteration may take of what it takes at least
 GRACE = 5.0  # s; mpirun takes a second or two to end its ranks
 _OF_LOOP = ("engine", "timer_overhead_ns", "clock_ns")  # stay in the metadata of each point: records need them
 _OF_POINTS = ("size", "library", *_OF_LOOP)
@@ -86,6 +87,13 @@ def brief(hosts: Sequence[str]) -> str:
     """
     shown = ", ".join(hosts[:4] if len(hosts) > 8 else hosts)
     return f"{shown} and {len(hosts) - 4} more" if len(hosts) > 8 else shown
+
+
+def patience(spec: Spec, effort: Effort) -> float:
+    """How long ranks may be silent at a point, s; longer where one iteration takes long by its definition."""
+    benchmark = benchmarks.get(spec.benchmark)
+    least = benchmark.least(spec) if isinstance(benchmark, benchmarks.KernelBenchmark) else 0.0
+    return effort.time_limit + LONGEST * least
 
 
 class Start:
@@ -167,8 +175,9 @@ class Start:
         pipe = tree.stdout.fileno()
         while True:
             over = not self._left
-            limit = self._effort.time_limit if self._ready else max(self._effort.time_limit, STARTING)
-            if not self._readable(tree, ENDING if over else limit):
+            limit = ENDING if over else patience(self._current.spec, self._effort)
+            limit = limit if self._ready else max(limit, STARTING)
+            if not self._readable(tree, limit):
                 tree.stop()
                 if not self._ready:
                     raise self._unconnected(limit, tree.stderr_text())
