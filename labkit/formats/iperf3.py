@@ -42,7 +42,6 @@ _PER_WAY = ("bandwidth_MBps", "sent_MBps", "retransmits", "jitter_us", "lost_per
 _BACK = "_bidir_reverse"
 _PER_STREAM = ("sock_bufsize", "sndbuf_actual", "rcvbuf_actual")  # printed once for each, in one object
 _CPU = ("host_total", "remote_total")
-_FIRST, _LAST = 0.2, 0.8  # of the time of a test: all tests that were started together run between them
 
 
 def parse(text: str) -> list[Reported]:
@@ -91,27 +90,30 @@ def _ways(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return once(named)
 
 
-def beside_others(text: str) -> list[Reported]:
+def beside_others(text: str, margin: float) -> list[Reported]:
     """Values of a test that runs beside others, which begin and end a little earlier or later.
 
-    Bandwidths, whole and per stream, are what the receiver got in the middle three fifths of its time, while all send.
-    Those of intervals are the receiver's too. For this the server runs with ``-J``, the client with
-    ``--get-server-output``.
+    Bandwidths, whole and per stream, are what the receiver got while all send. For this the server runs with ``-J``,
+    the client with ``--get-server-output``.
+
+    Parameters
+    ----------
+    margin : time at the begin and at the end that does not count, s.
 
     Raises
     ------
     DataError
-        As `parse`, or if the server's output is missing, or no interval lies in the middle.
+        As `parse`, or if the server's output is missing, or no interval counts.
     """
     here = loaded(text)["server_output_json"]
     length = here["end"]["sum_received"]["seconds"].real()
     middle = [
         one
         for one in here["intervals"].items()
-        if _FIRST * length <= (one["sum"]["start"].real() + one["sum"]["end"].real()) / 2 <= _LAST * length
+        if margin <= (one["sum"]["start"].real() + one["sum"]["end"].real()) / 2 <= length - margin
     ]
     if not middle:
-        raise malformed(_WHAT, 0, f"no interval within {_FIRST:g} to {_LAST:g} of {length:.3g} s", "several")
+        raise malformed(_WHAT, 0, f"no interval within {margin:g} s to {length - margin:.3g} s", "several")
     rates = {-1: _rate(one["sum"] for one in middle)}
     for number in range(len(middle[0]["streams"].items())):
         rates[number] = _rate(one["streams"].items()[number] for one in middle)

@@ -13,7 +13,7 @@ class Incast:
     ----------
     senders : hosts that send; on a single machine processes.
     streams : of each sender.
-    duration : s that they send for.
+    duration : s that count; over TCP they send for 1 s before and after.
     congestion : TCP's congestion control, as the kernel names it; empty leaves it to the system.
     classes : traffic classes of RDMA streams in turn, as bytes of DSCP and ECN: `104:40`; empty for none.
     """

@@ -25,6 +25,7 @@ TOOL = Tool(
 )
 _INTERVALS = 20
 _SHORTEST_S = 0.1  # interval that iperf3 allows
+_MARGIN_S = 1  # senders that start together begin and end apart by less, although one waits in the queues of others
 MARK = 0x20  # byte of DSCP and ECN in packets of `flood` and `pour`: CS1, for what can wait (RFC 3662)
 SERVER = ("iperf3", "-s", "-1", "-B", "{address}", "-p", "{port}")
 
@@ -81,11 +82,12 @@ def udp_stream(spec: Spec[UdpStream], effort: Effort) -> Invocation:
 def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
     """Senders with some connections each to one host, every sender to its own server there."""
     _incast.check(spec, effort, "tcp", "iperf3 sends over TCP")
-    options, seconds = spec.options, spec.options.duration
-    interval = f"{max(_SHORTEST_S, round(seconds / _INTERVALS, 1)):g}"
+    options, seconds = spec.options, spec.options.duration + 2 * _MARGIN_S
+    interval = f"{max(_SHORTEST_S, round(options.duration / _INTERVALS, 1)):g}"
 
     def parsed(text: str, folder: Path) -> Parsed:
-        return Parsed(reported=tuple(layout.beside_others(text)), facts={"payload_B": layout.received(text)})
+        values = layout.beside_others(text, _MARGIN_S)
+        return Parsed(reported=tuple(values), facts={"payload_B": layout.received(text)})
 
     return Invocation(
         tool=TOOL.name,
@@ -101,7 +103,7 @@ def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
             "-t",
             str(seconds),
             "-i",
-            interval,
+            "0",
             "-l",
             str(spec.size),
             *(["-P", str(options.streams)] if options.streams > 1 else []),
@@ -114,8 +116,8 @@ def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
         combine=_incast.combine,
         address="127.0.0.1",
         definition=(
-            "iperf3: sum over all senders of what the receiver got in the middle three fifths of the time of each, "
-            "while all of them send."
+            "iperf3: sum over all senders of what the receiver got while all of them send, without the first and the "
+            f"last {_MARGIN_S} s of each."
         ),
         duration=seconds,
         time_limit=seconds + effort.time_limit,
