@@ -83,7 +83,7 @@ def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
     """Senders with some connections each to one host, every sender to its own server there."""
     _incast.check(spec, effort, "tcp", "iperf3 sends over TCP")
     options, seconds = spec.options, spec.options.duration + 2 * _MARGIN_S
-    interval = f"{max(_SHORTEST_S, round(options.duration / _INTERVALS, 1)):g}"
+    interval = f"{max(2 * _SHORTEST_S, round(options.duration / _INTERVALS, 1)):g}"  # of each of many outputs
 
     def parsed(text: str, folder: Path) -> Parsed:
         values = layout.beside_others(text, _MARGIN_S)
