@@ -65,10 +65,8 @@ def _name(one: samples.Samples) -> tuple[str, str, int]:
         "nic": ", ".join(sorted(links)) or "none",
     }
     hosts = one.meta.get("placement", {}).get("hosts", ())  # of a batch job
-    senders = "allocation" in one.meta and one.spec.values.get("senders")
-    count = len(hosts) or (one.spec.count("senders") + 1 if senders else 1)
-    if count > 1 and one.spec.testbed == "local":
-        identity["nodes"] = str(count)
+    if len(hosts) > 1 and one.spec.testbed == "local":
+        identity["nodes"] = str(len(hosts))
     return one.spec.benchmark, benchmarks.identity(one.spec).fingerprint(identity), one.launch
 
 
