@@ -29,8 +29,8 @@ from . import made
 RECORDED = Path(__file__).parent / "golden" / "verbs" / "recorded.tar.xz"
 NOTEBOOKS = {
     "50-verbs-latency-bandwidth": 5,
-    "51-completion": 5,
-    "52-registration-and-buffers": 5,
+    "51-completion": 6,
+    "52-registration-and-buffers": 6,
     "53-verbs-under-loss-and-delay": 5,
 }
 
@@ -142,6 +142,15 @@ def test_a_set_up_has_a_bar_for_every_step(campaign: str) -> None:
     assert len(steps) == 9
     assert steps["latency_us_p50"].sum() < study.of("verbs.setup")["latency_us_p50"].iloc[0]
     assert isinstance(study.steps_figure(), Figure)
+
+
+def test_hot_spots_and_computation_have_a_sentence_each(campaign: str) -> None:
+    hot = str(read("registration_and_buffers", campaign).findings())
+    for does in ("sends", "receives"):
+        assert f"A hot spot that {does} messages of 64 B takes" in hot
+    assert hot.count("round with 1 peer; with 4 peers") == 2
+    computed = str(read("completion", campaign).findings())
+    assert "With messages of 4 KiB, CPU availability is 21.7 %" in computed
 
 
 def test_delay_is_crossed_twice_and_nothing_is_faster_than_the_link(campaign: str) -> None:

@@ -13,6 +13,7 @@ from labkit.options.verbs import Verbs
 from labkit.point.spec import Spec, sweep
 from labkit.store.samples.facts import ENGINE, FINGERPRINT
 from labkit.studies import _rdma, amount, centre, counts, number, size_words, statement, words
+from labkit.studies.host_overhead_and_buffers import SHARE, available
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,8 @@ class Parameters(_rdma.Parameters):
     moderation : messages to a completion in a stream, each a divisor of `depth`; empty leaves it out.
     post_list : messages posted with one call, each a divisor of `depth`; empty leaves it out.
     depth : messages under way at most in a stream.
+    compute_us : computation in each window of a stream, µs; 0 is added. Empty leaves it out.
+    compute_size : of the messages of that stream.
     """
 
     sizes: str = "8,4Ki"
@@ -45,13 +48,15 @@ class Parameters(_rdma.Parameters):
     moderation: str = "1,4,16,64"
     post_list: str = "1,4,16"
     depth: int = 64
+    compute_us: str = "100,1000,10000,100000"
+    compute_size: str = "4Ki"
 
 
 class Study(_rdma.Study):
     """Polling against events, one completion for many messages, one post for many."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = ("verbs.write_latency", "verbs.send_latency", "verbs.send_bandwidth")
+    benchmarks: ClassVar = ("verbs.write_latency", "verbs.send_latency", "verbs.send_bandwidth", "verbs.availability")
     focus: ClassVar = (("verbs.send_latency", "option_completion"), ("verbs.write_latency", "option_completion"))
     values: Parameters
 
@@ -80,6 +85,10 @@ class Study(_rdma.Study):
                 specs += sweep(
                     "verbs.send_bandwidth", cq_moderation=self._block(), post_list=posted, tool="pyverbs", **stream
                 )
+        if v.compute_us.strip():
+            computed = [0.0, *map(float, counts(v.compute_us, "compute_us"))]
+            sizes = v.compute_size
+            specs += sweep("verbs.availability", sizes=sizes, tx_depth=v.depth, compute_us=computed, **self.where)
         return specs
 
     def _block(self) -> int:
@@ -117,6 +126,11 @@ class Study(_rdma.Study):
         lines = rows.groupby(["engine", "message_size_B"])[f"option_{by}"].transform("nunique") > 1
         return rows[lines].sort_values(["message_size_B", f"option_{by}"])
 
+    def computed(self) -> pd.DataFrame:
+        """Rows of bandwidth beside computation, by size and its time."""
+        rows = self.of("verbs.availability")
+        return rows.sort_values(["message_size_B", "option_compute_us"]) if len(rows) else rows
+
     # ---- figures
 
     def noticed_figure(self) -> Figure | Omitted:
@@ -148,11 +162,23 @@ class Study(_rdma.Study):
             label=label,
         )
 
+    def computed_figure(self) -> Figure | Omitted:
+        """Bandwidth against the part of the running time that was computed."""
+        return self.drawn(
+            figures.versus,
+            self.computed(),
+            SHARE,
+            shown="bandwidth_MBps",
+            series=["message_size_B"],
+            label="computed part of the running time (%)",
+            even=True,
+        )
+
     # ---- sentences
 
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return listed([*self._noticed(), *self._sends(), *self._streams()])
+        return listed([*self._noticed(), *self._sends(), *self._streams(), *self._computed()])
 
     def _noticed(self) -> Iterator[str]:
         """What a completion, and an event, add to watching memory."""
@@ -193,6 +219,11 @@ class Study(_rdma.Study):
                 values = f"{tool}: in a stream a message of {size_words(size)} costs {ends[0]}, {ends[1]}"
                 effect = effects.between(many, few, RATE)
                 yield effect.said(f"{values}: {effect.times} the message rate", values)
+
+    def _computed(self) -> Iterator[str]:
+        """How much of the running time is free for computation."""
+        for size, group in self.computed().groupby("message_size_B"):
+            yield f"With messages of {size_words(size)}, {available(group)}"
 
     def python_findings(self) -> Text | Omitted:
         """How much of pyverbs' times is Python's."""

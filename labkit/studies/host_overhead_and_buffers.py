@@ -191,18 +191,7 @@ class Study(studies.Study):
     def _availability(self) -> Iterator[str]:
         """CPU availability: where the bandwidth is 10 % below its level without computation."""
         for (path, size), group in self.computed().groupby(["transport", "message_size_B"], sort=False):
-            result = availability([row for _, row in group.iterrows()])
-            how = f"Over {path}, with messages of {size_words(size)},"
-            if isinstance(result, str):
-                yield f"{how} {result}"
-                continue
-            share, before, after = result
-            yield (
-                f"{how} CPU availability is {number(share)} %: there the bandwidth has fallen by 10 % below "
-                f"{number(group.iloc[0]['bandwidth_MBps_p50'])} MB/s. The line between two points says so: "
-                f"{number(before[SHARE])} % computed with {number(before['option_compute_us'])} µs in each window, "
-                f"{number(after[SHARE])} % with {number(after['option_compute_us'])} µs. Without overlap it is 10 %."
-            )
+            yield f"Over {path}, with messages of {size_words(size)}, {available(group)}"
 
     def _turns(self) -> Iterator[str]:
         """Number of buffers from which the latency is higher than with the first number."""
@@ -317,6 +306,20 @@ def first_above(rows: list[Any]) -> Any | None:
     """First row whose latency is surely above that of ``rows[0]``; None if there is none."""
     tests = max(1, len(rows) - 1)
     return next((row for row in rows[1:] if effects.between(row, rows[0], "latency_us", tests=tests).more), None)
+
+
+def available(rows: pd.DataFrame) -> str:
+    """End of a sentence: CPU availability, and the two points that it lies between."""
+    result = availability([row for _, row in rows.iterrows()])
+    if isinstance(result, str):
+        return result
+    share, before, after = result
+    return (
+        f"CPU availability is {number(share)} %: there the bandwidth has fallen by 10 % below "
+        f"{number(rows.iloc[0]['bandwidth_MBps_p50'])} MB/s. It is on the line between two points: "
+        f"{number(before[SHARE])} % computed with {number(before['option_compute_us'])} µs in each window, "
+        f"{number(after[SHARE])} % with {number(after['option_compute_us'])} µs. Without overlap it is 10 %."
+    )
 
 
 def availability(rows: list[Any]) -> tuple[float, Any, Any] | str:

@@ -15,11 +15,13 @@ from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.columns import METRICS, split, split_end
 from labkit.point.spec import Spec, sweep
+from labkit.point.units import plural
 from labkit.read import records
 from labkit.studies import _rdma, amount, centre, counts, number, size_words, statement
 
 PAGE = 4096  # B
 RATE = "message_rate_per_s"
+HOT = {"verbs.hotspot_send": "sends", "verbs.hotspot_receive": "receives"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,8 @@ class Parameters(_rdma.Parameters):
     buffer_size : of the messages for both of these, B or with a unit.
     qps : queue pairs that a stream uses in turn; empty leaves it out.
     stream_size : of the messages of that stream.
+    peers : of hot spots; empty leaves them out.
+    hot_size : of the messages of hot spots.
     """
 
     sizes: str = "4Ki:4Mi:*32"
@@ -46,13 +50,21 @@ class Parameters(_rdma.Parameters):
     buffer_size: str = "4Ki"
     qps: str = "1,4,16"
     stream_size: str = "64"
+    peers: str = "1,2,4"
+    hot_size: str = "64"
 
 
 class Study(_rdma.Study):
-    """Registration, set-up, buffers in turn and used again, queue pairs."""
+    """Registration, set-up, buffers in turn and used again, queue pairs, hot spots."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = ("verbs.registration", "verbs.setup", "verbs.send_latency", "verbs.write_bandwidth")
+    benchmarks: ClassVar = (
+        "verbs.registration",
+        "verbs.setup",
+        "verbs.send_latency",
+        "verbs.write_bandwidth",
+        *HOT,
+    )
     focus: ClassVar = (("verbs.send_latency", "option_reuse"),)
     values: Parameters
 
@@ -67,7 +79,10 @@ class Study(_rdma.Study):
         send: dict[str, Any] = {"sizes": v.buffer_size, "tool": "pyverbs", **self.where}
         specs += sweep("verbs.send_latency", buffers_in_turn=counts(v.buffers, "buffers"), **send)
         specs += sweep("verbs.send_latency", buffers_in_turn=v.reuse_buffers, reuse=counts(v.reuse, "reuse"), **send)
-        return specs + sweep("verbs.write_bandwidth", sizes=v.stream_size, qps=counts(v.qps, "qps"), **self.where)
+        specs += sweep("verbs.write_bandwidth", sizes=v.stream_size, qps=counts(v.qps, "qps"), **self.where)
+        for name in HOT:
+            specs += sweep(name, sizes=v.hot_size, peers=counts(v.peers, "peers"), **self.where)
+        return specs
 
     # ---- tables
 
@@ -97,6 +112,11 @@ class Study(_rdma.Study):
         """Rows of the stream by queue pairs."""
         rows = self.of("verbs.write_bandwidth")
         return _lines(rows[rows["option_connection"] == "RC"], "option_qps") if len(rows) else rows
+
+    def hot(self) -> pd.DataFrame:
+        """Rows of hot spots by the number of peers, with what the hot spot does."""
+        rows = pd.concat([self.of(name).assign(hot_spot=does) for name, does in HOT.items()])
+        return _lines(rows, "option_peers") if len(rows) else rows
 
     # ---- figures
 
@@ -153,11 +173,22 @@ class Study(_rdma.Study):
             label="queue pairs used in turn",
         )
 
+    def hot_figure(self) -> Figure | Omitted:
+        """Time of a round of a hot spot against the number of its peers."""
+        return self.drawn(
+            figures.versus,
+            self.hot(),
+            "option_peers",
+            shown="latency_us",
+            series=["hot_spot", "message_size_B"],
+            label="peers of the hot spot",
+        )
+
     # ---- sentences
 
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return listed([*self._registration(), *self._setup(), *self._buffers(), *self._pairs()])
+        return listed([*self._registration(), *self._setup(), *self._buffers(), *self._pairs(), *self._hot()])
 
     def _registration(self) -> Iterator[str]:
         """The smallest and largest piece of memory, and what a page of the latter costs."""
@@ -210,6 +241,18 @@ class Study(_rdma.Study):
                 f"{tool}: writes of {size_words(size)} flow at {statement(few, RATE)} over {few['option_qps']:.0f} "
                 f"queue pair{'s' if few['option_qps'] > 1 else ''}; over {many['option_qps']:.0f} at "
                 f"{statement(many, RATE)}{effect.clause(f'{effect.times} as many')}."
+            )
+
+    def _hot(self) -> Iterator[str]:
+        """Time of a round with the fewest and the most peers."""
+        for (does, size), group in self.hot().groupby(["hot_spot", "message_size_B"], sort=False):
+            few, many = group.iloc[0], group.iloc[-1]
+            effect = effects.between(many, few, "latency_us")
+            yield (
+                f"A hot spot that {does} messages of {size_words(size)} takes {statement(few, 'latency_us')} for a "
+                f"round with {plural(int(few['option_peers']), 'peer')}; with "
+                f"{many['option_peers']:.0f} peers {statement(many, 'latency_us')}"
+                f"{effect.clause(f'{effect.times} as long')}."
             )
 
 
