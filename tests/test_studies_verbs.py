@@ -28,7 +28,7 @@ from . import made
 
 RECORDED = Path(__file__).parent / "golden" / "verbs" / "recorded.tar.xz"
 NOTEBOOKS = {
-    "50-verbs-latency-bandwidth": 5,
+    "50-verbs-latency-bandwidth": 6,
     "51-completion": 6,
     "52-registration-and-buffers": 6,
     "53-verbs-under-loss-and-delay": 5,
@@ -89,12 +89,14 @@ def test_without_samples_a_notebook_says_what_is_missing(name: str, tmp_path: Pa
 
 def test_every_service_is_asked_for_what_it_can_carry(tmp_path: Path) -> None:
     study = verbs_latency_bandwidth.Study(campaign=str(tmp_path), measure=False, sizes="8,64Ki", bandwidth_sizes="")
-    asked = [(s.benchmark, s.size, s.values["connection"], s.values["tool"]) for s in study.specs()]
+    named = [s for s in study.specs() if "tool" in s.values]
+    asked = [(s.benchmark, s.size, s.values["connection"], s.values["tool"]) for s in named]
     assert [a for a in asked if a[2] == "UD"] == [("verbs.send_latency", 8, "UD", "perftest")]
     assert {a[0] for a in asked if a[2] == "UC"} == {"verbs.send_latency", "verbs.write_latency"}
     assert {a[1] for a in asked if a[0] == "verbs.atomic_latency"} == {8}
     assert {(a[1], a[2]) for a in asked if a[3] == "pyverbs"} == {(8, "RC")}
     assert len(asked) == len(set(asked)) == 6 + 1 + 4 + 1 + 4
+    assert {s.benchmark for s in study.specs()} >= {"verbs.host_overhead", "verbs.pingping"}
 
 
 def test_tcp_stands_beside_verbs_with_half_its_round_trip(campaign: str) -> None:

@@ -21,6 +21,7 @@ from labkit.studies import _rdma, amount, centre, resolved, size_words, statemen
 DATAGRAM = 4096  # B of the largest UD message
 OPERATIONS = ("send", "write", "read", "atomic")
 BESIDE = ("mpi.latency", "sockets.tcp_rr")
+OVERHEAD, BOTH_WAYS = "verbs.host_overhead", "verbs.pingping"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,7 @@ class Parameters(_rdma.Parameters):
     connections : services of the queue pairs; each operation takes those that can carry it.
     tools : the first measures everything, the others the latency over RC of `tool_sizes` beside it.
     tool_sizes : of the messages for the other tools.
+    loop_sizes : of the messages whose host overhead and ping-ping are measured, by pyverbs; empty leaves them out.
     beside : compare with what the campaign holds of MPI and TCP.
     """
 
@@ -44,6 +46,7 @@ class Parameters(_rdma.Parameters):
     connections: str = "RC,UC,UD"
     tools: str = "perftest,pyverbs"
     tool_sizes: str = "8"
+    loop_sizes: str = "8,4Ki"
     beside: bool = True
 
 
@@ -51,7 +54,11 @@ class Study(_rdma.Study):
     """Latency and bandwidth of send, write, read and atomic operations over RC, UC and UD."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = tuple(f"verbs.{one}_{kind}" for kind in ("latency", "bandwidth") for one in OPERATIONS)
+    benchmarks: ClassVar = (
+        *(f"verbs.{one}_{kind}" for kind in ("latency", "bandwidth") for one in OPERATIONS),
+        OVERHEAD,
+        BOTH_WAYS,
+    )
     focus: ClassVar = (("verbs.write_latency", "option_connection"),)
     values: Parameters
 
@@ -67,6 +74,8 @@ class Study(_rdma.Study):
         for tool in others:
             for operation in words(v.operations):
                 specs += self._of("latency", operation, "RC", v.tool_sizes, tool)
+        for name in (OVERHEAD, BOTH_WAYS) if v.loop_sizes.strip() else ():
+            specs += sweep(name, sizes=v.loop_sizes, **self.where)
         return specs
 
     def _of(self, kind: str, operation: str, connection: str, sizes: str, tool: str) -> list[Spec]:
@@ -117,7 +126,20 @@ class Study(_rdma.Study):
                 parts.append(_beside(records.summary(records.table(plain))))
         return pd.concat(parts) if parts else rows
 
+    def loops(self) -> pd.DataFrame:
+        """Rows of a ping-pong, of its host overhead as a latency, and of a ping-ping, all by pyverbs."""
+        pong = self.of(OVERHEAD)
+        own = {c: c.replace("overhead_us", "latency_us") for c in pong if c.startswith("overhead_us")}
+        spent = pong.drop(columns=[c for c in pong if c.startswith("latency_us")]).rename(columns=own)
+        spent = records.standing_for(spent, {"latency_us": ("overhead_us", 1.0)})
+        parts = {"ping-pong, one way": pong, "host overhead of its sender": spent, "ping-ping": self.of(BOTH_WAYS)}
+        return pd.concat([rows.assign(path=path) for path, rows in parts.items()])
+
     # ---- figures
+
+    def loops_figure(self) -> Figure | Omitted:
+        """Time of a ping-pong, its host overhead, and a ping-ping, against message size."""
+        return self.drawn(figures.versus_size, self.loops(), "latency_us", series=["path"], tail=None)
 
     def latency_figure(self) -> Figure | Omitted:
         """Latency against message size, a line for each operation and service."""
@@ -157,7 +179,7 @@ class Study(_rdma.Study):
 
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return listed([*self._latency(), *self._services(), *self._bandwidth()])
+        return listed([*self._latency(), *self._services(), *self._bandwidth(), *self._loops()])
 
     def _latency(self) -> Iterator[str]:
         """Each operation over RC at its smallest size."""
@@ -184,6 +206,12 @@ class Study(_rdma.Study):
                         f"{tool}: {operation} of {size} took {amount(row, 'latency_us')} over {connection}, "
                         f"{amount(base, 'latency_us')} over RC",
                     )
+
+    def _loops(self) -> Iterator[str]:
+        """Host overhead and ping-ping at their smallest size."""
+        for path, group in self.loops().groupby("path", sort=False):
+            least = group.iloc[0]
+            yield f"pyverbs, {path}: {size_words(least['message_size_B'])} take {statement(least, 'latency_us')}."
 
     def _bandwidth(self) -> Iterator[str]:
         """The best of each operation and service."""
