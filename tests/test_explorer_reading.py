@@ -12,7 +12,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from labkit.apps.explorer import code, drawing, export, panels, relation, state, store, theme, values, whole
+from labkit.apps.explorer import code, drawing, export, leading, panels, relation, state, store, theme, values, whole
 from labkit.apps.explorer.panels import export as export_panel
 from labkit.apps.explorer.panels.measure import _Measure as Measure
 from labkit.apps.explorer.session import Session
@@ -396,3 +396,34 @@ def test_small_print_stands_apart_from_the_axis() -> None:
     assert figure.layout.xaxis.title.text.count("<br>") == 2
     assert drawing.apart(figure) == f"bars: range of 3 launches; {long}"
     assert figure.layout.xaxis.title.text == "size"
+
+
+def test_the_answer_names_a_range_as_the_plot_does_and_no_interval_where_there_is_none() -> None:
+    row = Store().summary(["two-cores"], "mpi.latency").iloc[:1]
+    assert leading.values(LATENCY, row).count("(") == 1
+    two = row.assign(headline="range of 2 launches")
+    assert "range of 2 launches)" in leading.values(LATENCY, two)
+    assert "range of 2 launches" in drawing.said(LATENCY, "line", two.iloc[0].to_dict())
+    ends = [name for name in row if name.startswith("latency_us") and name.endswith(("_low", "_high"))]
+    one = row.assign(**dict.fromkeys(ends, float("nan")))
+    assert ends
+    assert "(" not in leading.values(LATENCY, one)
+
+
+def test_during_a_run_its_own_time_left_is_the_only_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(["two-cores"])
+    panel = Measure(session)
+    assert "point" in panel.time.value
+    monkeypatch.setattr(session.runs, "_ended", False)
+    panel._changed()
+    assert panel.time.value == ""
+    monkeypatch.setattr(session.runs, "_ended", True)
+    panel._changed()
+    assert "at the pace of two-cores" in panel.time.value or "at most" in panel.time.value
+
+
+def test_the_notes_of_a_row_name_a_doubt_once() -> None:
+    row = {"badges": ["loopback", "busy machine"], "warnings": ["busy machine (0.91 of 2 cores): rerun when idle"]}
+    assert values._notes(row) == "loopback; busy machine (0.91 of 2 cores): rerun when idle"
+    assert values._notes({"badges": ["busy machine"], "warnings": []}) == "busy machine"
+    assert values._notes({}) == ""

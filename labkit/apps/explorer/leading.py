@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,7 +35,8 @@ def values(view: View, summary: pd.DataFrame) -> str:
     parts = []
     for path, row in [*by_path.items()][:_MOST]:
         value = view.value(row, shown)
-        interval = f" ({value.range})" if value.range else ""
+        about = f", {value.label}" if value.label.startswith("range") else ""  # fewer launches than an interval needs
+        interval = "" if math.isnan(value.low) else f" ({value.range}{about})"
         parts.append(f"{value.text} {unit}{interval}{f' over {path or _DEFAULT}' if len(by_path) > 1 or path else ''}")
     if len(by_path) > _MOST:
         parts.append(plural(len(by_path) - _MOST, "more path"))

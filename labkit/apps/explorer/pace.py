@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 from statistics import median
 
 from labkit.apps.explorer.selection import Selection
@@ -37,7 +38,7 @@ def sentence(selection: Selection, have: Store, campaigns: Sequence[str]) -> str
     seconds, name = pace
     about = min(most, len(points) * seconds + len(starts) * START)
     ends = format_duration(round(about, 1)), format_duration(round(most, 1))
-    return f"{text}: about {ends[0]} at the pace of {name}, at most {ends[1]} on an idle machine"
+    return f"{text}: about {ends[0]} at the pace of {Path(name).name}, at most {ends[1]} on an idle machine"
 
 
 def _pace(benchmark: str, have: Store, campaigns: Sequence[str], cap: float) -> tuple[float, str] | None:

@@ -134,5 +134,6 @@ def _cells(row: Mapping[str, Any], texts: Sequence[str], values: Sequence[Value]
 
 
 def _notes(row: Mapping[str, Any]) -> str:
-    """Badges and warnings of a row as text."""
-    return joined(str(one) for name in _NOTES for one in row.get(name) or ())
+    """Badges and warnings of a row as text; a badge that a warning begins with is not repeated."""
+    badges, warnings = ([str(one) for one in row.get(name) or ()] for name in _NOTES)
+    return joined([one for one in badges if not any(text.startswith(one) for text in warnings)] + warnings)

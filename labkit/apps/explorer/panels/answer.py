@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
@@ -99,7 +100,7 @@ class _Answers:
             more = [*leading.judged(one.answer, view.benchmark)] if one and one.answer else []
             if one is None:
                 more = ["judging …"]
-            head = f"{name}: " if len(session.campaigns) > 1 else ""
+            head = f"{Path(name).name}: " if len(session.campaigns) > 1 else ""
             lines.append(f"<p><b>{html.escape(f'{head}{text}')}</b> {html.escape(' · '.join(['', *more])[1:])}</p>")
         if session.compared:
             lines.append(f"<p><b>Compared</b>: {html.escape(session.compared)}</p>")

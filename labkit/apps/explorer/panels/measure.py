@@ -334,7 +334,8 @@ class _Measure:
             return
         command = shlex.join([*chosen.words(), "--into", str(place)])
         self.same.value = f"<pre class='lab-same'>labkit {html.escape(command)}</pre>"
-        self.time.value = html.escape(pace.sentence(chosen, self._session.store, self._session.campaigns))
+        text = "" if busy else pace.sentence(chosen, self._session.store, self._session.campaigns)
+        self.time.value = html.escape(text)  # during a run, its own time left is the only estimate
 
     def _adding(self, place: Path) -> str:
         """Ask before points go into a campaign that has some; empty if it is new or the answer is yes."""
