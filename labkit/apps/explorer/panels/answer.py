@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
@@ -20,6 +19,7 @@ from labkit.apps.explorer.offers import OfferButton
 from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.store import Store
 from labkit.errors import LabkitError
+from labkit.figures import style
 from labkit.judge.answer import Answer, Step, Topic
 from labkit.point.notes import joined
 
@@ -87,7 +87,7 @@ class _Answers:
             self.lead.value = "" if session.campaigns else "Choose a campaign."
             return
         known = {one.name: one for one in self._known}
-        lines = []
+        short, lines = style.shortened(session.campaigns), []  # as in the legend
         for name in session.campaigns:
             try:
                 summary = session.store.summary([name], view.benchmark)
@@ -100,7 +100,7 @@ class _Answers:
             more = [*leading.judged(one.answer, view.benchmark)] if one and one.answer else []
             if one is None:
                 more = ["judging …"]
-            head = f"{Path(name).name}: " if len(session.campaigns) > 1 else ""
+            head = f"{short[name]}: " if len(session.campaigns) > 1 else ""
             lines.append(f"<p><b>{html.escape(f'{head}{text}')}</b> {html.escape(' · '.join(['', *more])[1:])}</p>")
         if session.compared:
             lines.append(f"<p><b>Compared</b>: {html.escape(session.compared)}</p>")
