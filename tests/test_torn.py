@@ -26,8 +26,9 @@ from tests.test_logs import identify
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(path for path in (GOLDEN / "logs").glob("*/*") if path.is_file())
 MOST = 30  # places to cut a file at
-# cuts that leave a whole log: with fewer settings (qperf), of one second (iperf), with fewer figures of merit (Ramble)
-SHORTER = {"loop.txt": (3, 4), "tcp_yC.csv": (1,), "results.txt": (7,)}
+# cuts that leave a whole log: with fewer settings (qperf), of one second (iperf), with fewer figures of merit (Ramble),
+# with all repetitions, which have more digits than their summary (IOR)
+SHORTER = {"loop.txt": (3, 4), "tcp_yC.csv": (1,), "results.txt": (7,), "shared.txt": (39, 40, 41)}
 TOGETHER = [
     *FILES,
     *(path for name in ("omb", "imb", "gpcnet") for path in sorted((GOLDEN / name).iterdir()) if path.is_file()),

@@ -44,6 +44,10 @@ MEASURING=(
     "cpio|cpio|the guest of soft-roce"
     "modprobe /usr/sbin/modprobe|kmod|the guest of soft-roce"
     "sysctl /usr/sbin/sysctl|procps|the guest of soft-roce"
+    "mkfs.ext4 /usr/sbin/mkfs.ext4|e2fsprogs|the testbeds file-system:ext4 and file-system:fuse2fs"
+    "mkfs.xfs /usr/sbin/mkfs.xfs|xfsprogs|the testbed file-system:xfs"
+    "mkfs.btrfs /usr/sbin/mkfs.btrfs|btrfs-progs|the testbed file-system:btrfs"
+    "fuse2fs|fuse2fs|the testbed file-system:fuse2fs"
 )
 TESTING=(
     "chromium chromium-browser google-chrome google-chrome-stable chrome|chromium|the tests that open pages in a browser"
