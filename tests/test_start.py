@@ -66,6 +66,6 @@ def test_a_missing_program_is_no_doubt_about_numbers(monkeypatch: pytest.MonkeyP
 
 def test_the_time_of_a_notebook_is_what_it_measures_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     assert start._time("40-storage") == ", 4 min"
-    assert start._time("51-completion") == ", 7 s"  # no tenths
+    assert start._time("51-completion") == ", 8 s"  # no tenths
     assert start._time("95-imported") == ""
     assert start._time("11-of-my-own") == ""
