@@ -7,7 +7,7 @@ import numpy as np
 
 from bench.situations import Cases, Parameters
 from bench.situations._recorded import SPINE, apart, part, typical
-from labkit.point.spec import Reported, Spec
+from labkit.point.spec import Effort, Reported, Spec
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import FINGERPRINT
@@ -48,6 +48,15 @@ def _brought(one: Samples, value: float) -> Samples:
     return replace(
         one, spec=spec, host={}, origin="imported", time_ns=np.empty((0, 0), np.int64), ranks=(), reported=reported,
         meta=meta, start=None, extras={}, source="",
+    )  # fmt: skip
+
+
+def number(spec: Spec, tool: str, reported: Reported, launch: int = 0) -> Samples:
+    """Return a number that a tool printed, as its import leaves it."""
+    spec = spec.replace(launcher="unknown")
+    meta = {"library": tool, "engine": tool, "fingerprint": spec.fingerprint({"library": tool})}
+    return Samples(
+        spec=spec, effort=Effort(), host={}, launch=launch, origin="imported", reported=(reported,), meta=meta,
     )  # fmt: skip
 
 

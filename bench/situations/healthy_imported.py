@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, NotShownError, Parameters
+from bench.situations._imported import number
 from labkit.models.bounds import Stated
-from labkit.point.spec import Effort, Reported, Spec
+from labkit.point.spec import Reported, Spec
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import FINGERPRINT
@@ -42,16 +43,8 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 
 def _launch(name: str, size: int, launch: int, value: float) -> Samples:
     tool = "OSU" if name.startswith("mpi.") else "iperf3"
-    spec = Spec(benchmark=name, size=size, ranks=2 if tool == "OSU" else 1, launcher="unknown")
-    return Samples(
-        spec=spec,
-        effort=Effort(),
-        host={},
-        launch=launch,
-        origin="imported",
-        reported=(Reported("bandwidth_MBps", "MB/s", "mean", value),),
-        meta={"library": tool, "engine": tool, "fingerprint": spec.fingerprint({"library": tool})},
-    )
+    spec = Spec(benchmark=name, size=size, ranks=2 if tool == "OSU" else 1)
+    return number(spec, tool, Reported("bandwidth_MBps", "MB/s", "mean", value), launch)
 
 
 def _shown(campaign: Campaign, case: Parameters) -> str:

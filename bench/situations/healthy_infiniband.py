@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, NotShownError, Parameters
+from bench.situations._imported import number
 from labkit.models.bounds import Stated
-from labkit.point.spec import Effort, Reported, Spec
+from labkit.point.spec import Reported, Spec
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import FINGERPRINT
@@ -55,10 +56,8 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 
 def _launch(tool: str, name: str, size: int, launch: int, reported: Reported) -> Samples:
     library = tool.split()[0]
-    spec = Spec(benchmark=name, size=size, ranks=2 if library == "OSU" else 1, launcher="unknown")
-    meta = {"library": library, "engine": library, "fingerprint": spec.fingerprint({"library": library})}
-    facts = {"effort": Effort(), "host": {}, "launch": launch, "origin": "imported"}
-    return Samples(spec=spec, reported=(reported,), meta=meta, **facts)
+    spec = Spec(benchmark=name, size=size, ranks=2 if library == "OSU" else 1)
+    return number(spec, library, reported, launch)
 
 
 def _shown(campaign: Campaign, case: Parameters) -> str:

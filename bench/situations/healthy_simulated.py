@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.situations import Kind, NotShownError, Parameters
+from bench.situations._imported import number
 from labkit import benchmarks
 from labkit.models.bounds import Stated
 from labkit.point.spec import Effort, Reported, Spec
@@ -63,10 +64,7 @@ def _imported(asked: Spec, time_us: float) -> Samples:
         reported = Reported("bandwidth_MBps", "MB/s", "mean", _WINDOW * asked.size / time_us)
     else:  # an iteration of the latency is a round trip
         reported = Reported("latency_us", "µs", "mean", time_us / (2 if asked.benchmark == "mpi.latency" else 1))
-    spec = asked.replace(launcher="unknown")
-    meta = {"library": "OSU", "engine": "OSU", "fingerprint": spec.fingerprint({"library": "OSU"})}
-    facts = {"effort": Effort(), "host": {}, "launch": 0, "origin": "imported"}
-    return Samples(spec=spec, reported=(reported,), meta=meta, **facts)
+    return number(asked, "OSU", reported)
 
 
 def _shown(campaign: Campaign, case: Parameters) -> str:

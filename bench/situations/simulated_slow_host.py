@@ -7,6 +7,7 @@ from unittest import mock
 import numpy as np
 
 from bench.situations import Kind, Label, Parameters
+from bench.situations._imported import number
 from bench.situations._recorded import below, typical
 from labkit import benchmarks
 from labkit.models.bounds import Stated
@@ -50,10 +51,7 @@ def _imported(size: int, hosts: tuple[str, ...]) -> Samples:
     asked = benchmarks.resolve(Spec(benchmark=_WHERE, size=size, hosts=hosts))
     found = simulations.simulated(asked, Effort(iterations=3, warmup=1), _NETWORK, 0)
     rate = 64 * size / float(np.median(found.time_ns)) * 1e3  # MB/s; a window has 64 messages
-    spec = Spec(benchmark=_WHERE, size=size, hosts=hosts, launcher="unknown")
-    meta = {"library": "OSU", "engine": "OSU", "fingerprint": spec.fingerprint({"library": "OSU"})}
-    reported = (Reported(_METRIC, "MB/s", "mean", rate),)
-    return Samples(spec=spec, effort=Effort(), host={}, launch=0, origin="imported", reported=reported, meta=meta)
+    return number(Spec(benchmark=_WHERE, size=size, hosts=hosts), "OSU", Reported(_METRIC, "MB/s", "mean", rate))
 
 
 def _shown(campaign: Campaign, case: Parameters) -> str:

@@ -103,7 +103,7 @@ def beside_others(text: str, margin: float) -> list[Reported]:
     Raises
     ------
     DataError
-        As `parse`, or if the server's output is missing, or no interval counts.
+        As `parse`; also if the server's output is missing, or no interval lies between the margins.
     """
     here = loaded(text)["server_output_json"]
     length = here["end"]["sum_received"]["seconds"].real()

@@ -48,7 +48,7 @@ def _finding(queue: Queue, *, limit: float = 20.0) -> int:
     Raises
     ------
     VerbsError
-        If there is none within the limit, s, or it failed.
+        If no completion comes within the limit, s, or the operation failed.
     """
     end, empty = 0.0, 0
     while True:

@@ -83,7 +83,7 @@ class Plan:
 def turns(plan: Plan) -> list[int]:
     """Buffers of successive messages, which begin again after the last: in turn, or the first one for a share of them.
 
-    The share is drawn, and so is the buffer of each other message.
+    Which messages these are is drawn at random, and so is the buffer of each other message.
     """
     buffers = plan.buffers_in_turn
     if not plan.reuse:
