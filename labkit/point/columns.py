@@ -6,9 +6,9 @@ Axis labels, table heads and the data dictionary come from here, so that each un
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
 from typing import Literal
 
 from labkit.io.markdown import table
@@ -63,21 +63,21 @@ METRICS = {
         Metric("iops_per_s", "rate", 1.0, "1/s", "I/O operations", "Completed reads or writes per second."),
         Metric("operation_rate_per_s", "rate", 1.0, "1/s", "operations", "Operations per second, such as created files or served requests."),
         Metric("response_us", "cost", 1e6, "µs", "response time", "Time from the moment a request was due to its response (wrk2, YCSB's intended latencies)."),
-        Metric("performance_GFLOPS", "rate", 1e-9, "Gflop/s", "performance", "Floating-point operations per second, counted by the benchmark's formula, 10^9 a unit (HPL, HPCC)."),
-        Metric("operations_Mops", "rate", 1e-6, "Mop/s", "operations", "Operations per second of all processes, 10^6 a unit, counted by the kernel's formula (NPB)."),
-        Metric("updates_GUPS", "rate", 1e-9, "GUP/s", "updates", "Random updates of memory per second, 10^9 a unit (HPCC RandomAccess)."),
+        Metric("performance_GFLOPS", "rate", 1e-9, "Gflop/s", "performance", "Floating-point operations per second by the benchmark's formula (HPL, HPCC)."),
+        Metric("operations_Mops", "rate", 1e-6, "Mop/s", "operations", "Operations per second of all processes by the kernel's formula (NPB)."),
+        Metric("updates_GUPS", "rate", 1e-9, "GUP/s", "updates", "Random updates of memory per second (HPCC RandomAccess)."),
         Metric("run_time_s", "cost", 1.0, "s", "run time", "Time of the timed part of the program."),
         Metric("open_us", "cost", 1e6, "µs", "opening", "Time from the first rank's call that opens a file to the last rank's return from it."),
         Metric("access_us", "cost", 1e6, "µs", "transfers", "Time from the first rank's first transfer to the end of the last rank's last one, with its sync."),
         Metric("close_us", "cost", 1e6, "µs", "closing", "Time from the first rank's call that closes a file to the last rank's return from it."),
-        Metric("moved_MB", "share", 1e3, "MB", "moved", "Bytes that all ranks wrote or read until the deadline, 1 MB = 10^6 B."),
+        Metric("moved_MB", "share", 1e3, "MB", "moved", "Bytes that all ranks wrote or read until the deadline."),
         *(
-            Metric(f"ior_{level}_{way}_MBps", "rate", 1e-6, "MB/s", f"ior-{level}-{way}", f"Bandwidth of IO500's phase ior-{level}-{way}, 1 MB = 10^6 B.")
+            Metric(f"ior_{level}_{way}_MBps", "rate", 1e-6, "MB/s", f"ior-{level}-{way}", "Bandwidth of the IO500 phase of this name.")
             for level in ("easy", "hard")
             for way in ("write", "read")
         ),
         *(
-            Metric(f"{phase.replace('-', '_')}_per_s", "rate", 1.0, "1/s", phase, f"Operations per second of IO500's phase {phase}.")
+            Metric(f"{phase.replace('-', '_')}_per_s", "rate", 1.0, "1/s", phase, "Operations per second of the IO500 phase of this name.")
             for phase in (
                 *("mdtest-easy-write", "mdtest-easy-stat", "mdtest-easy-delete", "mdtest-hard-write", "mdtest-hard-stat"),
                 *("mdtest-hard-read", "mdtest-hard-delete", "find"),
@@ -170,12 +170,10 @@ STATISTICS = {
     s.name: s
     for s in (
         Statistic("p50", "median", "Median over iterations."),
-        Statistic("ci_low", "lower end of ci_within", "Lower end of the 95 % rank interval of the median inside one launch (ci_within), of n_eff samples."),
-        Statistic("ci_high", "upper end of ci_within", "Upper end of the 95 % rank interval of the median inside one launch (ci_within), of n_eff samples."),
-        Statistic("p95", "95th percentile", "19 of 20 iterations are at least as fast. Needs 20 samples; unreliable "
-        "with fewer than 10 samples beyond it."),
-        Statistic("p99", "99th percentile", "99 of 100 iterations are at least as fast. Needs 100 samples; "
-        "unreliable with fewer than 10 samples beyond it."),
+        Statistic("ci_low", "lower end of ci_within", "Ends of ci_within, the 95 % rank interval of the median inside one launch, of n_eff samples."),
+        Statistic("ci_high", "upper end of ci_within", "Ends of ci_within, the 95 % rank interval of the median inside one launch, of n_eff samples."),
+        Statistic("p95", "95th percentile", "19 of 20 iterations are at least as fast. Needs 20 samples."),
+        Statistic("p99", "99th percentile", "99 of 100 iterations are at least as fast. Needs 100 samples."),
         Statistic("p999", "99.9th percentile", "Needs 10 000 samples."),
         *(
             Statistic(f"p{digits}", f"{number}{'st' if number == '1' else 'th'} percentile", "Only in imported logs; labkit's own points keep every sample.")
@@ -189,18 +187,18 @@ STATISTICS = {
         Statistic("min", "minimum", "Fastest iteration for costs; rate of the slowest iteration for rates."),
         Statistic("mean", "mean", "Mean time for costs; total work over total time for rates, never the mean of rates."),
         Statistic("osu_mean", "OSU's mean", "The average that OSU prints: for collectives the mean over ranks of each rank's mean time; for one-sided calls loop time divided by iterations, clock reads included."),
-        Statistic("rank_min", "fastest rank", "Mean of the rank with the lowest mean, of logs that print it (IMB's t_min, OSU's Min)."),
-        Statistic("rank_max", "slowest rank", "Mean of the rank with the highest mean, of logs that print it (IMB's t_max, OSU's Max)."),
+        Statistic("rank_min", "fastest rank", "Mean of the fastest rank, where a log prints it (IMB's t_min, OSU's Min)."),
+        Statistic("rank_max", "slowest rank", "Mean of the slowest rank, where a log prints it (IMB's t_max, OSU's Max)."),
         *(
             Statistic(f"osu_p{n}", f"OSU's {n}th percentile", "Percentile of the mean over ranks of each iteration.")
             for n in (50, 75, 90, 95, 99)
         ),
         Statistic("value", "value", "One value computed from all samples, or reported by a tool without a definition."),
         Statistic("step", "resolution", "Resolution of the clock, as seen in the times, in the metric's unit (for a rate, at its median)."),
-        Statistic("low", "lower end of the headline interval", "Only in summaries: lower end of the interval or range of the headline statistic; `headline` names its kind."),
-        Statistic("high", "upper end of the headline interval", "Only in summaries: upper end of the interval or range of the headline statistic; `headline` names its kind."),
+        Statistic("low", "lower end of the headline interval", "Only in summaries: ends of the interval or range of the headline statistic; `headline` names its kind."),
+        Statistic("high", "upper end of the headline interval", "Only in summaries: ends of the interval or range of the headline statistic; `headline` names its kind."),
         *(
-            Statistic(f"{over}_{end}", f"{side} end over {over}", f"Only in summaries of 2 to 5 sessions with 6 launches or more: {side} end of {what}.")
+            Statistic(f"{over}_{end}", f"{side} end over {over}", f"Only in summaries of 2 to 5 sessions with 6 launches or more: ends of {what}.")
             for over, what in (("launches", "the 95 % interval over launches"), ("sessions", "the range of the medians of sessions"))
             for end, side in (("low", "lower"), ("high", "upper"))
         ),
@@ -252,16 +250,16 @@ COLUMNS = {
         Column("launch", "int64", "", "Number of the launch (fresh start of the ranks or the tool), from 0."),
         Column("n", "int64", "", "Number of samples; 0 if the tool reports only statistics."),
         Column("n_eff", "float64", "", "Equivalent number of independent samples. In a summary, the sum over launches."),
-        Column("verified", "bool", "", "Whether an untimed pass verified the bytes."),
+        Column("verified", "bool", "", "Whether an untimed pass verified the bytes, or the program its result."),
         Column("badges", "list of notes", "", "Marks of numbers that could mislead: loopback, shared memory, oversubscription and others."),
         Column("warnings", "list of notes", "", "Warnings during the measurement."),
         Column("further", "list of notes", "", "Values without a column: of one rank, of one moment, with a label, "
         "or under a tool's own name."),
-        Column("stopped_by", "str", "", "Why measuring ended: ci, count, cap (the time cap was hit), iterations (exact count asked), tool."),
+        Column("stopped_by", "str", "", "Why measuring ended: ci, count, cap (the time cap was hit), iterations (exact count asked), start (of a program), tool."),
         Column("ci_width", "float64", "", "Width of ci_within as a fraction of the median."),
         Column("unreliable", "list of str", "", "Percentiles with fewer than 10 samples beyond them."),
         Column("spread_within", "float64", "", "Spread of the iterations of a launch: interquartile range over 1.349, as a fraction of the median."),
-        Column("timing", "str", "", "each: every iteration is timed (OSU); total: one time around the loop (IMB)."),
+        Column("timing", "str", "", "each: every iteration is timed (OSU); total: one time around the loop (IMB); empty: no times, only values."),
         Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back), windowed (a window of messages in an iteration), synchronised (agreed starts on synchronised clocks) or paced (sent at a fixed rate)."),
         Column("timer_overhead_ns", "float64", "ns", "Cost of the two clock reads around an iteration; never subtracted."),
         Column("options", "str", "", "The benchmark's own options as JSON."),
@@ -348,23 +346,28 @@ def title(column: str) -> str:
     return words.replace("_", " ") + (f" ({other.unit})" if other and other.unit else "")
 
 
+def alike(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Rows of the dictionary with one row for all names of which the same is to be known."""
+    rest: dict[tuple[str, ...], list[str]] = {}
+    for name, *cells in rows:
+        rest.setdefault(tuple(cells), []).append(f"`{name}`")
+    return [(", ".join(names), *cells) for cells, names in rest.items()]
+
+
 def dictionary() -> str:
     """Data dictionary as Markdown: every column that records and summaries can have."""
-    metrics = [(f"`{m.name}`", m.label, m.better, m.meaning) for m in METRICS.values()]
-    alike = [list(group) for _, group in groupby(STATISTICS.values(), lambda s: s.meaning)]
-    statistics = [
-        (", ".join(f"`{s.name}`" for s in some), some[0].label + " …" * (len(some) > 1), some[0].meaning)
-        for some in alike
-    ]
-    plain = [[(f"`{c.name}`", c.dtype, c.meaning) for c in table.values()] for table in (COLUMNS, SUMMARY)]
+    plain = [alike((c.name, c.dtype, c.meaning) for c in table.values()) for table in (COLUMNS, SUMMARY)]
+    lower, higher = (
+        alike((m.name, m.meaning) for m in METRICS.values() if m.better == better) for better in ("lower", "higher")
+    )
     return f"""# Data dictionary
 
-Printed from `labkit/point/columns.py` by `labkit.point.columns.dictionary()`; edit there.
+Generated from `labkit/point/columns.py` by `labkit.point.columns.dictionary()`; edit there.
 
-A row of the **records** is one point and launch; a row of the **summary** is one point over all its launches.
-A missing number is NaN (an empty cell in CSV, `null` in JSON), a missing text is empty.
+A row of the **records** is one launch of a point. A row of the **summary** is one point over all its launches.
+A missing number is NaN (an empty cell in CSV, `null` in JSON); a missing text is empty.
 
-A name ends in its unit: `_B` bytes, `_us` µs, `_MBps` MB/s (1 MB = 10^6 B), `_per_s` 1/s, `_Mops` 10^6 operations/s, `_GUPS`
+A name ends in its unit: `_B` bytes, `_us` µs, `_MB` 10^6 B, `_MBps` 10^6 B/s, `_per_s` 1/s, `_Mops` 10^6 operations/s, `_GUPS`
 10^9 updates/s, `_GFLOPS` 10^9 flop/s, `_percent` %, `_times` a ratio.
 
 A **note** has `code` (for programs), `text` (for people) and `values` (the values in the text, by name). A list of notes is
@@ -380,8 +383,8 @@ A **note** has `code` (for programs), `text` (for people) and `values` (the valu
 
 {table(["column", "dtype", "meaning"], plain[0])}
 
-Columns `option_<name>` hold options of the benchmark (`labkit describe` lists them). Columns `env_<NAME>` hold variables of its
-ranks: requested ones, and settings of MPI libraries in labkit's environment, such as `OMPI_MCA_btl` or `UCX_TLS`.
+Columns `option_<name>` hold options of the benchmark (`labkit describe` lists them). Columns `env_<NAME>` hold environment
+variables of its ranks: the requested ones, and settings of MPI libraries such as `OMPI_MCA_btl` or `UCX_TLS`.
 
 ## Further columns of the summary
 
@@ -391,16 +394,18 @@ ranks: requested ones, and settings of MPI libraries in labkit's environment, su
 
 Numeric columns are named `<metric>_<statistic>`, such as `latency_us_p50`. All are float64.
 
-{table(["metric", "label", "better", "meaning"], metrics)}
+{table(["lower is better", "meaning"], lower)}
+
+{table(["higher is better", "meaning"], higher)}
 
 ## Statistics
 
 For a rate the tail is the slow side: `p99` is the rate of the iteration that is slower than 99 % of all
 ([definitions](statistics.md#costs-and-rates)).
 
-{table(["statistic", "label", "meaning"], statistics)}
+{table(["statistic", "meaning"], alike((s.name, s.meaning) for s in STATISTICS.values()))}
 
-A row of the summary gives the median over launches of each statistic, all of the same launches. Each has its own interval:
-`<metric>_<statistic>_low` and `_high`, such as `latency_us_p99_low`; `headline` names its kind. `<metric>_low` and `_high`
-belong to the metric's headline statistic: the median, else the mean, the value or the mean over ranks.
+A row of the summary gives the median over launches of each statistic. Each median has its own interval:
+`<metric>_<statistic>_low` and `_high`, such as `latency_us_p99_low`. `<metric>_low` and `_high` belong to the metric's headline
+statistic: the median, else the mean, the value or the mean over ranks.
 """

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from labkit.errors import DataError
 from labkit.io.markdown import table
-from labkit.point import notes
+from labkit.point import columns, notes
 from labkit.point.notes import Note
 
 T = TypeVar("T")
@@ -21,6 +21,7 @@ MEASURED = ("measured", "reported")  # origins of what labkit ran itself
 BROUGHT = ("imported", "published")  # origins of what others printed
 # codes of warnings about what a log does not state
 RANKS_ASSUMED, SIZE_UNKNOWN = "ranks-assumed", "size-unknown"
+_COLUMN = "As the column of this name."
 _WORDS = {str: "str", bool: "bool", int: "int", float: "float", list: "list", dict: "object"}
 
 
@@ -69,25 +70,23 @@ class Fact(Generic[T]):
 
 EVERY = (*MEASURED, *BROUGHT, "simulated")
 # every point
-ENGINE = Fact("engine", "", "", "Engine of the timed loop: c, mpi4py, or the name of a tool.", EVERY)
-LIBRARY = Fact("library", "", "", "MPI library or tool with its version.", EVERY)
-VERIFIED = Fact("verified", False, "", "Whether an untimed pass verified the bytes, or the program its result.", EVERY)
-STOPPED_BY = Fact("stopped_by", "", "", "Why measuring ended: ci, count, cap, iterations, start or tool.", EVERY)
-TIMING = Fact(
-    "timing", "", "", "each: every iteration is timed; total: one time around the loop; empty: values only.", EVERY
-)
-CADENCE = Fact("cadence", "", "", "How iterations follow one another, as in the column of that name.", EVERY)
-FINGERPRINT = Fact("fingerprint", "", "", "Hash of the work and the system; equal fingerprints are repeats.", EVERY)
+ENGINE = Fact("engine", "", "", _COLUMN, EVERY)
+LIBRARY = Fact("library", "", "", _COLUMN, EVERY)
+VERIFIED = Fact("verified", False, "", _COLUMN, EVERY)
+STOPPED_BY = Fact("stopped_by", "", "", _COLUMN, EVERY)
+TIMING = Fact("timing", "", "", _COLUMN, EVERY)
+CADENCE = Fact("cadence", "", "", _COLUMN, EVERY)
+FINGERPRINT = Fact("fingerprint", "", "", _COLUMN, EVERY)
 BADGES = Fact[list[str]]("badges", [], "", "Texts of the badges.", EVERY)
 WARNINGS = Fact[list[str]]("warnings", [], "", "Texts of the warnings.", EVERY)
 NOTES = Fact[dict[str, Any]]("notes", {}, "", "Text → code and values of each badge and warning.")
 # what labkit ran
-START = Fact("start", "", "", "Start time of the point, UTC, ISO 8601.", MEASURED)
+START = Fact("start", "", "", _COLUMN, MEASURED)
 SESSION = Fact(
     "session",
     "",
     "",
-    "Start of the session that the launch was scheduled in, UTC, ISO 8601; missing without a schedule.",
+    _COLUMN,
 )
 ELAPSED = Fact("elapsed", math.nan, "s", "Wall time of the point with verification, warm-up and bookkeeping.", MEASURED)
 SEED = Fact("seed", 0, "", "Seed of the random order of points.", MEASURED)
@@ -120,7 +119,7 @@ CHUNKS = Fact[list[int]]("chunks", [], "", "Iterations of each timed chunk.")
 WARMUP = Fact("warmup", 0, "", "Untimed iterations before each chunk.")
 TIMED_S = Fact("timed_s", 0.0, "s", "Time inside the timed chunks.")
 LOOP_NS = Fact[list[list[int]]]("loop_ns", [], "ns", "Time of each whole loop, for each row of the samples.")
-TIMER_OVERHEAD_NS = Fact("timer_overhead_ns", math.nan, "ns", "Cost of the pair of clock reads; never subtracted.")
+TIMER_OVERHEAD_NS = Fact("timer_overhead_ns", math.nan, "ns", _COLUMN)
 MPI_LIBRARY = Fact("mpi_library", "", "", "Version string of the ranks' MPI library.")
 MPI_STANDARD = Fact("mpi_standard", "", "", "Version of the MPI standard that the library follows.")
 THREAD_LEVEL = Fact("thread_level", "", "", "Thread level that the ranks got.")
@@ -279,7 +278,7 @@ def warnings(meta: Mapping[str, Any]) -> tuple[Note, ...]:
 
 def dictionary() -> str:
     """The part of the data dictionary about metadata, as Markdown."""
-    rows = [(f"`{f.name}`", f"{_WORDS[f.kind]}{f.unit and ', '}{f.unit}", f.meaning) for f in FACTS.values()]
+    rows = columns.alike((f.name, f"{_WORDS[f.kind]}{f.unit and ', '}{f.unit}", f.meaning) for f in FACTS.values())
     needed = dict.fromkeys(f.needed for f in FACTS.values() if f.needed)
     required = [
         (", ".join(origins), ", ".join(f"`{f.name}`" for f in FACTS.values() if f.needed == origins))
@@ -288,10 +287,9 @@ def dictionary() -> str:
     return f"""
 ## Metadata of samples
 
-Printed from `labkit/store/samples/facts.py` by `labkit.store.samples.facts.dictionary()`; edit there. A samples file
-keeps these keys under `meta`. Keys that all points of a start share (hosts, affinities, command, testbed, batch job)
-are in the record of the start, `starts/<digest>.json`. The samples file names it as `start_record`;
-`labkit.store.samples.load` and `Campaign.samples` join the two.
+Generated from `labkit/store/samples/facts.py`. A samples file keeps these keys under `meta`. Keys that all points of a
+start share (hosts, affinities, command, testbed, batch job) are in `starts/<digest>.json`, which the samples file names
+as `start_record`. `labkit.store.samples.load` and `Campaign.samples` join the two.
 
 {table(("key", "type", "meaning"), rows)}
 
