@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from labkit import load
 from labkit.errors import DataError
 from labkit.formats import logs
-from labkit.formats.nccl_tests import _UNNAMED as UNNAMED
 from labkit.formats.reading.log import Run
+from labkit.run.importing import bring
 from tests.test_logs import identify
 
 RULE = "-" * 87 + "\n"
@@ -291,9 +292,69 @@ def test_a_pasted_log_is_read(name: str, tmp_path: Path) -> None:
     assert not doubt or doubt in {one.code for one in runs[0].doubts}
 
 
-def test_a_table_of_perftest_without_title_or_command_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"line 1.*the title of the test .* or its command"):
-        read(tmp_path, BW + BW_ROW)
+def test_a_table_of_perftest_without_title_or_command_names_no_operation(tmp_path: Path) -> None:
+    _, (bandwidth,) = read(tmp_path, BW + BW_ROW)
+    _, (latency,) = read(tmp_path, LAT + LAT_ROW)
+    assert (bandwidth.test, latency.test) == ("perftest unnamed BW", "perftest unnamed Latency")
+    assert {one.code for one in latency.doubts} == {"cut", "operation-unknown", "untitled"}
+    assert latency.values[0].value == 2.1
+
+
+@pytest.mark.parametrize(
+    ("rows", "values"),
+    [
+        (" 65536      5000             419.30             361.10 \t\t   0.005778\n", {"mean": 378.64, "max": 439.67}),
+        (
+            " 65536      5000             97.71              97.69 \t\t   0.186330\n",
+            {"mean": 12211.25, "max": 12213.75},
+        ),
+        (" 8          2249             0.00               0.48   \t\t   7.498617\n", {"mean": 60.0}),
+        (LAT_ROW, {"p50": 2.2, "p99": 3.1, "max": 9.9}),
+    ],
+)
+def test_rows_of_perftest_without_a_head_show_their_columns_by_their_values(
+    rows: str, values: dict[str, float], tmp_path: Path
+) -> None:
+    kind, (run,) = read(tmp_path, rows)
+    told = {value.statistic: value.value for value in run.values if value.name in ("bandwidth_MBps", "latency_us")}
+    assert kind == "perftest"
+    assert {name: told[name] for name in values} == pytest.approx(values, rel=1e-4)
+    assert {one.code for one in run.doubts} == {"cut", "operation-unknown", "head-missing"}
+    title = (
+        f"                    RDMA_Read {'BW' if 'mean' in values else 'Latency'} Test\n Number of qps   : 2\n{RULE}"
+    )
+    _, (run,) = read(tmp_path, f"{title}{rows}{RULE}")
+    assert (run.test.split()[1], run.options["qps"]) == ("RDMA_Read", 2)
+    _, runs = read(tmp_path, f"$ ib_send_bw -d a\n{rows}$ ib_write_bw -d b\n{rows}")
+    assert [run.test.split()[1] for run in runs] == ["Send", "RDMA_Write"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        " 65536      5000             419.30             361.10              0.105778\n",  # another rate
+        " 65536      5000             361.10              0.005778\n",
+        " 8       1000          2.10           1.90         2.20            2.25         0.30         3.10         9.80\n",
+    ],
+)
+def test_numbers_that_do_not_agree_are_no_row_of_perftest(row: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the output of a benchmark that labkit reads"):
+        read(tmp_path, row)
+    with pytest.raises(DataError, match="a heading '#bytes"):
+        read(tmp_path, f"                    RDMA_Read BW Test\n{RULE}{row}{RULE}")
+
+
+def test_two_processes_may_print_the_head_of_perftest(tmp_path: Path) -> None:
+    _, (run,) = read(tmp_path, BW + BW + BW_ROW)
+    assert run.values[1].value == pytest.approx(90 * 2**20 / 1e6)
+
+
+def test_runs_of_unknown_settings_are_no_launches_of_one_point(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_text(f"On one node:\n{BW}{BW_ROW}\nOn two nodes:\n{BW}{BW_ROW.replace('90.00', '80.00')}")
+    records = load(bring([file], into=tmp_path / "campaign").campaign)
+    assert len(records) == 2
+    assert set(records["benchmark"]) == {"verbs.perftest_bandwidth"}
 
 
 def test_the_command_of_perftest_may_stand_above_the_fence(tmp_path: Path) -> None:
@@ -366,16 +427,16 @@ def test_fio_without_times_has_no_latency(tmp_path: Path) -> None:
         ("256 64 float sum -1 50.00 0.01 0.01 0 50.00 0.01 0.01 0", "all_reduce"),
         ("256 64 float sum -1 50.00 0.01 0.01 0 50.00 0.01 0.01 N/A", "sendrecv"),
         ("256 64 float none -1 50.00 0.01 0.01 0 50.00 0.01 0.01 N/A", "sendrecv"),
-        ("256 64 float sum -1 50.00 0.01 0.01 N/A 50.00 0.01 0.01 N/A", UNNAMED),
+        ("256 64 float sum -1 50.00 0.01 0.01 N/A 50.00 0.01 0.01 N/A", "unnamed"),
         ("1048576 16384 float none -1 50.00 20.00 18.75 0 50.00 20.00 18.75 0", "all_gather"),
         ("1048576 16384 float none -1 50.00 20.00 18.75 0 50.00 20.00 18.75 N/A", "all_to_all"),
         ("1048576 262144 float none 0 50.00 20.00 20.00 0 50.00 20.00 20.00 0", "broadcast"),
         ("1048576 262144 float sum 0 50.00 20.00 20.00 0 50.00 20.00 20.00 0", "reduce"),
         ("1048576 262144 float sum -1 50.00 20.00 20.00 0 50.00 20.00 20.00 0", "all_reduce"),  # of two ranks
-        ("1048576 262144 float sum -1 50.00 20.00 18.75 0 50.00 20.00 18.75 0", UNNAMED),
+        ("1048576 262144 float sum -1 50.00 20.00 18.75 0 50.00 20.00 18.75 0", "unnamed"),
         (
             "1048576 16384 float none -1 50.00 20.00 18.75 N/A 50.00 20.00 18.75 N/A",
-            UNNAMED,
+            "unnamed",
         ),
     ],
 )
@@ -406,6 +467,70 @@ def test_the_first_nccl_tests_printed_milliseconds(tmp_path: Path) -> None:
     broadcast = re.sub(r"(in-place|(?<=res) +time.*| {4}0\.123.*)", "", _OF_2017).replace("  op ", "root ")
     _, (run,) = read(tmp_path, broadcast.replace("   sum ", "     0 "))
     assert (run.test, run.values[0].value, run.options["root"]) == ("nccl-tests broadcast", pytest.approx(125.0), 0)
+
+
+_NCCL_ROWS = """    33554432       8388608     float     sum      -1   3417.2    9.82   17.18      0   3418.8    9.81   17.17      0
+    67108864      16777216     float     sum      -1   6834.4    9.82   17.18      0   6837.6    9.81   17.17      0
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "test", "ranks", "place", "time"),
+    [
+        (_NCCL_ROWS, "all_reduce", 8, "in place", 3418.8),
+        (_NCCL_ROWS.replace("sum      -1", "sum").replace(" 0 ", " 2e-07 "), "all_reduce", 8, "in place", 3418.8),
+        (re.sub(r"(?<= 0)   (3|6)\d+\.\d .*", "", _NCCL_ROWS), "all_reduce", 8, "out of place", 3417.2),
+        (
+            "1048576  32768  float  -1  66.7  15.72  13.75  0e+00  64.9  16.15  14.13  0e+00",
+            "all_gather",
+            8,
+            "in place",
+            64.9,
+        ),
+        (
+            "1048576  32768  float  66.7  15.72  13.75  0e+00  64.9  16.15  14.13  0e+00",
+            "all_gather",
+            8,
+            "in place",
+            64.9,
+        ),
+        ("1048576  262144  float  0  66.7  15.72  15.72  0  64.9  16.15  16.15  0", "broadcast", 0, "in place", 64.9),
+    ],
+)
+def test_rows_of_nccl_tests_without_a_head_are_read_by_their_columns(
+    rows: str, test: str, ranks: int, place: str, time: float, tmp_path: Path
+) -> None:
+    kind, runs = read(tmp_path, f"This is what I get:\n{rows}\n# Avg bus bandwidth    : 17\n")
+    run = next(run for run in runs if run.options["place"] == place)
+    assert (kind, run.test, run.ranks, run.values[0].value) == ("nccl-tests", f"nccl-tests {test}", ranks, time)
+    assert "head-missing" in {one.code for one in run.doubts}
+
+
+def test_groups_of_rows_of_nccl_tests_belong_to_the_line_above(tmp_path: Path) -> None:
+    _, runs = read(
+        tmp_path, f"NCCL_ALGO=Ring\n{_NCCL_ROWS}\nNCCL_ALGO=Tree\n{_NCCL_ROWS}\n./reduce_perf:\n{_NCCL_ROWS}"
+    )
+    assert [run.stated.get("nccl_algo") for run in runs] == ["Ring"] * 4 + ["Tree"] * 4 + [None] * 4
+    assert [run.test for run in runs] == ["nccl-tests all_reduce"] * 8 + ["nccl-tests reduce"] * 4
+
+
+def test_numbers_that_do_not_agree_are_no_row_of_nccl_tests(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the output of a benchmark that labkit reads"):
+        read(tmp_path, _NCCL_ROWS.replace("9.8", "19.8"))
+
+
+def test_the_last_row_of_nccl_tests_may_be_cut(tmp_path: Path) -> None:
+    text = NCCL.format(row=_NCCL_ROWS).partition("# Out")[0].rstrip()
+    _, runs = read(tmp_path, text[:-20])
+    assert [(run.size, run.options["place"]) for run in runs] == [(33554432, "out of place"), (33554432, "in place")]
+    assert all("cut" in {one.code for one in run.doubts} for run in runs)
+
+
+def test_lines_of_an_issue_may_be_quoted_in_part_and_labelled_by_pals(tmp_path: Path) -> None:
+    quoted = "\n".join(f"> {line}" for line in NCCL.format(row=_NCCL_ROWS.rstrip()).splitlines())
+    assert len(read(tmp_path, f"I have the same with eight GPUs:\n\n{quoted}\n\nAny idea?\n")[1]) == 4
+    labelled = "\n".join(f"x1000c0s0b0n0.hostmgmt 0: {line}" for line in NCCL.format(row=_NCCL_ROWS).splitlines())
+    assert len(read(tmp_path, labelled)[1]) == 4
 
 
 def test_a_head_that_several_processes_print_may_have_no_rows(tmp_path: Path) -> None:

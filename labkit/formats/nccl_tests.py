@@ -10,8 +10,9 @@ only out of place. Up to 2.11 a collective has the columns ``redop`` and ``root`
 column of a place is the largest relative error of an element (``error``). From 2.13 on every table has both columns,
 and the last one counts wrong elements (``#wrong``). ``-I`` adds four columns to each place.
 
-Versions before 2.16.7 do not print which collective ran. Its columns tell most of them apart (`_collective`); labkit
-leaves the rest out, unless a line above names the program.
+Versions before 2.16.7 do not print which collective ran. Its columns tell most of them apart (`_collective`); the rest
+is imported without a name, unless a line above names the program. Rows without a head are read by the number of their
+columns.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from labkit.formats import metric
 from labkit.formats.reading.json import Entry, document
-from labkit.formats.reading.log import NUMBER, Lines, Log, Run, flat, setting_name, settings
+from labkit.formats.reading.log import CUT, HEAD_MISSING, NUMBER, Lines, Log, Run, flat, setting_name, settings
 from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar
 
@@ -49,11 +51,65 @@ _BYTES = {
     **dict.fromkeys(("int", "int32", "uint32", "float"), 4),
     **dict.fromkeys(("int64", "uint64", "double"), 8),
 }
-_PROGRAM = re.compile(r"(?:.*[/ ])?(\w+?)_perf(?:_mpi)?(?:\.exe)?(?: .*)?$")
+_PROGRAM = re.compile(r"(?:.*[/ ])?(\w+?)_perf(?:_mpi)?(?:\.exe)?(?::|[ ].*)?$")
 _RANK = re.compile(r"#? +Rank +(\d{1,9}) ")
 _NAMES = {"alltoall": "all_to_all", "alltoallv": "all_to_allv"}
 _PLACES = ("out_of_place", "in_place")
 _CLOSING = 200  # lines of rows and of the end of a table
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Columns of a table.
+
+    Parameters
+    ----------
+    root : whether a row names the root.
+    places : out of place, in place, or the first alone.
+    every : whether ``-I`` added columns.
+    old : whether the first version printed it, with times in ms.
+    counts : whether the last column of a place counts wrong elements, and is no error.
+    """
+
+    root: bool
+    places: tuple[str, ...]
+    every: bool = False
+    old: bool = False
+    counts: bool = True
+
+    @property
+    def wide(self) -> int:
+        """Columns of a place."""
+        return 8 if self.every else 4
+
+
+def _named(head: str) -> _Layout:
+    """Return the layout that a head names."""
+    names = head.replace("#", " ").split()
+    places, old = _PLACES[: names.count("algbw")], names[0] == "bytes"
+    return _Layout("root" in names, places, names.count("i_min") == 2, old, "wrong" in names)
+
+
+def _counted(row: str) -> _Layout | None:
+    """Return the layout of a row without a head, which has 4, 8 or 16 numbers behind its words and root; else None.
+
+    The bandwidth must be the size over the time, up to the rank's own part.
+    """
+    cells = match[6].split() if (match := _ROWS[False].match(row)) else []
+    root = len(cells) % 4 == 1
+    if not match or len(cells) - root not in (4, 8, 16) or (root and not re.fullmatch(r"-?\d{1,9}", cells[0])):
+        return None
+    cells = cells[root:]
+    layout = _Layout(root, _PLACES[: 2 if len(cells) > 4 else 1], len(cells) == 16, counts="e" not in cells[3])
+    for place in range(len(layout.places)):
+        part = cells[place * layout.wide :][:3]
+        if "N/A" in part:
+            continue
+        time, algorithm, _ = map(float, part)
+        whole = float(match[1]) / time / 1e3 if time > 0 else math.nan
+        if not 0.49 * whole - 0.01 <= algorithm <= 1.01 * whole + 0.01:
+            return None
+    return layout
 
 
 def runs(text: str, where: str) -> list[Run]:
@@ -62,11 +118,30 @@ def runs(text: str, where: str) -> list[Run]:
         return _json(document(text, where))
     lines, made = Lines(text, where), []
     heads = [number for number, line in lines if _HEAD.match(line)]
+    first = heads[0] if heads else len(lines) + 1
+    for start, begin, end in _headless(lines, first):
+        layout = _counted(lines.texts[begin - 1])
+        assert layout
+        made += _table(lines, start, begin - 1, end, layout, (HEAD_MISSING,))
     for above, head, below in zip([0, *heads], heads, [*heads[1:], len(lines) + 1], strict=False):
-        made += _table(lines, above + 1, head, below - 1)
+        made += _table(lines, above + 1, head, below - 1, _named(lines.texts[head - 1]))
     if heads and not made:
         raise lines.wrong(heads[-1], "a row below the head")
     return made
+
+
+def _headless(lines: Lines, before: int) -> list[tuple[int, int, int]]:
+    """Return the groups of rows above line `before`, which have no head: first line above them, first and last row."""
+    groups: list[tuple[int, int, int]] = []
+    open_, above = False, 1
+    for number in range(1, before):
+        line = lines.texts[number - 1]
+        if _counted(line):
+            groups[-1:] = [(*groups[-1][:2], number)] if open_ else [*groups[-1:], (above, number, number)]
+            open_, above = True, number + 1
+        else:
+            open_ = open_ and not line
+    return groups
 
 
 _ENDS = re.compile(r"# Avg bus bandwidth|#? ?Collective test concluded: |# GPU memory usage")
@@ -83,32 +158,35 @@ def _concluded(lines: Lines, start: int) -> int:
     return last
 
 
-def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
-    """Read one table."""
+def _table(lines: Lines, start: int, head: int, end: int, layout: _Layout, doubts: tuple[Note, ...] = ()) -> list[Run]:
+    """Read one table, whose rows stand from line `head` + 1 to `end`, and what belongs to it from line `start`."""
     above = lines.texts[_concluded(lines, start) : head]
-    ranks = {int(match[1]) for line in above if (match := _RANK.match(line))}
+    listed = {int(match[1]) for line in above if (match := _RANK.match(line))}
     program = [match[1] for line in above if (match := _PROGRAM.match(line))]
     version = next((line.split()[3] for line in above if line.startswith("# nccl-tests version ")), "")
-    names, rows = lines.texts[head - 1].replace("#", " ").split(), []
-    every, old = names.count("i_min") == 2, names[0] == "bytes"
-    wide = 8 if every else 4  # columns of a place
-    places = _PLACES[: names.count("algbw")]
-    pattern = _ROWS["root" in names]
+    rows: Rows = []
+    wide, places = layout.wide, layout.places
+    pattern = _ROWS[layout.root]
     for number in range(head + 1, end + 1):
         line = lines.texts[number - 1]
         row = pattern.match(line)
         if row:
             cells = row[6].split()
+            if rows and number == len(lines) and len(cells) < len(places) * wide:
+                doubts += (CUT,)
+                break
             if len(cells) != len(places) * wide:
                 raise lines.wrong(number, f"{len(places) * wide} numbers behind the words of the row")
             rows.append((number, row, cells))
-        elif rows and re.match(r" *\d+ +\d+ +[a-z]", line):
+        elif rows and re.match(r" *\d+ +\d+ +[a-z]", line) and number < len(lines):
             raise lines.wrong(number, "a row of size, count, type, reduction and numbers")
     if not rows:
         return []
-    collective, doubts = _collective(lines, program, len(ranks), wide, rows)
-    if not ranks:
-        doubts.append(note("ranks-unknown", "the log does not list the ranks"))
+    collective, doubt = _collective(lines, program, len(listed), wide, rows)
+    doubts += tuple(doubt)
+    if not (ranks := len(listed)):
+        ranks = _ranks(collective, rows)
+        doubts += (_RANKS_DERIVED if ranks else _RANKS_UNKNOWN,)
     stated = _stated(above)
     made = []
     for number, row, cells in rows:
@@ -117,12 +195,12 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
             if any(cell == "N/A" for cell in part[:3]) or not int(row[1]):
                 continue
             time, *rates = (lines.number(cell, number) for cell in part[:3])
-            values = _values(time * 1e3 if old else time, *rates)
-            if every and "N/A" not in part[4:7]:
+            values = _values(time * 1e3 if layout.old else time, *rates)
+            if layout.every and "N/A" not in part[4:7]:
                 times = zip(("min", "max", "p99"), part[4:7], strict=True)
                 values += [metric("latency_us", s, lines.number(cell, number)) for s, cell in times]
             checked = part[3] != "N/A"
-            accepted = 0 if "wrong" in names else _LARGEST_ERROR.get(row[3], 0) * max(1, len(ranks) - 1)
+            accepted = 0 if layout.counts else _LARGEST_ERROR.get(row[3], 0) * max(1, ranks - 1)
             wrong = checked and lines.number(part[3], number) > accepted
             made.append(
                 Run(
@@ -130,14 +208,14 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
                     values=tuple(values),
                     line=number,
                     size=int(row[1]),
-                    ranks=len(ranks),
+                    ranks=ranks,
                     options=_options(name, row[3], row[4] or "none", row[5] or "-1"),
                     stated=stated,
                     version=version,
                     verified=checked and not wrong,
                     doubts=(*doubts, *([note("wrong-bytes", "nccl-tests found wrong elements")] if wrong else [])),
                     source=lines.source(head, head) + lines.source(number, number),
-                    clock_ns=_FIRST_NS if old else math.nan,
+                    clock_ns=_FIRST_NS if layout.old else math.nan,
                 )
             )
     return made
@@ -170,12 +248,37 @@ def _values(time: float, algorithm: float, bus: float) -> list[Reported]:
     ]
 
 
-_UNNAMED = "of a collective that the log does not name (write its command, such as all_gather_perf, above the table)"
+_UNNAMED = "unnamed"
+_NO_NAME = note(
+    "collective-unknown", "the log does not name the collective: write its command, such as all_gather_perf, above it"
+)
+_RANKS_UNKNOWN = note("ranks-unknown", "the log does not list the ranks")
+_RANKS_DERIVED = note("ranks-derived", "the log does not list the ranks: their number follows from the columns")
+_MOST_RANKS = 4096
+Rows = list[tuple[int, re.Match[str], list[str]]]  # number, row, numbers behind its words
 
 
-def _collective(
-    lines: Lines, program: list[str], ranks: int, wide: int, rows: list[tuple[int, re.Match[str], list[str]]]
-) -> tuple[str, list[Note]]:
+def _ranks(collective: str, rows: Rows) -> int:
+    """Return the number of ranks with which all rows of a collective agree; 0 if there are none or several.
+
+    Where the buffer is divided it is the size over the bytes of the count. The `busbw` of all-reduce is 2(n-1)/n times
+    its `algbw`; both have two decimals.
+    """
+    if collective in ("all_gather", "reduce_scatter", "all_to_all"):
+        parts = {int(row[1]) / (_BYTES.get(row[3], 0) * int(row[2]) or math.inf) for _, row, _ in rows if int(row[1])}
+        (ranks,) = parts if len(parts) == 1 else (0.0,)
+        return int(ranks) if ranks == int(ranks) and ranks > 1 else 0
+    if collective != "all_reduce":
+        return 0
+    fitting = set(range(2, _MOST_RANKS))
+    for _, _, cells in rows:
+        if "N/A" not in cells[1:3]:
+            algorithm, bus = float(cells[1]), float(cells[2])
+            fitting = {n for n in fitting if abs(2 * (n - 1) / n * algorithm - bus) <= 0.0151}
+    return fitting.pop() if len(fitting) == 1 else 0
+
+
+def _collective(lines: Lines, program: list[str], ranks: int, wide: int, rows: Rows) -> tuple[str, list[Note]]:
     """Return which collective ran: by the program's name, or where only one prints such rows.
 
     The count is the number of elements in a rank's shorter buffer. In all-reduce, reduce, broadcast and send-receive
@@ -193,7 +296,7 @@ def _collective(
         factor = 1 if abs(bus / algorithm - 1) <= 0.01 / algorithm else 2 if bus > algorithm else 0
     elements = _BYTES.get(row[3], 0) * int(row[2])
     if not elements or not int(row[1]) or ranks == 1 or (factor is not None and not bus):  # of one rank all are alike
-        return _UNNAMED, []
+        return _UNNAMED, [_NO_NAME]
     whole, reduces, rooted = int(row[1]) == elements, (row[4] or "none") != "none", int(row[5] or -1) >= 0
     checked = cells[3] != "N/A" and len(cells) == 2 * wide
     in_place = cells[wide + 3] != "N/A" if checked else None  # None: not known
@@ -210,7 +313,7 @@ def _collective(
             (False, False, False): "" if in_place is None else "all_gather" if in_place else "all_to_all",
         }.get((reduces, rooted, whole), "")
     if not name:
-        return _UNNAMED, []
+        return _UNNAMED, [_NO_NAME]
     return name, [note("collective-derived", f"the log does not name the collective: its columns are those of {name}")]
 
 
@@ -236,6 +339,7 @@ def _json(whole: Entry) -> list[Run]:
                 values += [metric("latency_us", s, each[f"{s}_us"].real()) for s in ("min", "max", "p50", "p95", "p99")]
             wrong = part.get("nwrong", None).value
             doubts = [note("wrong-bytes", "nccl-tests found wrong elements")] if wrong not in (None, 0) else []
+            doubts += [] if program else [_NO_NAME]
             test = _NAMES.get(program[1], program[1]) if program else _UNNAMED
             kinds = [str(row[key].value).strip() for key in ("type", "redop", "root")]
             if not re.fullmatch(r"-?\d{1,9}", kinds[2]):
@@ -259,4 +363,4 @@ def _json(whole: Entry) -> list[Run]:
     return made
 
 
-LOG = Log("nccl-tests", (" algbw ", *(f'"{key}"' for key in _SUMMARIES)), _BEGINS, runs)
+LOG = Log("nccl-tests", (" algbw ", *(f'"{key}"' for key in _SUMMARIES)), _BEGINS, runs, rows=_counted)

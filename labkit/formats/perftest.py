@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats.reading.log import CUT, Lines, Log, Run, inside, settings
+from labkit.formats.reading.log import CUT, HEAD_MISSING, UNTITLED, Lines, Log, Run, inside, settings
 from labkit.io.safe_read import once, plainly
 from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar
@@ -29,7 +29,7 @@ from labkit.point.spec import Reported, Scalar
 CLOCK_NS = 10.0  # prints µs with two decimals
 _WHAT = "perftest output"
 _JSON = "perftest JSON"
-_RULE = re.compile(r"-{87}")
+_RULE = re.compile(r"-{60,}")
 _COLUMN = re.compile(
     r"#bytes|#iterations|t_\w+\[usec\]|99(?:\.9)?% percentile\[usec\]|tps average|CPU_Util\[%+\]"
     r"|MsgRate(?: Port[12])?\[Mpps\]|BW (?:peak|average|min|Port[12])\[(?:MB|MiB|Gb)/sec\]"
@@ -45,6 +45,12 @@ _METRICS = {
     "BW average": ("bandwidth_MBps", "mean", 1.0),
     "BW min": ("bandwidth_MBps", "min", 1.0),
 }
+_LATENCIES = re.compile(r"\s*\d{1,18}\s+\d{1,9}(?:\s+\d{1,12}\.\d\d){7}\s*")
+_BANDWIDTHS = re.compile(r"\s*\d{1,18}\s+\d{1,12}(?:\s+\d{1,12}\.\d\d(?:\d{4})?){2}\s+\d{1,9}\.\d{6}\s*")
+_OF_LATENCY = (
+    *("#bytes", "#iterations", "t_min[usec]", "t_max[usec]", "t_typical[usec]", "t_avg[usec]", "t_stdev[usec]"),
+    *("99% percentile[usec]", "99.9% percentile[usec]"),
+)
 _UNITS_MBPS = {"MB/sec": 2**20 / 1e6, "MiB/sec": 2**20 / 1e6, "Gb/sec": 125.0}
 _IN_JSON = {
     "percentile_99": "99% percentile",
@@ -178,6 +184,9 @@ def _table(lines: list[str], *, closed: bool = True) -> tuple[int, int, list[str
     closed : whether there must be a rule; without one, the index is that of the last row.
     """
     heads = [number for number, line in enumerate(lines) if line.lstrip().startswith("#bytes")]
+    if not heads and not closed and (shapes := [number for number, line in enumerate(lines) if _columns(line)]):
+        found = [(number + 1, lines[number]) for number in shapes]
+        return shapes[0], shapes[-1], list(_columns(lines[shapes[0]])), found
     if not heads:
         last = next((line for line in reversed(lines) if line.strip()), "nothing")
         raise malformed(_WHAT, 0, last, "a heading '#bytes …' (this is the last line): perftest failed")
@@ -191,6 +200,24 @@ def _table(lines: list[str], *, closed: bool = True) -> tuple[int, int, list[str
     texts = lines[head + 1 : end]
     rows = [(number, line) for number, line in enumerate(texts, head + 2) if re.match(r"\s*\d", line)]
     return head, end if end is not None else rows[-1][0] if rows else head, columns, rows
+
+
+def _columns(row: str) -> tuple[str, ...]:
+    """Return the columns of a row whose head is missing; none if the values do not show them.
+
+    A latency has seven values in order. Of a bandwidth the rate of messages and the size give the unit.
+    """
+    cells = row.split()
+    if _LATENCIES.fullmatch(row):
+        least, most, typical, mean, _, p99, p999 = map(float, cells[2:])
+        return _OF_LATENCY if 0 < least <= typical <= p99 <= p999 <= most and least <= mean <= most else ()
+    if _BANDWIDTHS.fullmatch(row):
+        peak, mean, rate = map(float, cells[2:])
+        for unit in ("MB/sec", "Gb/sec"):
+            expected = int(cells[0]) * rate / _UNITS_MBPS[unit]
+            if mean > 0 and abs(mean - expected) <= 0.005 * expected + 0.0051 and (not peak or peak >= 0.99 * mean):
+                return "#bytes", "#iterations", f"BW peak[{unit}]", f"BW average[{unit}]", "MsgRate[Mpps]"
+    return ()
 
 
 def _sized(
@@ -259,8 +286,12 @@ _HEAD = {
 }
 
 
-_COMMAND = re.compile(r"\bib_(write|read|send)_(?:bw|lat)\b")
-_OF_COMMAND = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send"}
+_COMMAND = re.compile(r"\bib_(write|read|send|atomic)_(?:bw|lat)\b")
+_OF_COMMAND = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send", "atomic": "Atomic"}
+_ABOVE = 30  # lines above a table that may name its command
+_NO_NAME = note(
+    "operation-unknown", "the log does not name the operation: write the command, such as ib_write_bw, above the table"
+)
 _PERIODS = note("periods", "rows of the same size are periods of one run (--run_infinitely), not launches")
 _UNIT = note("unit-assumed", "the JSON does not name the unit of its bandwidths: MiB/s is assumed")
 
@@ -276,7 +307,7 @@ def runs(text: str, where: str) -> list[Run]:
     if len({bool(head and head["json"]) for _, _, head in blocks}) > 1:
         remedy = "Split it into one file with the text and one with the JSON."
         raise malformed(where, 0, "text and JSON of perftest", "the runs of one of them", remedy)
-    tables = [block for block in blocks if lines.find(_RESULTS.pattern, *block[:2])]
+    tables = [block for block in blocks if _results(lines, *block[:2])]
     for first, last, head in tables or blocks:
         what, kind = _titled(head) if head else _named(lines, first)
         operation = _OPERATIONS.get(what.partition(" ")[2], "")
@@ -293,11 +324,13 @@ def runs(text: str, where: str) -> list[Run]:
         if head and "Post List" in head[0]:
             stated.setdefault("post_list", "stated")
         json = bool(head and head["json"])
-        sizes, doubts = _of_json(lines, first, last, kind) if json else _of_table(lines, first, last)
+        sizes, doubts = _of_json(lines, first, last, kind) if json else _of_table(lines, first, last, kind)
+        doubts += () if what else (_NO_NAME,)
+        doubts += () if head or HEAD_MISSING in doubts else (UNTITLED,)
         for size, line, values in sizes:
             made.append(
                 Run(
-                    test=f"perftest {what.partition(' ')[0]} {kind}",
+                    test=f"perftest {what.partition(' ')[0] or 'unnamed'} {kind}",
                     values=tuple(values),
                     line=line,
                     size=size,
@@ -315,23 +348,33 @@ _AS_OPTIONS = {"number_of_qps": "qps", "tx_depth": "tx_depth", "mtu": "mtu", "co
 _RESULTS = re.compile(r"\s*(?:#bytes|#, |\"?results\"?\s*:)")
 
 
+def _results(lines: Lines, first: int, last: int) -> int:
+    """Return the line with which the results of a run begin; 0 if it has none."""
+    rows = (number for number in range(first, last + 1) if _columns(lines.texts[number - 1]))
+    found = lines.find(_RESULTS.pattern, first, last)
+    return found[0] if found else next(rows, 0)
+
+
 def _stating(lines: Lines, first: int, last: int) -> list[str]:
     """Return the lines of a run that state settings, which are those above its results."""
-    found = lines.find(_RESULTS.pattern, first, last)
-    return lines.texts[first - 1 : found[0] - 1 if found else last]
+    return lines.texts[first - 1 : (_results(lines, first, last) or last + 1) - 1]
 
 
-def _of_table(lines: Lines, first: int, last: int) -> tuple[Sizes, tuple[Note, ...]]:
+def _of_table(lines: Lines, first: int, last: int, kind: str) -> tuple[Sizes, tuple[Note, ...]]:
     """Return size, line and values of each row of a table, and what is doubtful about them."""
     texts = lines.texts[first - 1 : last]
     try:
         head, end, columns, rows = _table(texts, closed=False)
+        if ("t_" in " ".join(columns)) != (kind == "Latency"):
+            raise malformed(_WHAT, head + 1, texts[head], f"a table of the test {kind}")
         sizes = _sized(head, end, columns, rows, texts)
     except DataError as error:
         raise malformed(lines.where, first, texts[0], f"a whole run: {error.brief}") from error
+    headless = rows[0][0] == head + 1
     closed = lines.find(_RULE.pattern, first + head + 1, last)
     repeated = len({size for size, _, _ in sizes}) < len(sizes)
-    doubts = (*([] if closed else [CUT]), *([_PERIODS] if repeated else []))
+    told = ((CUT, not closed), (_PERIODS, repeated), (HEAD_MISSING, headless))
+    doubts = tuple(doubt for doubt, holds in told if holds)
     return [(size, first - 1 + number, values) for size, number, values in sizes], doubts
 
 
@@ -345,13 +388,22 @@ def _of_json(lines: Lines, first: int, last: int, kind: str) -> tuple[Sizes, tup
 def _blocks(lines: Lines) -> list[tuple[int, int, re.Match[str] | None]]:
     """Return first and last line of each run, and its title; None for a table without a title."""
     starts: list[tuple[int, re.Match[str] | None]] = []
-    titled = False
+    titled, rows = False, -1  # rows: the last line with a row, or a blank line below
     for number, line in lines:
+        if number > 1 and line == lines.texts[number - 2] and line.lstrip().startswith("#bytes"):
+            rows = number  # the head of a second process
+            continue
         if title := _BEGINS.match(line):
             starts.append((number, None if title["table"] else title))
             if title["table"] and titled:
                 starts.pop()
-            titled = not title["table"]
+            titled, rows = not title["table"], number
+        elif _columns(line):
+            if not titled and rows < number - 1:
+                starts.append((number, None))
+            titled, rows = False, number
+        elif rows == number - 1 and not _COMMAND.search(line) and starts:
+            rows = number
     ends = [number - 1 for number, _ in starts[1:]] + [len(lines)]
     return [(first, last, head) for (first, head), last in zip(starts, ends, strict=False)]
 
@@ -363,12 +415,10 @@ def _titled(head: re.Match[str]) -> tuple[str, str]:
 
 
 def _named(lines: Lines, first: int) -> tuple[str, str]:
-    """Return operation and kind of a table without a title."""
-    above = "\n".join(lines.texts[max(0, first - 30) : first - 1])
-    commands = _COMMAND.findall(above)
-    if not commands:
-        raise lines.wrong(first, "above it the title of the test ('Send BW Test') or its command (ib_send_bw)")
-    return _OF_COMMAND[commands[-1]], "Latency" if "t_" in lines.texts[first - 1] else "BW"
+    """Return operation and kind of a table without a title; no operation if no line above names the command."""
+    commands = _COMMAND.findall("\n".join(lines.texts[max(0, first - _ABOVE) : first - 1]))
+    columns = lines.texts[first - 1] + " ".join(_columns(lines.texts[first - 1]))
+    return _OF_COMMAND[commands[-1]] if commands else "", "Latency" if "t_" in columns else "BW"
 
 
-LOG = Log("perftest", (" Test", "_Test", "#bytes "), _BEGINS, runs)
+LOG = Log("perftest", (" Test", "_Test", "#bytes "), _BEGINS, runs, rows=_columns)

@@ -88,6 +88,7 @@ class Log:
     read : makes the runs of a text; the second argument is the name of the file, for errors.
     holds : kinds of logs whose lines this one holds as a part.
     joins : whether several JSON documents make one run.
+    rows : whether a line is a row of the table; asked where no line of a text begins a log, as in an excerpt.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Log:
     read: Callable[[str, str], list[Run]]
     holds: tuple[str, ...] = ()
     joins: bool = False
+    rows: Callable[[str], object] = lambda line: None
 
     def runs(self, text: str, where: str) -> list[Run]:
         """Return the runs of a text.
@@ -277,4 +279,10 @@ SIZE_UNKNOWN = note(facts.SIZE_UNKNOWN, "the log does not state the message size
 CUT = note(
     "cut", "the last lines of the log are missing: it may be truncated, and the settings in these lines are unknown"
 )
+HEAD_MISSING = note(
+    "head-missing",
+    "the head of the table is missing: its columns follow from their number and values, its settings are unknown",
+)
+UNTITLED = note("untitled", "the lines above the table are missing, so its settings are unknown")
+APART = frozenset((SIZE_UNKNOWN.code, HEAD_MISSING.code, UNTITLED.code))  # such runs are no launches of one point
 FEW_DIGITS = note("few-digits", "the tool printed three digits", digits=3)

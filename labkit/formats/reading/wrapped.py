@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 _WHOLE = 0.95  # fraction of lines that must have a prefix
 _SAMPLE = 400  # lines examined
 _DEEPEST = 4  # nested prefixes
+_QUOTED = 2  # lines of a quotation
 _INDENT = 2  # leading blanks that are stripped
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? "
 _PREFIXES = tuple(
@@ -20,12 +21,14 @@ _PREFIXES = tuple(
         r"\[?\d\d:\d\d:\d\d(?:\.\d+)?\]?:?",  # clock
         r"\[pod/[\w./-]+\]|\[[a-z][\w.]*[- ][\w.-]+\]",  # kubectl logs --prefix, names of hosts, ranks
         r" *\d{1,7}:|\[\d+,\d+\]<std\w+>:?",  # srun -l, mpirun --tag-output
+        r"[A-Za-z][\w.-]{1,100} \d{1,7}:",  # mpiexec -l of Cray PALS: host and rank
         r">+",  # quoted in a mail or an issue
         r" *[-*](?= )",  # a list
     )
 )
 # colours, cursor moves and links of a terminal
 COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+_QUOTE = re.compile(r"\A(?:> ?)+(?=.)")  # of some lines, between answers in an issue
 _BOLD = re.compile(r"\*\*([\d.,]{1,40})\*\*")  # a number that somebody stressed in Markdown
 _NO_BREAK = re.compile("(?<![0-9])\u00a0|\u00a0(?![0-9])")  # the blanks of web pages, if not between digits
 _CHATTER = re.compile(r"\[[A-Za-z][\w.-]*:\d{1,8}\] ")  # a message of Open MPI, with host and process
@@ -49,6 +52,8 @@ def unwrapper(text: str) -> Unwrap | None:
     while lines and len(forms) < _DEEPEST and (form := _prefix(lines)):
         forms.append(form)
         lines = [rest for line in lines if (rest := form.sub("", line, count=1)).strip()]
+    if sum(map(bool, map(_QUOTE.match, lines))) >= _QUOTED:
+        forms.append(_QUOTE)
     if not forms and not changed:
         return None
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from labkit import benchmarks, formats
 from labkit.benchmarks import Benchmark, LogBenchmark
-from labkit.formats.reading.log import SIZE_UNKNOWN, Run
+from labkit.formats.reading.log import APART, Run
 from labkit.point.notes import Note
 from labkit.point.spec import Effort, Scalar, Spec
 from labkit.run.importing.known import Known
@@ -40,12 +40,12 @@ def points(
     """
     tests = _tests()
     made: dict[str, list[tuple[bytes, str, str, str, int]]] = defaultdict(list)
-    unsized: Counter[str] = Counter()
+    alike: Counter[tuple[object, ...]] = Counter()
     for run in runs:
         number = 0
-        if any(doubt.code == SIZE_UNKNOWN.code for doubt in run.doubts):
-            unsized[run.test] += 1
-            number = unsized[run.test]
+        if any(doubt.code in APART for doubt in run.doubts):
+            alike[key := (run.test, run.size, *sorted(run.options.items()))] += 1
+            number = alike[key]
         if run.test not in tests:
             messages.add(f"{run.test} has no benchmark in labkit. Left out", run.line)
             continue
@@ -80,8 +80,8 @@ def _point(
 
     Parameters
     ----------
-    number : of the run among those of its test whose size is not known: from the second on they are no launches of one
-        point, because each may have another size; else 0.
+    number : of the run among equal ones whose size or settings are not known: from the second on they are no launches
+        of one point, because each may have others; else 0.
     """
     benchmark, fixed = test
     ranks, doubts = _ranks(run, benchmark, given)

@@ -237,6 +237,8 @@ def parts(path: str | Path, name: str = "") -> list[Text]:
         if not kinds and "\0" in piece:  # a program or other data, which may be of any size
             raise _unknown(str(path), [], "\0", "\0")
         rest = text[-256:].rpartition("\n")[2]
+    if not kinds and size <= PIECE:
+        kinds = _of_rows(head)
     for log in [logs()[kind] for kind in sorted(kinds & set(logs()))]:
         kinds -= set(log.holds)
     name, cut = name or Path(path).name, bool(_IN_LINE.match(last))
@@ -253,6 +255,12 @@ def parts(path: str | Path, name: str = "") -> list[Text]:
         Text(Path(path), kind, digests[kind], size, encoding, name, cut and own[-1][1] == end, tuple(own))
         for kind, own in parted.items()
     ]
+
+
+def _of_rows(text: str) -> set[str]:
+    """Return the kinds of logs that have a row in a text without the head of a table."""
+    bare, _ = wrapped.bare(text)
+    return {kind for kind, log in logs().items() if any(map(log.rows, bare.split("\n")))}
 
 
 def _unknown(path: str, kinds: list[str], first_line: str, begin: str, head: str = "") -> UnknownError:
