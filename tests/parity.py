@@ -6,7 +6,9 @@ The names are those of OMB 7.4 (c/mpi, c/openshmem) and IMB 2021.11. Their count
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from collections.abc import Mapping
 
 from labkit import benchmarks
 from labkit.io.markdown import table
@@ -62,11 +64,12 @@ IMB = {
     "MPI4": " ".join(f"{name.capitalize()}_persist{pure}" for name in _NBC.split() for pure in ("", "_pure")),
 }
 LEFT_OUT = {
-    "IMB-IO C_IWrite_Shared": "absent in every MPI: the standard has no non-blocking ordered call. IMB runs the "
-    "non-collective one under this name, which is mpi.file_iwrite -o access=parallel -o pointer=shared.",
-    "IMB-IO C_IRead_Shared": "absent in every MPI for the same reason; IMB runs the non-collective one, mpi.file_iread -o access=parallel -o "
-    "pointer=shared.",
+    "IMB-IO C_IWrite_Shared": "absent in every MPI: the standard has no non-blocking ordered call. IMB runs "
+    "P_IWrite_Shared under this name.",
+    "IMB-IO C_IRead_Shared": "absent for the same reason. IMB runs P_IRead_Shared under this name.",
 }
+ACCESS = {"S": "single", "P": "parallel", "C": "collective"}  # letters in the names of IMB-IO
+POINTER = {"Indv": "individual", "Expl": "explicit", "Shared": "shared", "Priv": "private"}
 FORK = ("osu_get_mbw", "osu_get_multi_lat")  # of github.com/johnpzh/osu-micro-benchmarks-7.4-ext, not of OMB
 OPTIONS = (
     ("-m, -msglog, -msglen", "-m, sizes of a sweep", ""),
@@ -128,26 +131,35 @@ def differs(test: str) -> str:
     return "; ".join(filter(None, [benchmark.unlike.get(test, ""), counted]))
 
 
+def _pattern(test: str, name: str) -> str:
+    """The counterpart of a test, with NAME for the name of the test where it has that name."""
+    stem = re.sub(r"^(osu_|IMB-\w+ )|(_persist)?(_pure)?(MT)?$", "", test).lower()
+    same = {f"mpi.{stem}{end}": f"mpi.NAME{end}" for end in ("", "_persistent")}
+    return f"`{same.get(name, name)}`" if name else ""
+
+
+def _words(test: str, options: Mapping[str, object]) -> str:
+    """Options of a counterpart; without those that the letters of an IMB-IO test stand for."""
+    letters = re.match(r"IMB-IO ([SPC])_\w+?_(\w+)$", test)
+    known = {"access": ACCESS[letters[1]], "pointer": POINTER[letters[2]]} if letters else {}
+    return " ".join(
+        f"{key}={json.dumps(value)}".replace('"', "") for key, value in options.items() if known.get(key) != value
+    )
+
+
 def _table(tests: list[str], prefix: str = "") -> str:
-    """Counterparts of tests: those of the same name and definition in a line, the others as a table with notes below."""
-    known, rows, alike = answers(), [], []
+    """Counterparts of tests: a row for all tests with the same one, and notes below."""
+    known, found = answers(), dict[tuple[str, str, str], list[str]]()
     for test in tests:
         name, options = known.get(test, ("", {}))
-        words = " ".join(f"{key}={json.dumps(value)}".replace('"', "") for key, value in options.items())
         reason = differs(test) if name else f"left out: {LEFT_OUT[test]}"
-        if not words and not reason and name == f"mpi.{test.removeprefix('osu_')}":
-            alike.append(test)
-        else:
-            rows.append([test.removeprefix(prefix), name and f"`{name}`", words, reason])
-    often = {reason for reason, count in Counter(row[3] for row in rows).items() if count > 1 and reason}
-    notes = {
-        reason: f"({n})" for n, reason in enumerate([r for r in dict.fromkeys(row[3] for row in rows) if r in often], 1)
-    }
-    rows = [[*row[:3], notes.get(row[3], row[3])] for row in rows]
+        found.setdefault((_pattern(test, name), _words(test, options), reason), []).append(test.removeprefix(prefix))
+    often = [reason for reason, count in Counter(key[2] for key in found).items() if count > 1 and reason]
+    notes = {reason: f"({n})" for n, reason in enumerate(often, 1)}
+    rows = [[", ".join(same), name, words, notes.get(reason, reason)] for (name, words, reason), same in found.items()]
     shown = [k for k in range(4) if k < 2 or any(row[k] for row in rows)]  # without columns that are empty
     head = ["test", "labkit", "options", "differs"]
-    parts = [f"`osu_NAME` is `mpi.NAME`: {', '.join(test.removeprefix('osu_') for test in alike)}."] if alike else []
-    parts += [table([head[k] for k in shown], [[row[k] for k in shown] for row in rows])] if rows else []
+    parts = [table([head[k] for k in shown], [[row[k] for k in shown] for row in rows])]
     return "\n\n".join([*parts, *(f"{number} {reason}" for reason, number in notes.items())])
 
 
@@ -156,9 +168,8 @@ def document() -> str:
     total, known = names(), answers()
     have = [name for name in total if name in known]
     same = [name for name in have if not differs(name)]
-    labkit_only = sorted(name for name, b in benchmarks.find().items() if name.startswith("mpi.") and not b.equivalents)
     imported = [
-        f"### {part}\n\n{table(['test', 'labkit'], [(test, f'`{imports()[test]}`') for test in tests.split()])}"
+        (part, ", ".join(f"`{test}` (`{imports()[test]}`)" for test in tests.split()))
         for part, tests in IMPORTED.items()
     ]
     omb = [f"### {part}\n\n{_table(tests.split())}" for part, tests in OMB.items()]
@@ -168,31 +179,31 @@ def document() -> str:
     ]
     return f"""# Parity with the OSU and Intel MPI benchmarks
 
-`python tests/parity.py` prints this page from the `equivalents` of the benchmarks. Tests run every benchmark named here on real ranks
-with verified bytes.
+`python tests/parity.py` prints this page from the `equivalents` of the benchmarks.
 
-{len(have)} of {len(total)} tests of OMB 7.4 (c/mpi, c/openshmem) and IMB 2021.11 have a counterpart; {len(total) - len(have)} are left out, with the reason.
-{len(same)} of the counterparts have the same definition with the given options; the column *differs* shows the difference of the others.
-"Converted" means that `labkit import` and `--format` convert the numbers. Any other difference is a warning on imported and
-exported numbers.
+{len(have)} of {len(total)} tests of OMB 7.4 (c/mpi, c/openshmem) and IMB 2021.11 have a counterpart in labkit. {len(same)} counterparts have the same
+definition with the options in the tables; the column *differs* explains the others. "Converted" means that `labkit import` and
+`--format` convert the numbers. Any other difference is a warning on imported and exported numbers.
 
-Not counted: {" and ".join(FORK)}, which labkit imports, but which exist only in a fork of OMB; OMB's UPC and
-UPC++ tests, which labkit [only imports](#imported-only); its GPU, NCCL and Java tests; IMB's GPU and HALO programs.
+In the tables, `NAME` is the name of the test in lower case, without `osu_`, `_pure`, `_persist` and `MT`.
 
-Benchmarks that neither OMB nor IMB has: {", ".join(f"`{name}`" for name in labkit_only)}.
+The page leaves out {" and ".join(FORK)}, which exist only in a fork of OMB, OMB's GPU, NCCL and Java tests, and IMB's GPU and HALO programs.
 
 ## OSU micro-benchmarks 7.4
 
 {chr(10).join(f"{part}{chr(10)}" for part in omb)}
 ## Imported only
 
-labkit does not run these tests of OMB 7.4 (c/upc, c/upcxx), because Debian and conda have no UPC and no UPC++. `labkit import` reads their
-output.
+Debian and conda have no UPC and no UPC++, so labkit only imports the output of these tests of OMB 7.4 (c/upc, c/upcxx):
 
-{chr(10).join(f"{part}{chr(10)}" for part in imported)}
+{table(["language", "tests, and labkit's names"], imported)}
+
 ## Intel MPI benchmarks 2021.11
 
 {chr(10).join(f"{part}{chr(10)}" for part in imb)}
+In names of IMB-IO, S, P and C are `access=single`, `parallel` and `collective`. Indv, Expl, Shared and Priv are `pointer=individual`,
+`explicit`, `shared` and `private`.
+
 ## Definitions that matter when you compare numbers
 
 - IMB-MPI1, IMB-NBC and IMB-MPI4 end every timed call of a collective with a barrier (`-sync on`, the default since IMB
