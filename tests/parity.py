@@ -149,14 +149,18 @@ def _words(test: str, options: Mapping[str, object]) -> str:
 
 def _table(tests: list[str], prefix: str = "") -> str:
     """Counterparts of tests: a row for all tests with the same one, and notes below."""
-    known, found = answers(), dict[tuple[str, str, str], list[str]]()
+    known, found, alone = answers(), dict[tuple[str, str, str], list[str]](), dict[str, str]()
     for test in tests:
         name, options = known.get(test, ("", {}))
+        alone[test.removeprefix(prefix)] = f"`{name}`" if name else ""
         reason = differs(test) if name else f"left out: {LEFT_OUT[test]}"
         found.setdefault((_pattern(test, name), _words(test, options), reason), []).append(test.removeprefix(prefix))
     often = [reason for reason, count in Counter(key[2] for key in found).items() if count > 1 and reason]
     notes = {reason: f"({n})" for n, reason in enumerate(often, 1)}
-    rows = [[", ".join(same), name, words, notes.get(reason, reason)] for (name, words, reason), same in found.items()]
+    rows = [
+        [", ".join(same), alone[same[0]] if len(same) == 1 else name, words, notes.get(reason, reason)]
+        for (name, words, reason), same in found.items()
+    ]
     shown = [k for k in range(4) if k < 2 or any(row[k] for row in rows)]  # without columns that are empty
     head = ["test", "labkit", "options", "differs"]
     parts = [table([head[k] for k in shown], [[row[k] for k in shown] for row in rows])]
