@@ -143,7 +143,7 @@ class Scored:
     @property
     def detected(self) -> bool:
         """Whether something is called not good, if and only if something is wrong."""
-        return bool(self.accused) is bool(self.expected)
+        return bool(self.blamed) is bool(self.expected)
 
 
 def groups(kind: Kind) -> list[int]:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,7 @@ def test_precision_and_recall_of_pairs_of_places_and_of_causes() -> None:
 def test_a_fault_is_detected_where_something_is_not_good() -> None:
     expected = (("a", ("x",)),)
     assert one(expected, ("b", "q")).detected
+    assert replace(one(expected, ("b", "q")), accused=()).detected, "a worse setting beside a good one is named too"
     assert not one(expected).detected
     assert one(()).detected, "of a healthy case nothing is not good"
     assert not one((), ("b", "q")).detected

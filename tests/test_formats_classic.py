@@ -105,6 +105,8 @@ def test_omb_percentiles_of_bandwidth_become_those_of_the_slow_side() -> None:
 def test_omb_percentiles_of_latency() -> None:
     numbers = values(omb, one("omb/opt_latency_z"), 1)
     assert [numbers["latency_us", p] for p in ("p50", "p90", "p99")] == [0.31, 0.54, 1.09]
+    (table,) = omb.parse(text("omb/opt_latency_z").replace("P99 Tail", "P99.9 Tail"))
+    assert values(omb, table, 1)["latency_us", "p999"] == 1.09
     # index -1 in osu_util_mpi.c: printed as 0.00, and no value
     assert ("latency_us", "p1") not in values(omb, one("omb/opt_latency_z_custom"), 1)
 

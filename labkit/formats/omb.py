@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache, partial
 from operator import lt
 
@@ -27,7 +28,7 @@ from labkit.point.columns import METRICS
 from labkit.point.spec import Reported
 
 CLOCK_NS = 10.0  # prints µs with two decimals
-_TAIL = re.compile(r"P(\d{1,2}) Tail (Lat\(us\)|BW\(MB/s\))")
+_TAIL = re.compile(r"P(\d{1,2}(?:\.\d+)?) Tail (Lat\(us\)|BW\(MB/s\))")
 _NAMES = "|".join([*map(re.escape, COLUMNS), "Iterations", "Validation", _TAIL.pattern])
 _HEAD = re.compile(rf"# (?:Size |Operation )? *(?:{_NAMES})(?: +(?:{_NAMES}))*")
 _BARE_HEAD = re.compile(rf" +(?:{_NAMES})(?: +(?:{_NAMES}))*")  # of osu_ibarrier before version 7
@@ -348,7 +349,7 @@ def meanings(table: Table) -> list[Meaning]:
         if column in ("Iterations", "Window", "Validation", "Operation"):
             continue
         if tail := _TAIL.fullmatch(column):
-            described.append(_percentile(place, int(tail[1]), tail[2], pairs))
+            described.append(_percentile(place, Decimal(tail[1]), tail[2], pairs))
             continue
         name, unit, statistic = COLUMNS[column]
         plain = statistic or ("mean" if pairs and not TITLES[table.test].startswith("OSU MPI_") else "osu_mean")
@@ -357,13 +358,18 @@ def meanings(table: Table) -> list[Meaning]:
     return described
 
 
-def _percentile(place: int, percent: int, kind: str, pairs: bool) -> Meaning:
+def _percentile(place: int, percent: Decimal, kind: str, pairs: bool) -> Meaning:
     """Return the meaning of a percentile of -z, counted from the fast side."""
     if kind.startswith("BW"):
-        name, statistic = "bandwidth_MBps", f"p{100 - percent}"
+        name, statistic = "bandwidth_MBps", f"p{_digits(100 - percent)}"
     else:
-        name, statistic = "latency_us", f"p{percent}" if pairs else f"osu_p{percent}"
+        name, statistic = "latency_us", f"p{_digits(percent)}" if pairs else f"osu_p{_digits(percent)}"
     return Meaning(place, name, METRICS[name].unit, statistic, above_zero=True)
+
+
+def _digits(percent: Decimal) -> str:
+    """Return the digits of a percentile's name, as in ``p999``."""
+    return f"{percent}".replace(".", "")
 
 
 def reported(table: Table, row: Row) -> list[Reported]:

@@ -89,7 +89,7 @@ def test_a_teacher_sees_a_class(tmp_path: Path) -> None:
     assert "# Latency and bandwidth: 2 learners" in text
     assert "| ada | 1 of 5 | 2 of 2 | 1 | 0 | recorded |" in text
     assert "| bob | 0 of 5 | 2 of 2 | 1 | 2 | recorded |" in text
-    assert "| ratio | At 8 B, how many times as long does TCP take as shared memory? | 1 of 2 | 1 | 2 |" in text
+    assert "| ratio | At 8 B, by what factor is TCP slower than shared memory? | 1 of 2 | 1 | 2 |" in text
     with pytest.raises(DataError, match=r"no run-\*/diary.json"):
         collected(tmp_path / "ada" / "nobody")
 

@@ -122,8 +122,8 @@ class Session:
             lines.append("Each learner reads another choice of the recorded launches.")
         if badges := joined(self._results.badges()):
             lines.append(f"Badges: {badges}.")
-        if wide := [one.name for one in self._lab.questions if marked(one, answer(one, self._results))]:
-            lines.append(f"This run scatters too much for {', '.join(wide)}; these questions are marked.")
+        if wide := sum(bool(marked(one, answer(one, self._results))) for one in self._lab.questions):
+            lines.append(f"This run scatters too much for {plural(wide, 'question')}, marked below.")
         handle.update(Markdown("\n\n".join(line for line in lines if line)))
 
     @property

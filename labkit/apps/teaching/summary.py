@@ -95,19 +95,20 @@ def beside(lab: Lab, attempts: Attempts, results: Results) -> str:
     rows = []
     for question in lab.predictions:
         given, expected = attempts.predictions.get(question.name), answer(question, results)
+        unit = f" {question.unit}" if question.unit else ""
         hidden = asked_again(lab, attempts, results, question, expected)
         if hidden:
             result = f"shown once you have answered: {hidden.text}"
         elif isinstance(expected.centre, str):
             result = expected.centre
         elif not expected.basis:
-            result = f"{number(expected.centre)} {question.unit} (computed from {expected.by})"
+            result = f"{number(expected.centre)}{unit} (computed from {expected.by})"
         else:
             ends = f"{number(expected.low)} to {number(expected.high)}, {expected.basis}"
-            result = f"{number(expected.centre)} {question.unit} ({ends})"
+            result = f"{number(expected.centre)}{unit} ({ends})"
         tries = attempts.later.get(question.name, [])
-        after = f" (after the measurement: {', '.join(_plain(one) for one in tries)})" if tries else ""
-        predicted = ("–" if given is None else _plain(given)) + after
+        after = f" (after the measurement: {', '.join(_plain(one) for one in tries)}{unit})" if tries else ""
+        predicted = ("–" if given is None else _plain(given) + unit) + after
         rows.append([question.text, predicted, result, "" if hidden else compared(question, expected, given)])
     if not {*attempts.predictions, *attempts.later} & {question.name for question in lab.predictions}:
         return table(["asked", "found"], [[asked, found] for asked, _, found, _ in rows], align="lr")

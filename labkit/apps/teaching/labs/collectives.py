@@ -195,7 +195,7 @@ LAB = Lab(
         ),
         Question(
             name="gain",
-            text="How many times as long does the linear broadcast take as the binomial tree in pieces, on eight hosts?",
+            text="On eight hosts, by what factor is the linear broadcast slower than the binomial tree in pieces?",
             of=_gain,
             why="Both algorithms wait for the root's link. The linear broadcast sends every byte over it seven times, the tree three times, so the gain is about 7/3.",
             hints=(
@@ -241,7 +241,7 @@ LAB = Lab(
         ),
         Question(
             name="ratio",
-            text="Two ranks, shared memory, 64 KiB: how many times as long does MPI_Allreduce take as MPI_Reduce and MPI_Bcast together?",
+            text="Two ranks, shared memory, 64 KiB: what is the ratio of the time of MPI_Allreduce to that of MPI_Reduce and MPI_Bcast together?",
             of=_ratio,
             why="MPI_Allreduce gives the same result as the two calls together. A ratio above 1 is therefore no law of nature: the library chose an algorithm that moves more or waits more often at this size.",
             hints=("The sizes are the same on both sides.", "The time of the one over the sum of the two others."),

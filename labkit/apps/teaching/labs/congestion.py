@@ -155,7 +155,7 @@ LAB = Lab(
         ),
         Question(
             name="beside",
-            text="A ping-pong of 1 KiB crosses the spine beside eight connections of another job that never pause. How many times as long does it take?",
+            text="A ping-pong of 1 KiB crosses the spine beside eight connections of another job that never pause. By what factor do they slow it down?",
             of=lambda r: _impact(r, "off"),
         ),
     ),
@@ -215,7 +215,7 @@ LAB = Lab(
         ),
         Question(
             name="impact",
-            text="With one queue for both jobs: how many times as long does the ping-pong take beside the other job?",
+            text="With one queue for both jobs: by what factor does the other job slow down the ping-pong?",
             of=lambda r: _impact(r, "off"),
             why="The bulk traffic keeps the common queue full. Each message of the ping-pong waits until all bytes before it have left the link: the length of the queue over the rate.",
             hints=(
@@ -225,7 +225,7 @@ LAB = Lab(
         ),
         Question(
             name="cure",
-            text="How many times as long does it take where each job has a share of the link?",
+            text="By what factor does it slow down the ping-pong where each job has a share of the link?",
             of=lambda r: _impact(r, "shares"),
             why="With a queue for each job the ping-pong waits for some frames of the other job, not for its whole queue.",
             hints=("The same with the second row.",),

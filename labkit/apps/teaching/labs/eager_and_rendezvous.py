@@ -129,7 +129,7 @@ LAB = Lab(
         ),
         Question(
             name="gain",
-            text="How many times as long does 5000 B take with the usual limit as with 16 KiB?",
+            text="By what factor are 5000 B slower with the usual limit than with 16 KiB?",
             of=_gain,
             why="With a limit of 16 KiB the message goes eagerly. It pays one more copy and saves the exchange, and a copy of 5000 B is far cheaper than an exchange.",
             hints=(

@@ -59,12 +59,12 @@ LAB = Lab(
             text="How long does a message of 8 B take one way between two processes of one machine over TCP?",
             of=lambda r: r.value(*LATENCY, transport="tcp", size=8),
         ),
-        Question(name="times", text="How many times as long as through shared memory is that?", of=_ratio),
+        Question(name="times", text="By what factor is shared memory faster?", of=_ratio),
     ),
     questions=(
         Question(
             name="ratio",
-            text="At 8 B, how many times as long does TCP take as shared memory?",
+            text="At 8 B, by what factor is TCP slower than shared memory?",
             of=_ratio,
             why="Through shared memory the receiver copies the bytes out of a page that both processes see, without a call of the kernel. Over TCP both sides call the kernel, which runs the protocol and hands the bytes over. At 8 B nothing but these fixed costs counts.",
             hints=("The table has the median of both paths at 8 B.", "Divide the larger by the smaller."),

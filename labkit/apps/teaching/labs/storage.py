@@ -86,14 +86,12 @@ LAB = Lab(
             text="How long does a plain write of 4 KiB to a file take?",
             of=lambda r: r.combined(lambda time: time, _written("none")),
         ),
-        Question(
-            name="durable", text="How many times as long does it take when it must be on the disk (O_SYNC)?", of=_price
-        ),
+        Question(name="durable", text="By what factor is it slower when it must be on the disk (O_SYNC)?", of=_price),
     ),
     questions=(
         Question(
             name="price",
-            text="How many times as long does a sequential write of 4 KiB take with O_SYNC as without?",
+            text="By what factor does O_SYNC slow down a sequential write of 4 KiB?",
             of=_price,
             why="A plain write ends when the kernel has copied 4 KiB into its memory. With O_SYNC it ends when the device says that the data are safe. The ratio is that of a device to a copy in memory.",
             hints=("Both are in the table, pattern sequential.", "Divide the median with osync by the one with none."),
@@ -127,7 +125,7 @@ LAB = Lab(
         ),
         Question(
             name="ahead",
-            text="How many times as long does a random read take as a sequential one?",
+            text="By what factor is a random read slower than a sequential one?",
             of=_reads,
             why="In order, the kernel reads the next blocks before the program asks, so most reads find them in the cache. At random it cannot guess, and each read waits for the device.",
             hints=(

@@ -257,7 +257,7 @@ LAB = Lab(
         ),
         Question(
             name="factor",
-            text="Over all launches, how many times as long as the fastest setting does the slowest one take?",
+            text="Over all launches, by what factor is the slowest setting slower than the fastest?",
             of=_factor,
             why="The worst algorithm sends the data of all ranks over one link, one after the other. The factor is about that between the bytes on the busiest links.",
             hints=(
