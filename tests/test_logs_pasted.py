@@ -673,6 +673,82 @@ def test_ucx_perftest_before_1_9_prints_0_for_the_percentile(tmp_path: Path) -> 
     assert [(v.statistic, v.value) for v in run.values if v.name == "latency_us"] == [("mean", 1.205)]
 
 
+_UCX_HEAD = """+--------------+--------------+------------------------------+---------------------+-----------------------+
+|              |              |        latency (usec)        |   bandwidth (MB/s)  |  message rate (msg/s) |
++--------------+--------------+----------+---------+---------+----------+----------+-----------+-----------+
+|    Stage     | # iterations | 50.0%ile | average | overall |  average |  overall |  average  |  overall  |
++--------------+--------------+----------+---------+---------+----------+----------+-----------+-----------+
+"""
+_UCX_ROW = (
+    "[thread 0]            300000      1.550     1.510     1.508        5.06       5.06      663277      663277\n"
+)
+_UCX_FINAL = (
+    "Final:               1000000      1.520     1.560     1.502        4.88       5.08      639449      665726\n"
+)
+_UCX_CSV = "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
+_UCX_LISTED = "300000,1.550,1.510,1.508,5.06,5.06,663277,663277\n1000000,1.520,1.560,1.502,4.88,5.08,639449,665726\n"
+# log → test, size, operation, mean time and a doubt
+_UCX: dict[str, tuple[str, str, int, str, float, str]] = {
+    "stopped": (
+        f"$ ucx_perftest -t ucp_am_lat -s 8 a\n{_UCX_HEAD}{_UCX_ROW}^C\n",
+        "latency",
+        8,
+        "am",
+        1.508,
+        "stopped",
+    ),
+    "the result alone": (f"$ ucx_perftest -t tag_bw -s 8 a\n{_UCX_FINAL}", "bandwidth", 8, "tag", 1.502, ""),
+    "no command": (_UCX_HEAD + _UCX_ROW + _UCX_FINAL, "latency", 8, "unknown", 1.502, "size-derived"),
+    "another size": (f"ucx_perftest -t tag_lat -s 4096 a\n{_UCX_FINAL}", "latency", 8, "tag", 1.502, "size-derived"),
+    "-v": (f"ucx_perftest -v -t tag_bw -s 8 a\n{_UCX_CSV}{_UCX_LISTED}", "bandwidth", 8, "tag", 1.502, ""),
+    "-v -b": (
+        *(f"pow2,tests,{_UCX_CSV}" + "".join(f"8,ucp_get_lat,{row}\n" for row in _UCX_LISTED.split()), "latency", 8),
+        *("get", 1.502, ""),
+    ),
+    "-b": (
+        *(_UCX_HEAD + "+put_lat/8-----+---------+----------+----------+\n" + _UCX_ROW + _UCX_FINAL, "UCT latency", 8),
+        *("put", 1.502, ""),
+    ),
+    "-f -b": (
+        _UCX_HEAD.replace("Stage", " Test") + _UCX_FINAL.replace("Final:  ", "tag_lat/8"),
+        "latency",
+        8,
+        "tag",
+        1.502,
+        "",
+    ),
+    "-N": (_UCX_HEAD + _UCX_FINAL.replace("    665726", "   665,726"), "latency", 8, "unknown", 1.502, "size-derived"),
+    "threads": (
+        *(f"ucx_perftest -t tag_bw -T 2 -s 8 a\n{_UCX_HEAD}Final:     2000000      1.502      5.08     665726\n",),
+        *("bandwidth", 8, "tag", 1.502, ""),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _UCX)
+def test_excerpts_of_ucx_perftest(name: str, tmp_path: Path) -> None:
+    text, test, size, operation, mean, doubt = _UCX[name]
+    kind, (run,) = read(tmp_path, text)
+    told = {value.name: value.value for value in run.values if value.statistic == "mean"}
+    assert (kind, run.test, run.size) == ("ucx_perftest", f"ucx_perftest {test}", size)
+    assert run.options["operation"] == operation
+    assert told["latency_us" if "latency" in test else "overhead"] == mean
+    assert {one.code for one in run.doubts} - {"test-unknown"} == ({doubt} if doubt else set())
+
+
+def test_ucx_perftest_prints_one_result_for_each_test_of_a_batch(tmp_path: Path) -> None:
+    larger = _UCX_FINAL.replace("5.08 ", "40.63").replace("4.88 ", "39.03")
+    names = ["+tag_lat/8-----+---------+--------+\n", "+tag_lat/64----+---------+--------+\n"]
+    _, runs = read(tmp_path, _UCX_HEAD + names[0] + _UCX_ROW + _UCX_FINAL + names[1] + _UCX_ROW + larger)
+    assert [run.size for run in runs] == [8, 64]
+
+
+@pytest.mark.parametrize("text", [_UCX_FINAL, _UCX_CSV + _UCX_LISTED])
+def test_a_result_of_ucx_perftest_without_heading_and_command_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"above it the heading 'latency \(usec\)'.*or the command with -t"):
+        read(tmp_path, text)
+
+
 def test_the_ping_pong_of_fabtests(tmp_path: Path) -> None:
     table = """bytes   iters   total       time     MB/sec    usec/xfer   Mxfers/sec
 64      10k     1.2m        0.31s      4.13      15.50       0.06

@@ -8,20 +8,21 @@ The percentile is one of the newest iterations alone (``timing_queue``).
 The table's first heading says which line is the result (``perftest_run.c``: print_progress). Below "Stage" the result
 begins with "Final:"; all other lines are progress, which begins with no word in a build without OpenMP.
 Below "Test" (``-f``) the result is the only line. Versions before 1.9 have neither heading, print 0 for the percentile,
-and their result looks like progress: the last line of a log is taken, with a warning.
+and their result looks like progress: the last line of a log is taken, with a warning. So it is if a run was stopped.
+A test of several threads prints four numbers as its result. With batch files (``-b``) a line names each test.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats.reading.log import SIZE_UNKNOWN, Lines, Log, Run, inside, setting_name
+from labkit.formats.reading.log import SIZE_UNKNOWN, Lines, Log, Run, setting_name
 from labkit.point.notes import note
-from labkit.point.spec import Reported
+from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 1.0  # prints µs with three decimals
 _WHAT = "ucx_perftest output"
@@ -29,7 +30,7 @@ _MIB = 2**20 / 1e6
 _ROW = re.compile(r"(Final:)?((?:\s+\S+){8})\s*")
 _TABLE = re.compile(r"\|\s*(latency|overhead) \(usec\)\s*\|\s*bandwidth \(MB/s\)\s*\|\s*message rate \(msg/s\)\s*\|")
 _HEAD = re.compile(
-    r"\|\s*(?:(Stage|Test)\s*\|\s*)?# iterations\s*\|\s*(?:([\d.]+)%ile|typical)\s*\|\s*average\s*\|\s*overall\s*\|"
+    r"\|\s*(?:(Stage|Test)\s*\|\s*)?# iterations\s*\|\s*(?:(?P<rank>[\d.]+)%ile|typical)\s*\|\s*average\s*\|"
 )
 _CSV = re.compile(
     r"iterations,(?:([\d.]+)_percentile|typical)_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr"
@@ -40,14 +41,13 @@ _UNFIT = re.compile(r"does not support operation|than (?:max|min) supported")
 _OTHER_LAYOUT = "Set another layout or size: ucx_info -d lists what each transport supports."
 
 
-def parse(text: str, *, latency: bool | None = None, marked: bool = True) -> list[Reported]:
+def parse(text: str, *, latency: bool | None = None) -> list[Reported]:
     """Parse one test, over all of its iterations.
 
     Parameters
     ----------
     text : standard output of the client.
     latency : whether times are latencies; None to go by the heading. Comma-separated values are all headed so.
-    marked : whether the heading must show which line is the result, as since UCX 1.9; else it is the last one.
 
     Returns
     -------
@@ -65,13 +65,23 @@ def parse(text: str, *, latency: bool | None = None, marked: bool = True) -> lis
         if " ERROR " in line:
             remedy = _OTHER_LAYOUT if _UNFIT.search(line) else ""
             raise malformed(_WHAT, number, line, "a result: UCX failed", remedy)
-    rank, kind, number, cells = _csv(lines) or _table(lines, marked=marked)
+    rank, kind, number, cells = _csv(lines) or _table(lines)
     values = [_number(cell, number, lines[number - 1]) for cell in cells]
-    if len(values) != 8 or not all(math.isfinite(v) and v >= 0 for v in values) or not values[0] or not values[3]:
+    if len(values) != 8 or not _possible(values):
         raise malformed(_WHAT, number, lines[number - 1], "iterations, 3 times, 2 bandwidths and 2 rates, above 0")
+    return _reported(rank, kind == "latency" if latency is None else latency, values)
+
+
+def _possible(values: Sequence[float]) -> bool:
+    """Whether values are those of a row: iterations, percentile, two times, two bandwidths, two rates."""
+    return all(math.isfinite(v) and v >= 0 for v in values) and bool(values[0] and values[3])
+
+
+def _reported(rank: str, latency: bool, values: Sequence[float]) -> list[Reported]:
+    """Return the values of a row in labkit's units; zeros are left out."""
     percentile = "p" + rank.rstrip("0").rstrip(".").replace(".", "")
     pairs = [(statistic, value) for statistic, value in ((percentile, values[1]), ("mean", values[3])) if value]
-    if kind == "latency" if latency is None else latency:
+    if latency:
         times = [metric("latency_us", *pair) for pair in pairs]
     else:
         times = [Reported("overhead", "µs", *pair) for pair in pairs]
@@ -94,19 +104,17 @@ def _csv(lines: list[str]) -> tuple[str, str, int, list[str]] | None:
     return None
 
 
-def _table(lines: list[str], *, marked: bool) -> tuple[str, str, int, list[str]]:
+def _table(lines: list[str]) -> tuple[str, str, int, list[str]]:
     """Return percentile, kind, number and cells of the final line of the table."""
     last = next((line for line in reversed(lines) if line.strip()), "nothing")
     kind = next((match for line in lines if (match := _TABLE.search(line))), None)
     head = next((match for line in lines if (match := _HEAD.search(line))), None)
-    if kind is None or head is None or (marked and not head[1]):
+    if kind is None or head is None or not head[1]:
         wanted = "a heading with 'Stage' or 'Test' (this is the last line): it failed, or is older than UCX 1.9"
         raise malformed(_WHAT, 0, last, wanted)
     word = "Final:" if head[1] == "Stage" else None
     rows = [(number, row) for number, line in enumerate(lines, 1) if (row := _ROW.fullmatch(line))]
     finals = [(number, row[2].split()) for number, row in rows if row[1] == word]
-    if not head[1]:
-        finals = finals[-1:]
     if len(finals) != 1:
         wanted = f"one final line{f', which begins with {word!r}' if word else ''}"
         raise malformed(_WHAT, 0, last, f"{wanted} (this is the last line): it failed, or was stopped")
@@ -121,13 +129,19 @@ def _number(cell: str, number: int, line: str) -> float:
         raise malformed(_WHAT, number, line, "numbers") from None
 
 
-_UNNAMED = "ucx_perftest -v, which heads every time a latency"
-_BEGINS = re.compile(
-    r"\s*\|\s*(?:(?:Stage|Test)\s*\|\s*)?# iterations\s*\|"
-    r"|iterations,(?:[\d.]+_percentile|typical)_lat,avg_lat,overall_lat,"
+_CELL = r"\d{1,3}(?:,\d{3})+|\d{1,18}(?:\.\d{1,6})?"
+_CELLS = rf"(?P<cells>(?:\s+(?:{_CELL})){{8}}|(?:\s+(?:{_CELL})){{4}})"
+_LINE = re.compile(
+    rf"(?:(?P<final>Final:)|(?P<thread>\[thread \d+\])|(?P<test>[A-Za-z][\w./-]*|\d+/[\w./-]+))?{_CELLS}(?:  .*)?$"
 )
-_RESULT = re.compile(r"(?:Final:|\[thread \d+\])?\s+\d+(?:\s+\S+){7}$|\d+,[\d.]+,")
+_LISTED = re.compile(r"(?P<names>(?:[\w./-]+,)*?)(?P<values>\d{1,18}(?:,\d{1,15}\.\d{2,3}){5},\d{1,18},\d{1,18})$")
+_LIST = re.compile(
+    r"(?:[\w.-]+,)*iterations,(?:(?P<rank>[\d.]+)_percentile|typical)_lat,avg_lat,overall_lat,avg_bw,overall_bw,"
+)
+_BEGINS = re.compile(rf"\s*\|\s*(?:(?:Stage|Test)\s*\|\s*)?# iterations\s*\||{_LIST.pattern}")
+_BATCH = re.compile(r"(?:\+|=+ )(?P<name>[A-Za-z0-9][\w./]*)(?:-+\+[-+]*| =+)$")  # stands above a test of a batch file
 _BOX = re.compile(r"\| ([A-Z][A-Za-z /]{1,40}): +(\S.*?) *\|$")
+_COMMAND = re.compile(r".*\bucx_perftest\b(?P<options>.* -t +\S.*)")
 # what a title begins with → operation; a longer begin first
 _OPERATIONS = {
     "tag sync": "tag_sync",
@@ -142,70 +156,186 @@ _OPERATIONS = {
     "atomic swap": "swap",
     "atomic compare-and-swap": "cswap",
 }
+# words of the name of a test, as after -t; labels of batch files contain them
+_WORD = re.compile(r"(?:^|_)(tag_sync|tag|put|get|am|stream|fadd|cswap|swap|add)(?=_|$)")
+_KIND = re.compile(r"(?:_(lat)|_bw|_mr)(?=_|$)")
+_OF_UCT = {"am_lat", "am_bw", "put_lat", "put_bw", "get", "add_lat", "add_mr", "fadd", "swap", "cswap"}
 _UCT = "transport layer"  # as the box names the API; that of UCP is the protocol layer
+_FINAL = note(
+    "final-unknown",
+    "UCX before 1.9 does not mark its result, which is the last line here, and heads the times of all tests latencies",
+)
+_STOPPED = note(
+    "stopped", "the run ends without its result: labkit took the last line of progress, over all until there"
+)
+_NO_TEST = note("test-unknown", "the log does not name the operation (tag, put, get, am)")
+_SIZED = note("size-derived", "the log does not state the message size: bandwidth over message rate gives it")
+
+
+@dataclass
+class _Test:
+    """What the lines above a row tell about it.
+
+    Parameters
+    ----------
+    head : with the names of the columns, if there is one; and its line.
+    kind : of the times: ``latency``, ``overhead``, or empty if no heading tells.
+    box : settings in a box of the server, and its last line.
+    name : of the test: after ``-t``, or of a line of a batch file.
+    size : B; 0 if none is stated.
+    begin : its first line.
+    """
+
+    head: re.Match[str] | None = None
+    kind: str = ""
+    box: dict[str, str] = field(default_factory=dict)
+    boxed: int = 0
+    name: str = ""
+    size: int = 0
+    begin: int = 0
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Return one run per table.
+    """Return one run per result.
 
     A client prints neither test nor size; the server's box does, if the log has it. The box is above the head, or below
-    it if client and server share a terminal.
+    it if client and server share a terminal. A command with ``-t``, and the names of a batch file, tell the test too.
     """
-    lines, made, former = Lines(text, where), [], 0
-    places = [number for number, line in lines if _BEGINS.match(line)]
-    for number, place in enumerate(places):
-        first = places[number - 1] + 1 if number else 1
-        after = places[number + 1] - 4 if number + 1 < len(places) else len(lines)
-        rows = [n for n in range(place + 1, after + 1) if _RESULT.match(lines.texts[n - 1])]
-        last = rows[-1] if rows else after
-        box = _boxes(lines.texts[former:place]) or _boxes(lines.texts[place:last])
-        former = last  # a box behind the result belongs to the next table
-        begin = max(first, place - 4)  # the heading has lines above the one that tells its kind
-        plain = [line for line in lines.texts[begin - 1 : after] if not _BOX.match(line)]
-        values = _values(lines, begin if box else max(1, place - 3), after, plain)
-        unnamed = lines.texts[place - 1].startswith("iterations,") and not box
-        size = int(box["Message size"]) if re.fullmatch(r"\d{1,18}", box.get("Message size", "")) else 0
-        title = box.get("Test", "")
-        operation = next((o for word, o in _OPERATIONS.items() if f"{title} ".startswith(f"{word} ")), "unknown")
-        options = {"operation": operation}
-        uct = box.get("API") == _UCT
-        if uct:
-            options["layout"] = box.get("Data layout", "unknown").replace(" ", "")
-        kind = "latency" if any(value.name == "latency_us" for value in values) else "bandwidth"
-        doubts = [] if size else [SIZE_UNKNOWN]
-        if re.match(r"\s*\|\s*# iterations", lines.texts[place - 1]):
-            doubts.append(note("final-unknown", "UCX before 1.9 does not mark its result: it is the last line here"))
-        if not title:
-            doubts.append(note("test-unknown", "ucx_perftest's client does not name the operation (tag, put, get, am)"))
-        made.append(
-            Run(
-                test=f"ucx_perftest {'UCT ' if uct else ''}{kind}" if not unnamed else _UNNAMED,
-                values=tuple(values),
-                line=place,
-                size=size,
-                options=options,
-                stated={setting_name(name): value for name, value in box.items() if name != "Message size"},
-                parameters=box,
-                doubts=tuple(doubts),
-                source=lines.source(begin, after),
-            )
-        )
+    lines, made, test = Lines(text, where), list[Run](), _Test()
+    waiting: tuple[int, list[str], str] | None = None  # the last line of progress
+    for number, line in [*lines, (len(lines) + 1, "+end-+")]:
+        row = _row(line)
+        command, batch, title = _COMMAND.match(line), _BATCH.match(line), _TABLE.search(line)
+        ends = command or batch or title or _LIST.match(line)
+        if waiting and (ends or (row and not row[2] and _LISTED.match(line) and _other(row, waiting))):
+            made.append(_run(lines, test, *waiting, final=False))
+            waiting = None
+        if command:
+            test = _Test(name=_option(command["options"], "t"), begin=number)
+            test.size = int(size) if (size := _option(command["options"], "s")).isdecimal() else 0
+        elif batch:
+            test.name, test.size = batch["name"], 0
+        elif title:
+            box = test.box if not made or test.boxed > made[-1].line else {}
+            test = replace(test, head=None, kind=title[1], box=box, begin=number)
+        elif head := _HEAD.search(line) or _LIST.match(line):
+            test.head = head
+        elif boxed := _BOX.match(line):
+            box = {} if boxed[1] in test.box else test.box
+            test = replace(test, box=box | {boxed[1]: boxed[2]}, boxed=number)
+        elif row:
+            cells, name, final = row
+            if final or (test.head and test.head.re is _HEAD and test.head[1] == "Test"):
+                made.append(_run(lines, test, number, cells, name, final=True))
+                waiting = None
+            else:
+                waiting = number, cells, name
+    failed = next((number for number, line in lines if " ERROR " in line), 0)
+    if failed and not made:
+        raise lines.wrong(failed, "a result: UCX failed")
     return made
 
 
-def _values(lines: Lines, first: int, last: int, plain: list[str]) -> list[Reported]:
-    """Parse a table; skip a box between its lines."""
-    if any(_BOX.match(line) for line in lines.texts[first - 1 : last]):
-        try:
-            return parse("".join(f"{line}\n" for line in plain), marked=False)
-        except DataError as error:
-            raise lines.wrong(first, f"a whole run: {error.brief}") from error
-    return inside(lines, first, last, partial(parse, marked=False))
+def _other(row: tuple[list[str], str, bool], waiting: tuple[int, list[str], str]) -> bool:
+    """Whether a comma-separated row is of another test than the row above, or of another run."""
+    return row[1] != waiting[2] or float(row[0][0]) <= float(waiting[1][0])
 
 
-def _boxes(texts: list[str]) -> dict[str, str]:
-    """Return the settings in a box of the server."""
-    return {match[1]: match[2] for line in texts if (match := _BOX.match(line))}
+def _option(words: str, letter: str) -> str:
+    """Return the value of an option of a command; empty if it has none."""
+    found = re.search(rf" -{letter} *([^\s-]\S*)", words)
+    return found[1] if found else ""
 
 
-LOG = Log("ucx_perftest", ("# iterations", "avg_lat,overall_lat"), _BEGINS, runs)
+def _row(line: str) -> tuple[list[str], str, bool] | None:
+    """Return the cells of a row, the name of its test, and whether it is marked as final; None for another line."""
+    if listed := _LISTED.match(line):
+        return listed["values"].split(","), listed["names"].rstrip(","), False
+    if not (row := _LINE.match(line)) or not (row["final"] or row["cells"][0].isspace()):
+        return None
+    cells = [cell.replace(",", "") for cell in row["cells"].split()]
+    if len(cells) == 4:  # of several threads
+        if not row["final"]:
+            return None
+        count, time, bandwidth, rate = cells
+        cells = [count, "0", time, time, bandwidth, bandwidth, rate, rate]
+    return cells, row["test"] or "", bool(row["final"])
+
+
+def _run(lines: Lines, test: _Test, number: int, cells: list[str], name: str, *, final: bool) -> Run:
+    """Return the run of a row."""
+    values = [lines.number(cell, number) for cell in cells]
+    if not _possible(values):
+        raise lines.wrong(number, "iterations, 3 times, 2 bandwidths and 2 rates, above 0")
+    labels = re.split("[,/]", name or test.name)
+    named = next((label for label in labels if _WORD.search(label)), "")
+    title, uct = test.box.get("Test", ""), test.box.get("API") == _UCT or (not test.box and named in _OF_UCT)
+    operation = next((o for word, o in _OPERATIONS.items() if f"{title} ".startswith(f"{word} ")), "")
+    if not operation and (word := _WORD.search(named)):
+        operation = word[1]
+    kind = _kind(title, named) or test.kind
+    if not kind:
+        wanted = "above it the heading 'latency (usec)' or 'overhead (usec)', or the command with -t, such as tag_lat"
+        raise lines.wrong(number, wanted)
+    size, derived = _size(test, labels, values)
+    options: dict[str, Scalar] = {"operation": operation or "unknown"}
+    if uct:
+        options["layout"] = test.box.get("Data layout", "unknown").replace(" ", "")
+    marked = test.head is None or test.head.re is _LIST or test.head[1]
+    notes = {
+        SIZE_UNKNOWN: not size,
+        _SIZED: derived,
+        _FINAL: not marked,
+        _STOPPED: not final and marked and not _LISTED.match(lines.texts[number - 1]),
+        _NO_TEST: not operation,
+    }
+    rank = (test.head["rank"] if test.head else "") or "50.0"
+    return Run(
+        test=f"ucx_perftest {'UCT ' if uct else ''}{'latency' if kind == 'latency' else 'bandwidth'}",
+        values=tuple(_reported(rank, kind == "latency", values)),
+        line=number,
+        size=size,
+        options=options,
+        stated={setting_name(key): value for key, value in test.box.items() if key != "Message size"},
+        parameters=test.box,
+        doubts=tuple(doubt for doubt, holds in notes.items() if holds),
+        source=lines.source(test.begin or number, min(number, len(lines))),
+    )
+
+
+def _kind(title: str, name: str) -> str:
+    """Return the kind of times of a test; empty if neither the title in its box nor its name tells it."""
+    words = {word for word in ("latency", "bandwidth") if word in title}
+    if len(words) == 1:
+        return "latency" if "latency" in words else "overhead"
+    kind = _KIND.search(name)
+    return "" if not kind else "latency" if kind[1] else "overhead"
+
+
+def _size(test: _Test, labels: list[str], values: list[float]) -> tuple[int, bool]:
+    """Return the message size, B, and whether it is derived; 0 if nothing tells it.
+
+    Bandwidth is message rate times size; both are rounded. The size of a command must fit, for the row may belong to
+    another one. A power of 2 follows if no other whole number fits.
+    """
+    boxed = test.box.get("Message size", "")
+    if re.fullmatch(r"\d{1,18}", boxed):
+        return int(boxed), False
+    bandwidth, rate = values[5] * 2**20, values[7]
+    if not rate:
+        return test.size, False
+    least, most = (bandwidth - 0.0051 * 2**20) / (rate + 0.5), (bandwidth + 0.0051 * 2**20) / max(rate - 0.5, 1e-9)
+    told = [test.size, *(int(label) for label in labels if re.fullmatch(r"\d{1,12}", label))]
+    if fitting := [size for size in told if size and 0.99 * least <= size <= 1.01 * most]:
+        return fitting[0], False
+    size = math.floor(most)
+    return (size, True) if size == math.ceil(least) > 0 == size & (size - 1) else (0, False)
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is a result without the heads of the table."""
+    row = _LINE.match(line)
+    return bool(row and (row["final"] or row["thread"]))
+
+
+LOG = Log("ucx_perftest", ("# iterations", "avg_lat,overall_lat"), _BEGINS, runs, rows=_is_row)
