@@ -215,7 +215,7 @@ In names of IMB-IO, S, P and C are `access=single`, `parallel` and `collective`.
   with `-sync off`, as `cadence=streaming`. IMB 4.1 and older also moved the root with every call (`rotate`).
 - `timing=total` marks the tests of IMB that read the clock only before and after the loop. Without it, labkit reads the clock
   around every iteration.
-- OMB's average of a collective is the mean over ranks of each rank's mean (`osu_mean`). labkit's median is that of the slowest
+- OMB's average of a collective is the mean over ranks of each rank's mean (`osu_mean`). labkit's median is over the slowest
   rank of each iteration, which is larger ([three definitions](performance.md#three-definitions-of-latency)). IMB prints the slowest
   rank's mean as `t_max`.
 - IMB-RMA makes its windows with MPI_Win_create. The default of OMB and labkit is MPI_Win_allocate (`memory`).
