@@ -1,7 +1,7 @@
 """Makes ranks start quickly from shared file systems: they load labkit, numpy and mpi4py from a copy on their own node.
 
-A rank makes some 1700 file system calls to load labkit, numpy and Python. If a server has these, 10,000 ranks ask it
-17 million times. With staging, a rank asks it for the script that starts it and for nothing else. One task on each
+A rank makes some 1600 file system calls to load labkit, numpy and Python. If a server has these, 10,000 ranks ask it
+16 million times. With staging, a rank asks it for the script that starts it and for nothing else. One task on each
 node, started by the launcher of the ranks, copies an archive (`labkit.run.staging.archive`) to a folder of the node
 (`labkit.run.staging.node`), and removes it when measuring ends. In a Slurm job, sbcast takes the archive to the nodes.
 If the tasks cannot be started, or a copy goes away, the first rank of a node copies.
