@@ -279,11 +279,6 @@ def warnings(meta: Mapping[str, Any]) -> tuple[Note, ...]:
 def dictionary() -> str:
     """The part of the data dictionary about metadata, as Markdown."""
     rows = columns.alike((f.name, f"{_WORDS[f.kind]}{f.unit and ', '}{f.unit}", f.meaning) for f in FACTS.values())
-    needed = dict.fromkeys(f.needed for f in FACTS.values() if f.needed)
-    required = [
-        (", ".join(origins), ", ".join(f"`{f.name}`" for f in FACTS.values() if f.needed == origins))
-        for origins in needed
-    ]
     return f"""
 ## Metadata of samples
 
@@ -292,6 +287,4 @@ start share (hosts, affinities, command, testbed, batch job) are in `starts/<dig
 as `start_record`. `labkit.store.samples.load` and `Campaign.samples` join the two.
 
 {table(("key", "type", "meaning"), rows)}
-
-{table(("points of origin", "must have"), required)}
 """
