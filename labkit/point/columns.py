@@ -67,9 +67,9 @@ METRICS = {
         Metric("operations_Mops", "rate", 1e-6, "Mop/s", "operations", "Operations per second of all processes by the kernel's formula (NPB)."),
         Metric("updates_GUPS", "rate", 1e-9, "GUP/s", "updates", "Random updates of memory per second (HPCC RandomAccess)."),
         Metric("run_time_s", "cost", 1.0, "s", "run time", "Time of the timed part of the program."),
-        Metric("open_us", "cost", 1e6, "µs", "opening", "Time from the first rank's call that opens a file to the last rank's return from it."),
-        Metric("access_us", "cost", 1e6, "µs", "transfers", "Time from the first rank's first transfer to the end of the last rank's last one, with its sync."),
-        Metric("close_us", "cost", 1e6, "µs", "closing", "Time from the first rank's call that closes a file to the last rank's return from it."),
+        Metric("open_us", "cost", 1e6, "µs", "opening", "Time from the first rank's call to open a file to the return of the last rank's call."),
+        Metric("access_us", "cost", 1e6, "µs", "transfers", "Time from the first transfer of any rank to the end of the last one, with its sync."),
+        Metric("close_us", "cost", 1e6, "µs", "closing", "Time from the first rank's call to close a file to the return of the last rank's call."),
         Metric("moved_MB", "share", 1e3, "MB", "moved", "Bytes that all ranks wrote or read until the deadline."),
         *(
             Metric(f"ior_{level}_{way}_MBps", "rate", 1e-6, "MB/s", f"ior-{level}-{way}", "Bandwidth of the IO500 phase of this name.")

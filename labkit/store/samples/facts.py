@@ -101,7 +101,7 @@ COUNTERS = Fact[dict[str, int]](
 )
 RETRIED = Fact("retried", "", "", "Why the first start failed, if a second one measured the point.")
 ALLOCATION = Fact[dict[str, Any]]("allocation", {}, "", "Batch job that measured it.")
-PLACEMENT = Fact[dict[str, Any]]("placement", {}, "", "Hosts of a batch job, their switches, their distance.")
+PLACEMENT = Fact[dict[str, Any]]("placement", {}, "", "Hosts of a batch job, with their switches and distances.")
 CLOCK_NS = Fact(
     "clock_ns",
     math.nan,
@@ -113,7 +113,7 @@ COMMAND = Fact[list[str]](
     "command",
     [],
     "",
-    "Command that started the ranks. PLAN, LABKIT, VENV, HOME: plan, labkit's folder, environment, home.",
+    "Command that started the ranks. PLAN, LABKIT, VENV and HOME replace plan, labkit's folder, environment and home.",
 )
 CHUNKS = Fact[list[int]]("chunks", [], "", "Iterations of each timed chunk.")
 WARMUP = Fact("warmup", 0, "", "Untimed iterations before each chunk.")
@@ -212,7 +212,7 @@ PEAK_GFLOPS = Fact("peak_GFLOPS", 0.0, "Gflop/s", "Theoretical peak of the cores
 PEAK_METHOD = Fact("peak_method", "", "", "How the peak was calculated.")
 # simulations
 SIMULATION = Fact[dict[str, Any]](
-    "simulation", {}, "", "Algorithm, wall and processor time of the simulation, s.", ("simulated",)
+    "simulation", {}, "", "Algorithm of the simulation, with its wall and processor time in s.", ("simulated",)
 )
 # what others printed
 TEST = Fact("test", "", "", "Name of the test that printed it.", BROUGHT)
@@ -223,7 +223,7 @@ REFERENCE = Fact("reference", "", "", "Publication with the numbers.", ("publish
 # what was merged
 CAMPAIGN = Fact("campaign", "", "", "Name of the campaign that measured it.")
 CAMPAIGN_ID = Fact("campaign_id", "", "", "Identity of that campaign.")
-FIRST_LAUNCH = Fact("first_launch", 0, "", "Its launch there.")
+FIRST_LAUNCH = Fact("first_launch", 0, "", "Number of its launch in that campaign.")
 
 FACTS: Mapping[str, Fact[Any]] = {fact.name: fact for fact in [*globals().values()] if isinstance(fact, Fact)}
 
