@@ -136,7 +136,7 @@ def table(random: np.random.Generator) -> None:
 
 
 def main() -> None:
-    """Print the tables of docs/history.md."""
+    """Print the numbers of docs/history.md."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "series", nargs="?", type=int, default=100, metavar="SERIES", help="of each kind (default: %(default)s)"

@@ -1,7 +1,7 @@
 """What a point costs the process that measures, beside the wait for the disk: for starts of few and of many points.
 
 ``python bench/points.py [POINTS...]`` measures starts of that many points (10, 100, 1,000, 10,000 and 50,000 unless
-told otherwise), and writes the table of docs/performance.md. Instead of ranks, a program sends the frames of points
+told otherwise), and prints a table. Instead of ranks, a program sends the frames of points
 that took no time; everything else is as in a measurement: plan, pipe, samples files, events, log, progress.
 """
 
@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from labkit import testbeds
-from labkit.io import atomic
 from labkit.io.markdown import table
 from labkit.point.spec import Effort, Spec
 from labkit.run import lines, measuring, ranks
@@ -32,7 +29,6 @@ from labkit.worker.__main__ import _received
 
 ROOT = Path(__file__).resolve().parent.parent
 DISK = ROOT / "build"  # git ignores it; the folder for temporary files may be in memory, where fsync costs nothing
-BEGIN, END = "<!-- points: begin -->", "<!-- points: end -->"
 COUNTS = (10, 100, 1000, 10_000, 50_000)
 ITERATIONS = 1000
 
@@ -107,7 +103,7 @@ def measured(count: int, folder: Path) -> list[str]:
 
 
 def main(counts: Sequence[int]) -> None:
-    """Measure, print, and write the table if no counts are given."""
+    """Measure and print a table of all numbers per point, of the process that measures alone."""
     rows = []
     DISK.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="labkit-points-", dir=DISK) as folder:
@@ -115,16 +111,9 @@ def main(counts: Sequence[int]) -> None:
     for count in counts or COUNTS:
         with tempfile.TemporaryDirectory(prefix="labkit-points-", dir=DISK) as folder:
             rows.append(measured(count, Path(folder) / "c"))
-        print(*rows[-1], flush=True)
     head = ["points of a start", "processor (ms)", "elapsed (ms)", "fsync calls", "in fsync (ms)"]
-    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    about = f"`bench/points.py`, {when}, {platform.node()}, {os.cpu_count()} cores, load average "
-    about += f"{os.getloadavg()[0]:.1f} at its end; all numbers per point, of the process that measures alone:"
-    if not counts:
-        page = ROOT / "docs" / "performance.md"
-        before, _, rest = page.read_text().partition(BEGIN)
-        text = f"{before}{BEGIN}\n{about}\n\n{table(head, rows, align='rrrrr')}\n{END}{rest.partition(END)[2]}"
-        atomic.replace(page, text)
+    print(table(head, rows, align="rrrrr"))
+    print(f"load average at the end: {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ function that prints a table. The last two are in ``bench/reading.py``, the othe
 calls : file system calls of a rank until it has measured, counted by strace, for each place that it may load from
 start : time from the start of the launcher until all ranks have met, on this machine
 nfs : the same and the requests to the server, with the environment on NFS; in a guest, which has the server and the client
-points : time of the parent for each point, in starts of 10 to 50,000 points (`bench/points.py`, docs/performance.md)
+points : time of the parent for each point, in starts of 10 to 50,000 points (`bench/points.py`)
 reading : time and memory of questions to points of 16,384 ranks and to all pairs of 1000 hosts
 hosts : time to read lists of 5000 hosts
 """
