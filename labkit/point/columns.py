@@ -356,7 +356,7 @@ def alike(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
 
 def dictionary() -> str:
     """Data dictionary as Markdown: every column that records and summaries can have."""
-    plain = [alike((c.name, c.dtype, c.meaning) for c in table.values()) for table in (COLUMNS, SUMMARY)]
+    plain = [alike((c.name, c.meaning) for c in table.values()) for table in (COLUMNS, SUMMARY)]
     lower, higher = (
         alike((m.name, m.meaning) for m in METRICS.values() if m.better == better) for better in ("lower", "higher")
     )
@@ -370,7 +370,8 @@ A missing number is NaN (an empty cell in CSV, `null` in JSON); a missing text i
 A name ends in its unit: `_B` bytes, `_us` µs, `_MB` 10^6 B, `_MBps` 10^6 B/s, `_per_s` 1/s, `_Mops` 10^6 operations/s, `_GUPS`
 10^9 updates/s, `_GFLOPS` 10^9 flop/s, `_percent` %, `_times` a ratio.
 
-A **note** has `code` (for programs), `text` (for people) and `values` (the values in the text, by name). A list of notes is
+`badges`, `warnings`, `further` and `left_out` are lists of **notes**. A note has `code` (for programs), `text` (for people) and
+`values` (the values in the text, by name). A list of notes is
 
 | in | stored as |
 |:--|:--|
@@ -381,14 +382,14 @@ A **note** has `code` (for programs), `text` (for people) and `values` (the valu
 
 ## Columns of the records
 
-{table(["column", "dtype", "meaning"], plain[0])}
+{table(["column", "meaning"], plain[0])}
 
 Columns `option_<name>` hold options of the benchmark (`labkit describe` lists them). Columns `env_<NAME>` hold environment
 variables of its ranks: the requested ones, and settings of MPI libraries such as `OMPI_MCA_btl` or `UCX_TLS`.
 
 ## Further columns of the summary
 
-{table(["column", "dtype", "meaning"], plain[1])}
+{table(["column", "meaning"], plain[1])}
 
 ## Metrics
 

@@ -88,7 +88,9 @@ SESSION = Fact(
     "",
     _COLUMN,
 )
-ELAPSED = Fact("elapsed", math.nan, "s", "Wall time of the point with verification, warm-up and bookkeeping.", MEASURED)
+ELAPSED = Fact(
+    "elapsed", math.nan, "s", "Wall time of the point in s, with verification, warm-up and bookkeeping.", MEASURED
+)
 SEED = Fact("seed", 0, "", "Seed of the random order of points.", MEASURED)
 LOAD_START = Fact[dict[str, Any]]("load_start", {}, "", "Load when the point began.", MEASURED)
 LOAD_END = Fact[dict[str, Any]](
@@ -165,8 +167,8 @@ GPU_MPI = Fact("gpu_mpi", "", "", "Whether the MPI library reports that it is CU
 # a victim and its aggressor
 ORDER = Fact[list[str]]("order", [], "", "Order of the phases alone and beside the aggressor.")
 EVIDENCE_ALONE = Fact[dict[str, int]]("evidence_alone", {}, "", "Counters of the phase without the aggressor.")
-ELAPSED_ALONE = Fact("elapsed_alone", 0.0, "s", "Wall time of the phase without the aggressor.")
-ELAPSED_BESIDE = Fact("elapsed_beside", 0.0, "s", "Wall time of the phase beside the aggressor.")
+ELAPSED_ALONE = Fact("elapsed_alone", 0.0, "s", "Wall time of the phase without the aggressor, s.")
+ELAPSED_BESIDE = Fact("elapsed_beside", 0.0, "s", "Wall time of the phase beside the aggressor, s.")
 # tools
 COMMANDS = Fact[list[list[str]]]("commands", [], "", "Command lines that ran, servers first; folders as in command.")
 DEFINITION = Fact("definition", "", "", "Definition of the tool's numbers.")
@@ -278,7 +280,7 @@ def warnings(meta: Mapping[str, Any]) -> tuple[Note, ...]:
 
 def dictionary() -> str:
     """The part of the data dictionary about metadata, as Markdown."""
-    rows = columns.alike((f.name, f"{_WORDS[f.kind]}{f.unit and ', '}{f.unit}", f.meaning) for f in FACTS.values())
+    rows = columns.alike((f.name, f.meaning) for f in FACTS.values())
     return f"""
 ## Metadata of samples
 
@@ -286,5 +288,5 @@ Generated from `labkit/store/samples/facts.py`. A samples file keeps these keys 
 start share (hosts, affinities, command, testbed, batch job) are in `starts/<digest>.json`, which the samples file names
 as `start_record`. `labkit.store.samples.load` and `Campaign.samples` join the two.
 
-{table(("key", "type", "meaning"), rows)}
+{table(("key", "meaning"), rows)}
 """
