@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import math
 import re
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
+import pyarrow.parquet as pq
 import pytest
 
-from labkit.apps.explorer import code, drawing, export, leading, panels, relation, state, store, theme, values, whole
+from labkit import __version__
+from labkit.apps.explorer import (
+    code,
+    drawing,
+    export,
+    leading,
+    measurement,
+    origin,
+    pace,
+    panels,
+    relation,
+    state,
+    store,
+    theme,
+    values,
+    whole,
+)
+from labkit.apps.explorer.panels import answer as answers
 from labkit.apps.explorer.panels import export as export_panel
 from labkit.apps.explorer.panels.measure import _Measure as Measure
+from labkit.apps.explorer.panels.verdict import _Verdict as Verdict
 from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.store import Store
-from labkit.apps.explorer.view import View
+from labkit.apps.explorer.view import View, metrics_of
+from labkit.apps.show import answered
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.figures import looks, small_print
 from labkit.io.project import SHIPPED
+from labkit.judge import sentences
+from labkit.judge.answer import Topic
+from labkit.judge.finding import Value
 from labkit.point import units
 from labkit.point.columns import METRICS
+from labkit.run import estimate
+from labkit.run.estimate import Estimate
+from labkit.run.progress import Progress
 from labkit.store import campaign
 
 LATENCY = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_us", statistic="p50")
@@ -427,3 +456,181 @@ def test_the_notes_of_a_row_name_a_doubt_once() -> None:
     assert values._notes(row) == "loopback; busy machine (0.91 of 2 cores): rerun when idle"
     assert values._notes({"badges": ["busy machine"], "warnings": []}) == "busy machine"
     assert values._notes({}) == ""
+
+
+@pytest.mark.slow
+def test_a_campaign_has_one_title_everywhere(example: Path, tmp_path: Path) -> None:
+    paths = [str(shutil.copytree(example, tmp_path / day / "night")) for day in ("monday", "tuesday")]
+    names, titles = ["two-cores", *paths], ["two-cores", "monday/night", "tuesday/night"]
+    page = Page(*names)
+    session, plot = page.session, page.plot
+    verdict, answer = Verdict(session), answers.build(session)
+    session.tell("campaigns")
+    told = re.sub(r"<[^>]*>", "\n", answer.children[0].value)
+    assert [box.description for box in page.part("campaigns", "_Campaigns").chosen.children] == titles
+    assert list(verdict.base.options) == [*zip(titles, names, strict=True)]
+    assert {*plot.base.options} >= {*verdict.base.options}
+    legend = {trace.name.split(", ")[0] for trace in plot.figure.data if trace.name != drawing.MARKS}
+    assert legend == set(titles)
+    table = page.part("view", "Table")
+    place = [one["name"] for one in table.head].index("campaign")
+    assert {row["cells"][place] for row in table.rows} <= set(titles)
+    assert all(f"{title}: 8 B" in told for title in titles)
+    chips = [one.description for one in answer.children[1].children]
+    assert all(one.startswith(tuple(titles)) for one in chips)
+    point = page.part("point", "_Point")
+    assert session.chosen is not None
+    chosen = dict(zip(names, titles, strict=True))[session.chosen.key[0]]
+    assert chosen in point.name.value
+    assert f"{chosen} (measured)" in point.facts.value
+    plot.filter.column.value = "campaign"
+    assert [box.description for box in plot.filter.levels.children] == titles
+    plot.filter.levels.children[0].value = False
+    assert {trace.name.split(", ")[0] for trace in plot.figure.data[:-1]} == set(titles[1:])
+    plot.filter.levels.children[0].value = True
+    plot.relation.value, plot.base.value = "ratio", paths[0]
+    assert plot.figure.layout.yaxis.title.text.replace("<br>", " ") == "latency, ratio to monday/night (times)"
+    now = session.views["A"]
+    assert export.stem(now) == "mpi.latency-latency_us-p50-two-cores-monday_night-1-more-ratio-to-monday_night"
+    for shown in (now, dataclasses.replace(now, relation="", by="campaign", unit="ns")):
+        summary = session.store.summary(names, shown.benchmark)
+        space: dict[str, Any] = {}
+        exec(code.code_for(shown, summary).removesuffix("figure.show()\n"), space)
+        assert space["figure"].to_json() == session.figure(shown, summary).to_json()
+        assert str(tmp_path) not in space["figure"].to_json()
+    assert "<h1>two-cores, monday/night, tuesday/night</h1>" in whole.page(session)
+
+
+def test_a_title_is_the_folder_and_as_much_above_as_makes_it_unique() -> None:
+    assert campaign.titles(["node7-before", "/far/node7-after/"]) == {
+        "node7-before": "node7-before",
+        "/far/node7-after/": "node7-after",
+    }
+    assert [*campaign.titles(["night", "/a/night", "/b/x/night"]).values()] == ["night", "a/night", "x/night"]
+    assert [*campaign.titles(["/night", "/a/b/night", "/c/b/night"]).values()] == ["/night", "a/b/night", "c/b/night"]
+
+
+def test_the_table_names_a_range_as_a_range_and_percentiles_in_words() -> None:
+    rows = Store().summary(["two-cores"], "mpi.latency").iloc[:2]
+
+    def titles(*labels: str) -> list[str]:
+        return [one["title"] for one in values.page(LATENCY, rows.assign(headline=labels)).head]
+
+    assert "95 % interval of 6 launches (µs)" in titles(*["95 % interval of 6 launches"] * 2)
+    assert "range of 2 launches (µs)" in titles(*["range of 2 launches"] * 2)
+    assert "range of launches (µs)" in titles("range of 2 launches", "range of 3 launches")
+    assert "interval or range (µs)" in titles("range of 2 launches", "95 % interval of 6 launches")
+    assert "95th percentile (µs)" in titles("range of 2 launches", "range of 3 launches")
+    assert not any("p95" in title for title in titles("range of 2 launches", "range of 2 launches"))
+
+
+def test_an_estimate_is_one_rule_and_says_an_end_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = Estimate(points=12, starts=6, cap=2.0)
+    assert (needed.most, needed.about(0.5), needed.about(9)) == (33, 15, 33)
+    assert math.isnan(estimate.left(3.0, 0, 5))
+    assert estimate.left(3.0, 2, 5) == 7.5
+
+    def told(pace_s: float, name: str = "two-cores") -> str:
+        monkeypatch.setattr(pace, "_pace", lambda *_: (pace_s, name))
+        return pace.told(needed, "mpi.latency", Store(), ["two-cores"])
+
+    text = "12 points × launches in 6 starts"
+    assert told(0.5) == f"{text}: about 15 s at the pace of two-cores, at most 33 s on an idle machine"
+    assert told(9) == f"{text}: about 33 s"
+    assert told(0.5, "") == f"{text}: at most about 33 s on an idle machine"
+
+
+def test_time_left_beyond_the_most_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = object.__new__(measurement.Measurement)
+    run.stopping = False
+    monkeypatch.setattr(measurement.Measurement, "running", True)
+    for remaining, text in ((20.0, "about 20 s left ·"), (40.0, "about 40 s left, more than on an idle machine ·")):
+        now = Progress(2, 12, "mpi.latency 8 B", 4.0, remaining, most=30.0)
+        monkeypatch.setattr(run, "progress", lambda now=now: now)
+        assert text in run.state()
+
+
+def test_every_export_carries_where_its_numbers_come_from(tmp_path: Path) -> None:
+    have = Store().summary(LATENCY.campaigns, LATENCY.benchmark)
+    host, day = have["host"].iloc[0], have["start"].min()[:10]
+    line = f"mpi.latency · {host} · {day} · labkit {__version__}"
+    assert origin.line(LATENCY, have) == line
+    assert drawn_title(export.footed(LATENCY.figure(have), LATENCY, have)) == line
+    assert line in export.write(LATENCY, have, "html", tmp_path).read_text()
+    assert code.code_for(LATENCY, have).startswith(f"# {line}\n")
+    table = pd.read_csv(export.write(LATENCY, have, "csv", tmp_path))
+    assert set(table["benchmark"]) == {"mpi.latency"}
+    assert set(table["host"]) == {host}
+    assert set(table["start"].str[:10]) == {day}
+    assert set(table["labkit"].astype(str)) == {__version__}
+    about = pq.read_schema(export.write(LATENCY, have, "parquet", tmp_path)).metadata
+    wanted = {"benchmark": "mpi.latency", "host": host, "date": day, "labkit": __version__}
+    assert {name: about[name.encode()].decode() for name in wanted} == wanted
+    evil = have.assign(host="a\nimport os")
+    assert code.code_for(LATENCY, evil).splitlines()[0].endswith(f"a import os · {day} · labkit {__version__}")
+
+
+def drawn_title(figure: go.Figure) -> str:
+    """Line below a figure."""
+    return str(figure.layout.title.text)
+
+
+@pytest.mark.parametrize("name", ["two-cores-launches", "two-cores-limits", "sixteen-hosts", "virtual-cluster"])
+def test_the_answer_and_explain_say_the_same_about_the_same_points(name: str, example: Path) -> None:
+    shutil.copytree(SHIPPED / "data/campaigns/examples" / name, example.with_name(name), dirs_exist_ok=True)
+    have = Store()
+    found = have.answer(name)
+    explained = re.sub(r"\s+", " ", answered.table(found, everything=True))
+    compared = 0
+    for benchmark in have.benchmarks([name]):
+        summary = have.summary([name], benchmark)
+        view = View(campaigns=(name,), benchmark=benchmark)
+        led = " · ".join(leading.judged(found, benchmark))
+        for topic in found.topics:
+            own = Topic(topic.name, tuple(one for one in topic.findings if one.subject.benchmark == benchmark))
+            if not own.findings:
+                continue
+            lead = own.lead
+            assert f"{lead.values.get('path', '') or topic.name}: {own.verdict}" in led
+            assert f"{topic.name}: {topic.verdict}" in explained
+            assert (f"; {topic.lead.subject.benchmark} is {topic.verdict}" in led) >= (topic.verdict != own.verdict)
+            if own.verdict != "good":
+                without = re.sub(r" \[[^]]*\]", "", explained)  # no interval
+                assert sentences.claim(lead) in led
+                assert f"{lead.subject}: {sentences.claim(lead)}" in without
+            measured = lead.values.get("measured")
+            row = summary[summary["fingerprint"].isin(lead.subject.points)]
+            if isinstance(measured, Value) and len(row) == 1 and measured.fingerprint:
+                views = [dataclasses.replace(view, metric=metric) for metric in metrics_of(row)]
+                for shown in (one.values(row)[0] for one in views):
+                    if shown.value == measured.value:
+                        compared += 1
+                        ends = "" if math.isnan(shown.low) else f" [{shown.range}]"
+                        assert f"{measured:interval}" == f"{shown.text} {shown.unit}{ends}"
+    assert compared
+
+
+def test_verdicts_are_shown_before_their_causes_and_judged_once(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(SHIPPED / "data/campaigns/examples/sixteen-hosts", example.with_name("sixteen-hosts"))
+    session, seen = Session(["sixteen-hosts"]), list[Any]()
+    panel = answers._Answers(session)
+    show = panel._show
+    monkeypatch.setattr(panel, "_show", lambda found: (seen.append(found), show(found)))
+
+    async def judge() -> None:
+        session.tell("data")
+        assert panel._task is not None
+        await panel._task
+
+    asyncio.run(judge())
+    (first,), (second,) = seen
+    assert (first.whole, second.whole) == (False, True)
+    assert [(one.name, one.verdict) for one in first.answer.topics] == [
+        (one.name, one.verdict) for one in second.answer.topics
+    ]
+    assert not any(one.cause for one in first.answer.topics)
+    assert any(one.cause for one in second.answer.topics)
+    assert [*answers._said(first, "mpi.barrier")][-1] == "looking for causes …"
+    assert "(too few cores for the ranks)" in " · ".join(answers._said(second, "mpi.barrier"))
+    asyncio.run(judge())
+    assert len(seen) == 2, "what is known is not shown again"

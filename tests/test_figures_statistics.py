@@ -111,7 +111,7 @@ def test_a_quantity_named_by_its_column_is_that_column() -> None:
 
 def test_a_percentile_that_is_not_there_has_its_reason_in_the_hover_text() -> None:
     line = named(figures.versus_size(summary(3, n=60), "latency_us", series=["transport"]), "shm")
-    assert "p99: none: it needs 100 samples in each launch, n = 180 in 3 launches" in line.hovertemplate
+    assert "99th percentile: none: it needs 100 samples in each launch, n = 180 in 3 launches" in line.hovertemplate
 
 
 def test_the_explorer_offers_the_headline_where_sources_differ() -> None:

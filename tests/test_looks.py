@@ -158,9 +158,9 @@ def test_campaigns_share_the_colour_of_a_path_and_differ_in_marker_and_dashes() 
     for campaigns in (("node7-before", "node7-after"), ("node7-after", "node7-before")):  # the first figure decides
         view = View(metric="latency_us")
         traces = {trace.name: trace for trace in view.figure(beside(*campaigns)).data}
-        assert {*traces} == {"before, shm", "before, tcp", "after, shm", "after, tcp"}
+        assert {*traces} == {f"node7-{when}, {path}" for when in ("before", "after") for path in ("shm", "tcp")}
         for path, colour in (("shm", COLOURS[0]), ("tcp", COLOURS[1])):
-            one, other = traces[f"before, {path}"], traces[f"after, {path}"]
+            one, other = traces[f"node7-before, {path}"], traces[f"node7-after, {path}"]
             assert one.line.color == other.line.color == colour
             assert one.marker.symbol != other.marker.symbol
             assert (one.line.dash, other.line.dash) == ("solid", "dash")

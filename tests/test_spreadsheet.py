@@ -89,8 +89,8 @@ def test_what_the_command_line_prints(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_what_the_explorer_and_the_report_hand_over(tmp_path: Path) -> None:
     shown = View(campaigns=(str(EXAMPLES / "two-cores"),), benchmark="mpi.latency", metric="latency_us")
-    summary = Store().summary(shown.campaigns, shown.benchmark).assign(campaign=FORMULA)
+    summary = Store().summary(shown.campaigns, shown.benchmark).assign(host=FORMULA)
     rows = parsed(export.write(shown, summary, "csv", tmp_path).read_text())
-    assert rows[1][rows[0].index("campaign")] == f"'{FORMULA}"
+    assert rows[1][rows[0].index("host")] == f"'{FORMULA}"
     spec = json.loads(json.dumps({"data": [{"name": FORMULA, "x": ["@SUM(1)"], "y": [-1]}]}))
     assert parsed(figures.as_csv(parts.described(spec).table))[1] == [f"'{FORMULA}", "'@SUM(1)", "-1"]

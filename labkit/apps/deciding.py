@@ -17,7 +17,7 @@ from labkit.run import measuring
 from labkit.store.campaign import Campaign
 
 ROUNDS = 3  # a measurement may ask for another one
-_CAP = 0.1  # s of timed iterations in a launch
+CAP = 0.1  # s of timed iterations in a launch
 _EACH = 0.5  # s that a point takes in a launch beside them, about
 
 
@@ -84,7 +84,7 @@ def _refuse(campaign: Campaign) -> None:
 
 def _room(wanted: Sequence[Wanted], budget: float) -> int:
     """Return of how many points a budget allows all launches, at least 1: the others come in another round."""
-    return max(1, int(budget / (max(one.launches for one in wanted) * (_CAP + _EACH))))
+    return max(1, int(budget / (max(one.launches for one in wanted) * (CAP + _EACH))))
 
 
 def _possible(wanted: Sequence[Wanted], say: Callable[[str], None]) -> dict[Wanted, str]:
@@ -102,9 +102,9 @@ def _possible(wanted: Sequence[Wanted], say: Callable[[str], None]) -> dict[Want
 def _measured(campaign: Campaign, wanted: list[Wanted], end: float, say: Callable[[str], None]) -> bool:
     """Measure launch after launch while there is time; return whether anything was measured."""
     names = ", ".join(dict.fromkeys(one.spec.benchmark for one in wanted))
-    effort = Effort(launches=stats.LAUNCHES, time_cap=_CAP)
+    effort = Effort(launches=stats.LAUNCHES, time_cap=CAP)
     first = {one: _first(campaign, one) for one in wanted}
-    begun, longest = False, len(wanted) * (_CAP + _EACH)
+    begun, longest = False, len(wanted) * (CAP + _EACH)
     for launch in range(max(one.launches for one in wanted)):
         started = time.monotonic()
         if started + longest > end and begun:

@@ -148,7 +148,7 @@ def _percentile_notes(metric: Metric) -> list[Note]:
     """Explain the marks in small print; for a rate the slow side is on the left."""
     side = "" if metric.kind == "cost" else ", counted from the slow side, which is on the left"
     return [
-        note("marks", f"marks: {', '.join(_MARKED)} of the launch{side}"),
+        note("marks", f"marks: median, 95th and 99th percentile of the launch{side}"),
         note("open", "percentiles with fewer than 10 samples beyond are open"),
     ]
 

@@ -62,14 +62,14 @@ def texts(rows: pd.DataFrame, metric: Metric, statistic: str) -> list[str]:
 
 
 def hover_fields(rows: pd.DataFrame, metric: Metric, shown: str, others: Sequence[str]) -> dict[str, Sequence[Any]]:
-    """Return the fields of hover texts: the interval of what is drawn, other statistics, `style.common`."""
+    """Return the fields of hover texts: the ends of what is drawn, other statistics, `style.common`."""
     fields: dict[str, Sequence[Any]] = {}
     records = rows.to_dict("records")
     if "headline" in rows:
         values = [value_of(row, metric.name, shown) for row in records]
-        fields["interval"] = [v.label if math.isnan(v.low) else f"{v.range} {v.unit} ({v.label})" for v in values]
+        fields["over launches"] = [v.label if math.isnan(v.low) else f"{v.range} {v.unit} ({v.label})" for v in values]
     for name in others:
-        fields[name] = [_stated(row, metric.name, name) for row in records]
+        fields[STATISTICS[name].label] = [_stated(row, metric.name, name) for row in records]
     return fields | style.common(rows)
 
 

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -347,40 +346,19 @@ def split(frame: pd.DataFrame, series: Sequence[str]) -> list[Part]:
         raise DataError("There are no rows to draw. Measure first, or relax the filter.")
     if "campaign" in frame and "campaign" not in series and frame["campaign"].nunique() > 1:
         series = [*series, "campaign"]
-    short = shortened(frame["campaign"].map(level).unique()) if "campaign" in series else {}
+    names = [*frame["campaign"].map(level).unique()] if "campaign" in series else []
     parts = []
     for _, rows in frame.groupby([texts(frame, name) for name in (*series, "origin")], sort=False):
         row, origin = rows.iloc[0], str(rows["origin"].iloc[0])
         words = {name: level_word(row, name) for name in series}
         settings = ", ".join(dict.fromkeys(word for name, word in words.items() if word and name != "campaign"))
-        campaign = level(row["campaign"]) if short else ""
-        if short:
-            words["campaign"] = plain(short[campaign])
+        campaign = level(row["campaign"]) if names else ""
         name = ", ".join(dict.fromkeys(word for word in words.values() if word))  # an engine and its tool have one name
         suffix = "" if origin == "measured" else f" ({origin})"
         parts.append(Part(name + suffix if name else origin, origin, rows, settings, campaign))
-    if len(short) < 2 or not any(part.series for part in parts):  # then the campaigns differ in colour
-        words_of = {campaign: plain(word) for campaign, word in short.items()}
-        parts = [one._replace(series=one.series or words_of.get(one.campaign, ""), campaign="") for one in parts]
+    if len(names) < 2 or not any(part.series for part in parts):  # then the campaigns differ in colour
+        parts = [one._replace(series=one.series or plain(one.campaign), campaign="") for one in parts]
     return _distinct_names(parts)
-
-
-def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Return names without the beginning that all have in common, cut where a word of a name ends.
-
-    Examples
-    --------
-    >>> shortened(["node7-before", "node7-after"])
-    {'node7-before': 'before', 'node7-after': 'after'}
-    >>> shortened(["2026-11-20", "2026-11-21"])
-    {'2026-11-20': '2026-11-20', '2026-11-21': '2026-11-21'}
-    """
-    words = {name: re.split(r"(?<=[-_./ ])", name) for name in names}
-    every = list(words)
-    alike = [len(set(some)) == 1 for some in zip(*words.values(), strict=False)] if len(every) > 1 else []
-    rests = {name: "".join(some[len([*takewhile(bool, alike)]) :]) for name, some in words.items()}
-    telling = all(re.match(r"[^\W\d_]", rest) for rest in rests.values())
-    return rests if telling else {name: name for name in every}
 
 
 def _distinct_names(parts: list[Part]) -> list[Part]:

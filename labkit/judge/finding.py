@@ -82,7 +82,11 @@ class Value:
             return f"{self.of}: {self:interval}"
         if how in ("interval", "alone") and self.bounded:  # as exact as its ends, else it could seem to lie outside
             text = self.sign + format_number(self.value, self.unit, width=self.high - self.low, step=self.step)
-            return text if how == "alone" else f"{text} [{format_range(self.low, self.high, step=self.step)}]"
+            return (
+                text
+                if how == "alone" or self.sign in ("≤ ", "≥ ")
+                else f"{text} [{format_range(self.low, self.high, step=self.step)}]"
+            )
         digits = (2 if self.value >= NEAR else 3) if how == "about" else int(how) if how.isdigit() else 4
         return self.sign + format_number(self.value, self.unit, step=self.step, digits=digits)
 

@@ -35,6 +35,12 @@ def sentence(one: Finding, *, intervals: bool = True) -> str:
     return template.format_map({**values, "evidence": joined(evidence(one))})
 
 
+def claim(one: Finding) -> str:
+    """Return the first clause of a finding's sentence, with the same numbers but without intervals and explanations."""
+    template = rules.every()[one.code].template(one.form).partition(" (")[0]
+    return template.format_map({name: _Alone(each) for name, each in one.values.items()})
+
+
 def beyond(one: Finding) -> str:
     """Return why a bandwidth may slightly exceed its bound, as a sentence; empty for a bandwidth below it."""
     if (most := one.values.get("tolerance")) is None:

@@ -13,6 +13,7 @@ from labkit.errors import AbsentError, Failed
 from labkit.point.spec import Effort, Spec
 from labkit.point.units import plural
 from labkit.run import runner, sample_volume, sessions, staging
+from labkit.run.estimate import Estimate
 from labkit.run.fingerprints import named
 from labkit.run.point import Failure, Point
 from labkit.run.progress import PROGRESS, Counter, Progress, Report, published
@@ -67,7 +68,7 @@ def measure(
     with campaign.lease():
         campaign.update({"host": dict(host.describe())})
         campaign.tell("measuring", points=len(missing), total=len(points), seed=effort.seed)
-        counter = Counter(len(missing), published(campaign, progress))
+        counter = Counter(len(missing), published(campaign, progress), Estimate.of(missing, effort).most)
         there = {point.launch for point in points if (point.spec.benchmark, point.fingerprint, point.launch) in done}
         begun = sessions.begun(there, wanted, effort)
         schedule = sessions.Sessions(campaign, effort, counter.note, begun=begun)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from labkit import benchmarks
 from labkit.errors import DataError
 from labkit.io import safe_read
+from labkit.run import estimate
 from labkit.run.point import Point
 from labkit.store.campaign import Campaign
 from labkit.store.lease import HEARTBEAT
@@ -31,6 +32,7 @@ class Progress:
     elapsed, remaining : s; the latter is NaN before the first point has ended.
     n, ci : samples so far of the point in flight, and width of its interval as a part of the median.
     waits : s to wait for the next session; 0 while something is measured.
+    most : s that the points that are left take at most on an idle machine; infinite where it is not known.
     """
 
     done: int
@@ -41,6 +43,12 @@ class Progress:
     n: int = 0
     ci: float | None = None
     waits: float = 0.0
+    most: float = math.inf
+
+    @property
+    def slow(self) -> bool:
+        """Whether the points take longer than they do at most on an idle machine."""
+        return self.remaining > self.most
 
     @classmethod
     def at(cls, campaign: Campaign) -> Progress | None:
@@ -49,7 +57,7 @@ class Progress:
             progress = cls(**safe_read.json_object(campaign.path / PROGRESS))
         except (DataError, TypeError):
             return None
-        numbers = (progress.done, progress.total, progress.elapsed, progress.remaining, progress.n)
+        numbers = (progress.done, progress.total, progress.elapsed, progress.remaining, progress.n, progress.most)
         return progress if all(isinstance(number, int | float) for number in numbers) else None
 
 
@@ -57,10 +65,16 @@ Report = Callable[[Progress], None]
 
 
 class Counter:
-    """Counts points and tells a listener."""
+    """Counts points and tells a listener.
 
-    def __init__(self, total: int, listener: Report | None) -> None:
+    Parameters
+    ----------
+    most : s that all points take at most on an idle machine.
+    """
+
+    def __init__(self, total: int, listener: Report | None, most: float = math.inf) -> None:
         self._total, self._listener, self._began = total, listener, time.monotonic()
+        self._each = most / max(total, 1)
         self._lock = threading.Lock()
         self.done = 0
 
@@ -74,10 +88,12 @@ class Counter:
         """Tell the listener how far measuring has come."""
         if self._listener is not None:
             elapsed = time.monotonic() - self._began
-            remaining = elapsed / self.done * max(self._total - self.done, 0) if self.done else float("nan")
+            missing = max(self._total - self.done, 0)
+            remaining, most = estimate.left(elapsed, self.done, missing), self._each * missing if missing else 0.0
             label = f"{benchmarks.label(point.spec)}, launch {point.launch + 1}"
+            done = min(self.done, self._total)
             with self._lock:
-                self._listener(Progress(min(self.done, self._total), self._total, label, elapsed, remaining, n, ci))
+                self._listener(Progress(done, self._total, label, elapsed, remaining, n, ci, most=most))
 
 
 def published(campaign: Campaign, listener: Report | None) -> Report:

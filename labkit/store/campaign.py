@@ -30,7 +30,7 @@ from labkit.store.anchor import Anchor
 from labkit.store.files import Files
 from labkit.store.folder import Folder
 from labkit.store.identity import identity_of as identity_of
-from labkit.store.places import HOME, example, find, fresh, name_of, newest, root, whole
+from labkit.store.places import HOME, example, find, fresh, name_of, newest, root, titles, whole
 from labkit.store.samples import Samples, compacted, start
 from labkit.store.samples.start import Starts
 from labkit.store.saving import Saving
@@ -38,7 +38,20 @@ from labkit.store.saving import Saving
 FORMAT = 1
 _OWN = ("campaign.json", "progress.json", "explorer.json")  # files that labkit writes, beside derived ones
 _FOLDERS = ("samples", start.FOLDER, "jobs", "notebooks", "records")  # with files that it writes
-__all__ = ["FORMAT", "HOME", "Campaign", "collected", "example", "find", "fresh", "name_of", "newest", "root", "whole"]
+__all__ = [
+    "FORMAT",
+    "HOME",
+    "Campaign",
+    "collected",
+    "example",
+    "find",
+    "fresh",
+    "name_of",
+    "newest",
+    "root",
+    "titles",
+    "whole",
+]
 
 
 class Campaign(Folder):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from labkit.errors import DataError
 from labkit.io import project, safe_read
@@ -51,6 +51,26 @@ def name_of(name: str | Path) -> str:
     """
     path, folder = find(name).resolve(), root().resolve()
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
+
+
+def titles(names: Iterable[str]) -> dict[str, str]:
+    """Return name → title of campaigns shown together: the name of its folder, and as many above as make it unique.
+
+    Examples
+    --------
+    >>> titles(["two-cores", "/tmp/monday/night", "/tmp/tuesday/night"])
+    {'two-cores': 'two-cores', '/tmp/monday/night': 'monday/night', '/tmp/tuesday/night': 'tuesday/night'}
+    """
+    parts = {name: PurePath(name).parts or (name,) for name in names}
+
+    def title(name: str) -> str:
+        mine = parts[name]
+        for count in range(1, len(mine)):
+            if sum(other[-count:] == mine[-count:] for other in parts.values()) == 1:
+                return str(PurePath(*mine[-count:]))
+        return name
+
+    return {name: title(name) for name in parts}
 
 
 def example(name: str | Path) -> Path | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from labkit.apps.explorer import origin
 from labkit.apps.explorer.view import HEIGHT, SIZE, View
 from labkit.figures import looks, style
+from labkit.store import campaign
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,10 +35,13 @@ def code_for(view: View, summary: pd.DataFrame) -> str:
             "    if column in summary:\n"
             "        summary = summary[summary[column].map(factors.level).isin(levels)]\n"
         )
+    titles = campaign.titles(view.campaigns)
+    if any(name != title for name, title in titles.items()):
+        steps.append(f"summary['campaign'] = summary['campaign'].replace({titles!r})\n")
     if view.by in summary:
         steps.append(f"summary = summary.sort_values({view.by!r}, kind='stable')\n")
     kept, drawn = _looks(view, summary), looks.campaigns()
-    before = max((drawn.index(name) + 1 for name in view.campaigns if name in drawn), default=0)  # they count too
+    before = max((drawn.index(one) + 1 for one in titles.values() if one in drawn), default=0)  # they count too
     if kept or (len(view.campaigns) > 1 and before):
         order = f", {drawn[:before]!r}" if len(view.campaigns) > 1 and before else ""
         steps.append(f"figures.keep({kept!r}{order})  # colours, markers and dashes\n")
@@ -57,7 +62,8 @@ def code_for(view: View, summary: pd.DataFrame) -> str:
     kinds = {name: kind for name, kind in view.axes().items() if not view.relation or name == "xaxis_type"}
     axes = "".join(f"{name}={kind!r}, " for name, kind in kinds.items())
     names = ", ".join(map(repr, view.campaigns))
-    return f"""{_imports(imports)}
+    return f"""# {origin.line(view, summary)}
+{_imports(imports)}
 folders = [campaign.Campaign(campaign.find(name)) for name in [{names}]]
 tables = [
     records.table(folder.samples({view.benchmark!r}), campaign=name) for name, folder in zip([{names}], folders)
@@ -102,9 +108,11 @@ def _draw(view: View, summary: pd.DataFrame, imports: set[str]) -> str:
                 f"sides = {{{level!r}: sides[{level!r}]}} | sides\n"
             )
         else:
+            titles = campaign.titles(view.campaigns)
+            ordered = [titles[name] for name in (view.base, *others)]
             sides = (
-                f"sides = {{name: {read} for name, folder in zip([{', '.join(map(repr, view.campaigns))}], folders)}}\n"
-                f"sides = {{name: sides[name] for name in {[view.base, *others]!r}}}\n"
+                f"sides = {{name: {read} for name, folder in zip({[*titles.values()]!r}, folders)}}\n"
+                f"sides = {{name: sides[name] for name in {ordered!r}}}\n"
             )
         by = factor if level else "campaign"
         return (
@@ -124,9 +132,10 @@ def _looks(view: View, summary: pd.DataFrame) -> dict[str, int]:
     if view.relation:
         return {}
     rows = view.rows(summary)
+    drawn = rows.assign(campaign=view.titled(rows["campaign"]))
     slots = {
         one.series: one.slot
-        for one in looks.make_looks(style.split(rows, view.series(rows)))
+        for one in looks.make_looks(style.split(drawn, view.series(rows)))
         if one.series not in looks.FIXED
     }
     if view.published and view.beside(summary):

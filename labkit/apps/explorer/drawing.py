@@ -23,7 +23,9 @@ _LEGEND = 50  # px of a figure that a page without legends need not give
 _LETTER = 6  # px of a letter of a name
 MARKS = "marks"  # what the trace of the marks is called
 _RING = {"symbol": "circle-open", "size": 17, "color": "#d55e00", "line": {"width": 2.5}}
-_KEPT = re.compile(r"<b>|interval: |size: |setting: |what: |how: |conditions: ")  # lines of a hover text
+_KEPT = re.compile(
+    r"<b>|interval: |over launches: |size: |setting: |what: |how: |conditions: "
+)  # lines of a hover text
 _OF_AXES = re.compile(r"%\{(?!customdata)")  # what plotly alone would fill in
 
 

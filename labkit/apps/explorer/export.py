@@ -19,7 +19,7 @@ import plotly.graph_objects as go
 import plotly.io
 
 from labkit import __version__
-from labkit.apps.explorer import code
+from labkit.apps.explorer import code, origin
 from labkit.apps.explorer.view import HEIGHT, View
 from labkit.errors import DataError, LabkitWarning, ReportError
 from labkit.figures import parts, static, style
@@ -28,7 +28,6 @@ from labkit.figures.provenance import Provenance
 from labkit.figures.style import CONFIG
 from labkit.io import atomic, beneath, csv_export
 from labkit.point.notes import joined
-from labkit.point.units import plural
 from labkit.read.records import tables
 from labkit.store import campaign, derived
 
@@ -44,7 +43,7 @@ FORMS: Mapping[str, str] = {
     "ipynb": "notebook with one cell that draws the same figure",
 }
 _SCALE = {True: "log", False: "linear"}
-_FOOT, _HOSTS = 22, 2  # px of the line below a figure, and hosts that it names
+_FOOT = 22  # px of the line below a figure
 _LONGEST = 180  # characters of a name, without its end
 _LARGEST = 6_000_000  # B of a file that the page itself can contain
 _KINDS = {
@@ -89,14 +88,16 @@ def place(text: str) -> Path:
 def stem(view: View) -> str:
     """Name for the files of a view, from everything that differs from the usual plot of its benchmark."""
     usual = View()
-    names = [Path(name).name for name in view.campaigns]
+    titles = campaign.titles(view.campaigns)
+    names = [*titles.values()]
     told = [*names[:2], f"{len(names) - 2}-more"] if len(names) > 2 else names
     words = [view.benchmark, view.metric, "" if view.statistic == HEADLINE else view.statistic]
     words += [f"by-{view.x}" if view.x != usual.x else "", view.unit.replace("/", "p")]
     words += ["x-" + _SCALE[view.x_log] if view.x_log is not None else ""]
     words += ["y-" + _SCALE[view.y_log] if view.y_log is not None else ""]
-    words += [f"{column}={'+'.join(levels)}" for column, levels in view.where]
-    words += [f"grouped-{view.by}" if view.by else "", f"{view.relation}-to-{view.base}" if view.relation else ""]
+    words += [f"{column}={'+'.join(titles.get(one, one) for one in levels)}" for column, levels in view.where]
+    base = titles.get(view.base, view.base)
+    words += [f"grouped-{view.by}" if view.by else "", f"{view.relation}-to-{base}" if view.relation else ""]
     words += ["published"] * view.published + ["bounds"] * view.bounds
     text = "-".join(part for part in (*words[:3], *told, *words[3:]) if part)
     return re.sub(r"[^\w.=+-]+", "_", text, flags=re.ASCII)[:_LONGEST].strip("._-") or "plot"
@@ -149,10 +150,8 @@ def _holds(path: Path, data: bytes) -> bool:
 
 def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go.Figure]) -> bytes:
     """Bytes of a form."""
-    if form == "csv":
-        return csv_export.of_frame(tables.printed(view.rows(summary))).encode()
-    if form == "parquet":
-        return tables.parquet(view.rows(summary))
+    if form in ("csv", "parquet"):
+        return _data(view, summary, form)
     if form == "py":
         return code.code_for(view, summary).encode()
     if form == "ipynb":
@@ -170,17 +169,19 @@ def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go
     return drawn
 
 
-def footed(figure: go.Figure, view: View, summary: pd.DataFrame) -> go.Figure:
-    """Write below a figure where its numbers come from: benchmark, hosts, days and labkit's version; it is changed."""
+def _data(view: View, summary: pd.DataFrame, form: str) -> bytes:
+    """Rows with the titles of their campaigns; a column of the CSV has labkit's version, because it has no metadata."""
     rows = view.rows(summary)
-    hosts = [str(one) for one in rows["host"].unique() if one] if "host" in rows else []
-    days = sorted({str(one)[:10] for one in rows["start"] if one}) if "start" in rows else []
-    named = ", ".join(hosts[:_HOSTS]) + (
-        f" and {plural(len(hosts) - _HOSTS, 'more host')}" if len(hosts) > _HOSTS else ""
-    )
-    when = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
-    words = " · ".join(filter(None, (view.benchmark, named, when, f"labkit {__version__}")))
-    below = {"text": style.plain(words), "xref": "container", "x": 0.99, "xanchor": "right", "font": {"size": 10}}
+    rows = rows.assign(campaign=view.titled(rows["campaign"]))
+    if form == "parquet":
+        return tables.parquet(rows, origin.facts(view, summary))
+    return csv_export.of_frame(tables.printed(rows).assign(labkit=__version__)).encode()
+
+
+def footed(figure: go.Figure, view: View, summary: pd.DataFrame) -> go.Figure:
+    """Write below a figure where its numbers come from; the figure is changed."""
+    words = style.plain(origin.line(view, summary))
+    below = {"text": words, "xref": "container", "x": 0.99, "xanchor": "right", "font": {"size": 10}}
     below |= {"yref": "container", "y": 0.006, "yanchor": "bottom", "automargin": False}
     bottom = figure.layout.margin.b or figure.layout.template.layout.margin.b or 80
     height = (figure.layout.height or HEIGHT) + _FOOT
@@ -199,7 +200,7 @@ def _picture(spec: Mapping[str, Any], form: str, about: Provenance) -> bytes:
 def _provenance(view: View, spec: Mapping[str, Any]) -> Provenance:
     """Return where the picture of a view comes from; the command opens the Explorer on its campaigns."""
     names = [shlex.quote(name) for name in view.campaigns]
-    told = ", ".join(Path(name).name for name in view.campaigns)
+    told = ", ".join(campaign.titles(view.campaigns).values())
     return Provenance(campaign=told, command=" ".join(["labkit explore", *names]), caption=parts.described(spec).alt)
 
 

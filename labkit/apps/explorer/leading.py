@@ -12,8 +12,8 @@ import pandas as pd
 from labkit.apps.explorer.view import SIZE, View
 from labkit.figures.lines import HEADLINE, column
 from labkit.judge.answer import Answer, Topic
-from labkit.judge.finding import Count, Finding, Several, Value
-from labkit.judge.sentences import cause_name
+from labkit.judge.finding import Finding
+from labkit.judge.sentences import claim, name_of
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.units import format_size, plural
 from labkit.read.records import headline_statistic
@@ -65,17 +65,22 @@ def _statistic(view: View, summary: pd.DataFrame) -> str:
     return headline_statistic(view.rows(summary), view.metric) if view.statistic == HEADLINE else view.statistic
 
 
-def judged(found: Answer, benchmark: str) -> Iterator[str]:
-    """Yield the sentences about a benchmark: the verdict on each path, its tail, and what to do next."""
-    verdicts = [one for topic in found.topics for one in topic.findings if one.subject.benchmark == benchmark]
+def verdicts(found: Answer, benchmark: str) -> Iterator[str]:
+    """Yield the verdict on a benchmark on each path."""
     for topic in found.topics:
         own = tuple(one for one in topic.findings if one.subject.benchmark == benchmark)
         if own:
-            yield _verdict(Topic(topic.name, own))
+            yield _verdict(topic, Topic(topic.name, own))
+
+
+def judged(found: Answer, benchmark: str) -> Iterator[str]:
+    """Yield the sentences about a benchmark: the verdict on each path, its tail, and what to do next."""
+    yield from verdicts(found, benchmark)
     tails = {name for one in found.of_method if _of_tail(one, benchmark) for name in one.subject.points}
     if tails:
         yield f"tail doubtful at {plural(len(tails), 'point')}"
-    about = {name for one in verdicts for name in one.subject.points}
+    own = (one for topic in found.topics for one in topic.findings if one.subject.benchmark == benchmark)
+    about = {name for one in own for name in one.subject.points}
     for step in found.steps:
         if any(one.subject.benchmark == benchmark or about & {*one.subject.points} for one in step.why):
             yield f"next: {step.command}"
@@ -86,17 +91,19 @@ def _of_tail(one: Finding, benchmark: str) -> bool:
     return one.code == "doubtful-tail" and one.subject.benchmark == benchmark
 
 
-def _verdict(topic: Topic) -> str:
-    """Return path, verdict, ratio to the bound and likeliest cause."""
+def _verdict(whole: Topic, topic: Topic) -> str:
+    """Return path and verdict, and of one that is not good its reason and likeliest cause.
+
+    Parameters
+    ----------
+    whole : with the findings about other benchmarks too.
+    topic : with the findings about one benchmark.
+    """
     one = topic.lead
-    where, cause = one.values.get("path", "") or topic.name, cause_name(one)
-    ratio = one.values.get("times") or one.values.get("share")
-    much = f", {_ratio(ratio)} its bound" if ratio is not None else ""
-    return f"{where}: {topic.verdict}{much}{f' ({cause})' if cause and topic.verdict != 'good' else ''}"
-
-
-def _ratio(value: object) -> str:
-    if isinstance(value, Value) and value.unit == "share":
-        return f"{value} of"
-    assert isinstance(value, Value | Count | Several | str), value
-    return f"{value:about}" if isinstance(value, Value) else str(value)
+    text = f"{one.values.get('path', '') or topic.name}: {topic.verdict}"
+    if topic.verdict != "good":
+        text += f", {one.subject.setting}: {claim(one)}" if one.subject.setting else f": {claim(one)}"
+        text += f" ({name_of(topic.cause)})" if topic.cause else ""
+    if whole.verdict != topic.verdict:
+        text += f"; {whole.lead.subject.benchmark} is {whole.verdict}"
+    return text

@@ -68,7 +68,8 @@ class Measurement:
             word = "stopping" if self.stopping else "running"
             if seen is None:
                 return f"{word}: starting"
-            rest = "" if math.isnan(seen.remaining) else f" · {format_duration(round(seen.remaining))} left"
+            rest = "" if math.isnan(seen.remaining) else f" · about {format_duration(round(seen.remaining))} left"
+            rest += ", more than on an idle machine" if seen.slow else ""
             return f"{word}: {count}{rest} · {seen.label}"
         kept = f"all {len(self.campaign.done())} in the campaign are kept"
         if self.stopping:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import itertools
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -18,13 +19,11 @@ from labkit.apps.explorer.selection import Selection
 from labkit.apps.explorer.session import Session
 from labkit.errors import LabkitError
 from labkit.judge.finding import Wanted
-from labkit.point.units import format_duration, plural
 from labkit.run import measuring
+from labkit.run.estimate import Estimate
 from labkit.store import campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import FINGERPRINT, LIBRARY
-
-_EACH = 0.6  # s of a launch of a point that decides something, about
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def again(session: Session, samples: Sequence[Samples], name: str) -> Offer:
 def more(session: Session, samples: Sequence[Samples], name: str, count: int) -> Offer:
     """Offer to measure a point until it has so many launches; those that it has are kept."""
     chosen = _of(samples, count)
-    if why := locked(name) or another(chosen, samples):
+    if why := locked(session, name) or another(chosen, samples):
         return Offer(why=why)
     return _offer(session, chosen, name, count - len(samples))
 
@@ -60,12 +59,12 @@ def more(session: Session, samples: Sequence[Samples], name: str, count: int) ->
 def launches(session: Session, benchmark: str, sizes: Collection[int], count: int) -> Offer:
     """Offer launches for the points of a benchmark in all campaigns on show, until each has so many."""
     steps: list[Step] = []
-    missing = 0
+    missing, starts, cap = 0, 0, 0.0
     for name in session.campaigns:
         summary = session.store.summary([name], benchmark)
         few = summary[summary["launches"] < count] if len(summary) else summary
         few = few[few["message_size_B"].isin([*sizes])] if len(few) and sizes else few
-        if len(few) and (why := locked(name)):
+        if len(few) and (why := locked(session, name)):
             return Offer(why=why)
         by_setting: dict[tuple[str, ...], list[Selection]] = {}
         for row in few.to_dict("records"):
@@ -80,26 +79,25 @@ def launches(session: Session, benchmark: str, sizes: Collection[int], count: in
             if why := whole.problem():
                 return Offer(why=why)
             steps.append((whole.words(), name))
+            starts, cap = starts + count, max(cap, whole.effort.time_cap)
     if not steps:
         return Offer()
-    return Offer(
-        tuple(steps), f"{plural(missing, 'point × launch')}: about {format_duration(round(missing * _EACH, 1))}"
-    )
+    needed = Estimate(missing, min(missing, starts), cap)
+    return Offer(tuple(steps), pace.told(needed, benchmark, session.store, session.campaigns))
 
 
-def decide(name: str, wanted: Sequence[Wanted], benchmark: str = "") -> Offer:
+def decide(session: Session, name: str, wanted: Sequence[Wanted], benchmark: str = "") -> Offer:
     """Offer to measure missing references, and points that separate likely causes."""
-    if why := locked(name):
+    if why := locked(session, name):
         return Offer(why=why)
     count = sum(one.launches for one in wanted)
-    seconds = round(count * _EACH, 1)
+    needed = Estimate(count, count, deciding.CAP)
     words = ["explain", "--decide", *(["--benchmark", benchmark] if benchmark else [])]
-    words += ["--budget", f"{max(60, round(2 * seconds))}s"]
-    text = f"{plural(count, 'point × launch')}: about {format_duration(seconds)}"
-    return Offer(((words, name),), text)
+    words += ["--budget", f"{max(60, math.ceil(needed.most))}s"]
+    return Offer(((words, name),), pace.told(needed, "", session.store, session.campaigns))
 
 
-def locked(name: str) -> str:
+def locked(session: Session, name: str) -> str:
     """Why nothing more can be measured into a campaign here; empty if it can."""
     try:
         store.place(name)
@@ -107,7 +105,7 @@ def locked(name: str) -> str:
     except LabkitError as error:
         return str(error)
     if not deciding.here(source):
-        return f"{name} was measured on another machine. Measure there, or measure a new campaign here."
+        return f"{session.title(name)} was measured on another machine. Measure there, or measure a new campaign here."
     return ""
 
 

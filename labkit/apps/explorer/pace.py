@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
-from pathlib import Path
 from statistics import median
 
 from labkit.apps.explorer.selection import Selection
 from labkit.apps.explorer.store import Store
 from labkit.point.units import format_duration, plural
-from labkit.run import measuring, schedule
-
-START = 1.5  # s that a start of ranks or of a tool takes at most on an idle machine; a cluster may need longer
+from labkit.run import measuring
+from labkit.run.estimate import Estimate
+from labkit.store import campaign
 
 
 def sentence(selection: Selection, have: Store, campaigns: Sequence[str]) -> str:
+    """Say how many points and starts a selection has, and about how long they take.
+
+    Parameters
+    ----------
+    have, campaigns : as in `told`.
+    """
+    points = measuring.expand(selection.specs(), selection.effort)
+    return told(Estimate.of(points, selection.effort), selection.benchmark, have, campaigns)
+
+
+def told(needed: Estimate, benchmark: str, have: Store, campaigns: Sequence[str]) -> str:
     """Say how many points and starts there are, and about how long they take.
 
     Parameters
@@ -23,29 +32,22 @@ def sentence(selection: Selection, have: Store, campaigns: Sequence[str]) -> str
     have : what was read of campaigns so far.
     campaigns : whose points of the benchmark show the pace.
     """
-    points = measuring.expand(selection.specs(), selection.effort)
-    starts = [
-        group
-        for _, launch in groupby(sorted(points, key=lambda one: one.launch), key=lambda one: one.launch)
-        for group in schedule.starts(list(launch), selection.effort)
-    ]
-    cap = selection.effort.time_cap
-    most = len(points) * cap + len(starts) * START
-    text = f"{plural(len(points), 'point × launch')} in {plural(len(starts), 'start')}"
-    pace = _pace(selection.benchmark, have, campaigns, cap)
-    if pace is None:
-        return f"{text}: at most about {format_duration(round(most, 1))} on an idle machine"
-    seconds, name = pace
-    about = min(most, len(points) * seconds + len(starts) * START)
-    ends = format_duration(round(about, 1)), format_duration(round(most, 1))
-    return f"{text}: about {ends[0]} at the pace of {Path(name).name}, at most {ends[1]} on an idle machine"
+    text = f"{plural(needed.points, 'point × launch')} in {plural(needed.starts, 'start')}"
+    most = format_duration(round(needed.most, 1))
+    pace, name = _pace(benchmark, have, campaigns)
+    if not name:
+        return f"{text}: at most about {most} on an idle machine"
+    about = format_duration(round(needed.about(pace), 1))
+    if about == most:
+        return f"{text}: about {about}"
+    return f"{text}: about {about} at the pace of {campaign.titles(campaigns)[name]}, at most {most} on an idle machine"
 
 
-def _pace(benchmark: str, have: Store, campaigns: Sequence[str], cap: float) -> tuple[float, str] | None:
-    """Seconds of a point of a benchmark with this time cap, and the campaign that shows it."""
-    for name in have.present(campaigns):
+def _pace(benchmark: str, have: Store, campaigns: Sequence[str]) -> tuple[float, str]:
+    """Return seconds of a point of a benchmark, and the campaign that shows it; an empty name for none."""
+    for name in have.present(campaigns) if benchmark else ():
         rows = have.records(name, benchmark)
         times = rows["elapsed_s"].dropna() if len(rows) else rows
         if len(times):
-            return min(float(median(times)), cap * 1.2), name
-    return None
+            return float(median(times)), name
+    return 0.0, ""

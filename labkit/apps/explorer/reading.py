@@ -17,8 +17,8 @@ from labkit.point.units import format_number, format_size
 from labkit.read.records.factors import UNSTATED, level, text
 
 
-def title(row: Mapping[str, Any]) -> str:
-    """A point in a few words: benchmark, size, path, what else is not usual, and campaign."""
+def title(row: Mapping[str, Any], campaign: str) -> str:
+    """A point in a few words: benchmark, size, path, what else is not usual, and the title of its campaign."""
     usual = dataclasses.asdict(benchmarks.get(row["benchmark"]).options())
     given = {name: level(row.get(f"option_{name}")) for name in usual}
     parts = [
@@ -28,7 +28,7 @@ def title(row: Mapping[str, Any]) -> str:
         f"{text(row, 'ranks')} ranks" if row.get("ranks", 0) > 2 else "",
         *(f"{name}={text}" for name, text in given.items() if text not in (level(usual[name]), level(None))),
         row.get("testbed") if row.get("testbed") != "local" else "",
-        row["campaign"],
+        campaign,
     ]
     return ", ".join(str(part) for part in parts if part)
 

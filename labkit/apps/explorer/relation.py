@@ -13,6 +13,7 @@ from labkit.judge.comparison import Comparison, Launches
 from labkit.judge.comparison.matching import Difference, match
 from labkit.read.records.factors import SETTING, level, named
 from labkit.stats.decision import RELEVANT
+from labkit.store import campaign
 
 CAMPAIGN = "campaign"
 
@@ -79,10 +80,11 @@ def undeclared(
 def _sides(
     names: Sequence[str], benchmark: str, base: str, factor: str, metric: str, levels: Sequence[str] = ()
 ) -> dict[str, list[Launches]]:
-    """Launches of campaigns, or of the levels of a factor in them; the base comes first."""
+    """Launches of campaigns by their titles, or of the levels of a factor in them; the base comes first."""
     ordered = [base, *(name for name in names if name != base)] if base in names else list(names)
-    sides = {name: comparison.read(store.opened(name), benchmark, metric) for name in ordered}
-    sides = {name: launches for name, launches in sides.items() if launches}
+    read = {name: comparison.read(store.opened(name), benchmark, metric) for name in ordered}
+    titles = campaign.titles(names)
+    sides = {titles[name]: launches for name, launches in read.items() if launches}
     if factor != CAMPAIGN:
         pooled = [launch for launches in sides.values() for launch in launches]
         sides = comparison.by_levels(pooled, factor, levels)

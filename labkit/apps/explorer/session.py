@@ -23,6 +23,7 @@ from labkit.models.bounds import Stated
 from labkit.models.limits import Limit
 from labkit.point.columns import METRICS
 from labkit.point.spec import validated
+from labkit.store import campaign
 
 # campaigns chosen, points arrived, plot changed, point clicked, anything of these; a run moved on, a comparison made,
 # a box drawn
@@ -107,6 +108,10 @@ class Session:
         """Call the listeners of an event."""
         for listener in self._listeners[event]:
             listener()
+
+    def title(self, name: str) -> str:
+        """Title of a campaign beside those on show."""
+        return campaign.titles([*self.campaigns, name])[name]
 
     def add(self, name: str) -> None:
         """Show a campaign."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+import threading
 import zipfile
 from collections import deque
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from labkit.apps import deciding, loading
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.io import safe_read, scratch
 from labkit.judge import answer
+from labkit.judge import view as judge
 from labkit.judge.answer import Answer
 from labkit.read import columnar, records
 from labkit.report import sources
@@ -143,6 +145,8 @@ class Store:
         self.lost: dict[str, str] = {}  # campaign → why it cannot be read
         self.unreadable: dict[tuple[object, ...], str] = {}
         self._answers: dict[str, tuple[object, Answer]] = {}  # campaign → its state when it was judged, and the answer
+        self._judging: tuple[object, judge.View] | None = None  # state and view of the campaign that is judged now
+        self._lock = threading.Lock()  # a campaign is judged once, whoever asks
 
     def records(self, name: str, benchmark: str) -> pd.DataFrame:
         """Rows of one benchmark in a campaign; the column ``campaign`` has the given name."""
@@ -185,28 +189,51 @@ class Store:
 
     def answer(self, name: str) -> Answer:
         """Return the answer about a campaign; it is judged once in each state of its points, events and facts."""
+        with self._lock:
+            found = self.known(name)
+            if found is None:
+                state = self._state(name)
+                found = answer.answer(self._seen_by_rules(name, state))
+                self._answers[name], self._judging = (state, found), None
+            return found
+
+    def known(self, name: str) -> Answer | None:
+        """Return the answer about a campaign; None until it was judged in its present state."""
+        state, found = self._answers.get(name, (None, None))
+        return found if found is not None and state == self._state(name) else None
+
+    def verdicts(self, name: str) -> Answer:
+        """Return the answer about a campaign without a look for causes, which takes most of the time."""
+        with self._lock:
+            return answer.verdicts(self._seen_by_rules(name, self._state(name)))
+
+    def _seen_by_rules(self, name: str, state: object) -> judge.View:
+        """Return what rules see of a campaign; it is kept until the campaign is judged."""
+        if self._judging is None or self._judging[0] != state:
+            source = opened(name)
+            view = replace(sources.read(source.path).view, place=name, here=deciding.here(source))
+            self._judging = (state, view)
+        return self._judging[1]
+
+    def _state(self, name: str) -> object:
+        """Return what changes with the points, events and facts of a campaign."""
         source = opened(name)
         files = (source.path / events.NAME, source.path / "campaign.json")
-        state = (source.path, source.identity, frozenset(source.done()), *map(_version, files))
-        known = self._answers.get(name)
-        if known is None or known[0] != state:
-            view = replace(sources.read(source.path).view, place=name, here=deciding.here(source))
-            known = self._answers[name] = (state, answer.answer(view))
-        return known[1]
+        return (source.path, source.identity, frozenset(source.done()), *map(_version, files))
 
     def present(self, campaigns: Sequence[str]) -> list[str]:
         """Those campaigns that can be read; why the others cannot is noted in `lost`."""
         found = []
         self.lost = {name: why for name, why in self.lost.items() if name in campaigns}
-        for name in campaigns:
+        for name, title in campaign.titles(campaigns).items():
             try:
                 opened(name)
                 found.append(name)
                 self.lost.pop(name, None)
             except (LabkitError, OSError) as error:
                 there = campaign.root().joinpath(name, "campaign.json").exists()
-                gone = f"The campaign {name} was deleted, moved or renamed. Untick it, or add it from its new place."
-                self.lost[name] = f"{name}: {error}" if there else gone
+                gone = f"The campaign {title} was deleted, moved or renamed. Untick it, or add it from its new place."
+                self.lost[name] = f"{title}: {error}" if there else gone
         return found
 
     def benchmarks(self, campaigns: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from labkit.apps.explorer.view import SIZE, View, words
-from labkit.figures.lines import HEADLINE, column
+from labkit.figures.lines import HEADLINE, column, ends_of
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.notes import joined
 from labkit.point.units import format_count, format_size
@@ -69,6 +69,8 @@ def page(
     if rows.empty:
         return Page([], [], 0, len(summary))
     texts = {name: rows[name].map(level) for name in view.series(rows)}
+    if "campaign" in texts:
+        texts["campaign"] = view.titled(rows["campaign"])
     if len(texts) == 0 and "transport" in rows:
         texts = {"transport": rows["transport"].map(level)}
     if view.x != SIZE:
@@ -89,8 +91,9 @@ def page(
     unit = view.unit or METRICS[view.metric].unit
     usual = headline_statistic(rows, view.metric) if view.statistic == HEADLINE else view.statistic
     titles = {name: words(name).removesuffix(" (B)") for name in texts}
-    titles |= {SHOWN: f"{STATISTICS[usual].label} ({unit})", "interval": f"interval ({unit})"}
-    titles |= {name: f"{name} ({unit})" for name in tails} | {name: name for name in _COUNTS} | {"notes": "notes"}
+    titles |= {SHOWN: f"{STATISTICS[usual].label} ({unit})", "ends": f"{_ends(rows, view.metric, usual)} ({unit})"}
+    titles |= {name: f"{STATISTICS[name].label} ({unit})" for name in tails}
+    titles |= {name: name for name in (*_COUNTS, "notes")}
     head = [{"name": name, "title": title, "number": name in numbers} for name, title in titles.items()]
     few = rows.iloc[kept[:most]]
     values = [view.values(few), *(view.values(few, name) for name in tails)]
@@ -98,6 +101,16 @@ def page(
     cells = zip(kept[:most], facts, *values, strict=True)
     shown = [_cells(row, [series.iloc[i] for series in texts.values()], of_row) for i, row, *of_row in cells]
     return Page(head, shown, len(kept), len(rows))
+
+
+def _ends(rows: pd.DataFrame, metric: str, statistic: str) -> str:
+    """Return what the ends beside the values are: an interval, or with fewer launches a range."""
+    low, _ = ends_of(rows, metric, statistic)
+    labels = rows["headline"][~np.isnan(low)].unique().tolist() if "headline" in rows else []
+    if len(labels) == 1:
+        return str(labels[0])
+    ranges = {one.startswith("range") for one in labels}
+    return {(True,): "range of launches", (False,): "95 % interval"}.get((*ranges,), "interval or range")
 
 
 def _found(texts: Mapping[str, pd.Series], wanted: Sequence[str], count: int) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -26,6 +26,7 @@ from labkit.read import records
 from labkit.read.records.factors import differing, level
 from labkit.read.records.value import Value, values_in
 from labkit.read.reference import Entry, comparing
+from labkit.store import campaign
 
 SIZE = "message_size_B"
 HEIGHT = 430  # px of a figure
@@ -98,13 +99,15 @@ class View:
         by = self.by if self.by in summary else ""
         if not where and not by:
             return summary
-        known = next((rows for table, key, rows in _ROWS if table is summary and key == (where, by)), None)
+        key = (where, by, self.campaigns)
+        known = next((rows for table, name, rows in _ROWS if table is summary and name == key), None)
         if known is None:
             known = summary
             for column, levels in where:
                 known = known[known[column].map(level).isin(levels)]
-            known = known.sort_values(by, kind="stable") if by else known
-            _ROWS.append((summary, (where, by), known))
+            titled = self.titled if by == "campaign" else None
+            known = known.sort_values(by, kind="stable", key=titled) if by else known
+            _ROWS.append((summary, key, known))
         return known
 
     def series(self, summary: pd.DataFrame) -> list[str]:
@@ -153,11 +156,12 @@ class View:
             raise DataError(
                 kept or "The selected campaigns have no points of this benchmark. Measure, or select other campaigns."
             )
+        drawn = rows.assign(campaign=self.titled(rows["campaign"])) if hover else self._narrow(summary, rows)
         if self.relation and compared is not None:
             figure = figures.shifts(compared, self.benchmark, difference=self.relation == "difference")
         elif self.x == SIZE:
             figure = figures.versus_size(
-                rows if hover else self._narrow(summary, rows),
+                drawn,
                 self.metric,
                 series=self.series(rows),
                 statistic=self.statistic,
@@ -166,8 +170,7 @@ class View:
                 drawn=None if hover else self.split(summary),
             )
         else:
-            narrow = rows if hover else self._narrow(summary, rows)
-            figure = figures.versus(narrow, self.x, self.shown(), series=self.series(rows), hover=hover)
+            figure = figures.versus(drawn, self.x, self.shown(), series=self.series(rows), hover=hover)
         if self.published and (beside := self.beside(summary)):
             figure = figures.overlay(figure, beside)
         if self.bounds and self.bounded and limits:
@@ -194,7 +197,7 @@ class View:
     def split(self, summary: pd.DataFrame) -> list[Line]:
         """The lines of the figure, each with its rows along the axis; of their columns those that are drawn."""
         rows = self.rows(summary)
-        key = (self.x, self.metric, self.statistic, self.by)
+        key = (self.campaigns, self.x, self.metric, self.statistic, self.by)
         known = next((lines for table, name, lines in _LINES if table is rows and name == key), None)
         if known is None:
             known = figures.lines.make_lines(self._parts(summary, rows), self.metric, self.statistic)
@@ -203,7 +206,7 @@ class View:
 
     def _parts(self, summary: pd.DataFrame, rows: pd.DataFrame) -> list[looks.Part]:
         """The lines' rows along the axis, with names and origins; the same ones for every statistic of a metric."""
-        key = (self.x, self.metric, self.by)
+        key = (self.campaigns, self.x, self.metric, self.by)
         known = next((parts for table, name, parts in _PARTS if table is rows and name == key), None)
         if known is None:
             narrow = self._narrow(summary, rows).sort_values(self.x, kind="stable")
@@ -214,7 +217,12 @@ class View:
     def _narrow(self, summary: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with the columns that distinguish lines and those of the metric: others cost more than all the rest."""
         kept = {*_DRAWN, self.x, *self.series(rows), *differing_columns(summary)}
-        return rows.loc[:, [name for name in rows if name in kept or name.startswith(f"{self.metric}_")]]
+        narrow = rows.loc[:, [name for name in rows if name in kept or name.startswith(f"{self.metric}_")]]
+        return narrow.assign(campaign=self.titled(rows["campaign"]))
+
+    def titled(self, names: pd.Series) -> pd.Series:
+        """Titles of the campaigns that a column names."""
+        return names.map(campaign.titles([*self.campaigns, *names.unique()]))
 
     def row(self, summary: pd.DataFrame, name: str, x: float) -> pd.Series:
         """Row of the summary behind a point of the figure, by the name of its line and its place.

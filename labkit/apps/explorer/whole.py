@@ -49,13 +49,13 @@ def page(session: Session) -> str:
         launches = store.launches(*(one.row[name] for name in ("campaign", "benchmark", "fingerprint")))
         if timed := [samples for samples in launches if samples.n]:
             parts += [
-                f"<h2>{html.escape(reading.title(one.row))}</h2>",
+                f"<h2>{html.escape(reading.title(one.row, session.title(str(one.row['campaign']))))}</h2>",
                 _div(figures.distribution(timed, one.metric).update_layout(width=None)),
             ]
     view = session.views["A"]
     if view.metric:
         parts.append(_values(values.page(view, session.store.summary(session.campaigns, view.benchmark), most=MOST)))
-    names = html.escape(", ".join(session.campaigns))
+    names = html.escape(", ".join(map(session.title, session.campaigns)))
     made = (
         f"made by labkit {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; view: <code>{session.state.text}</code>"
     )

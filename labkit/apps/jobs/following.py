@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from labkit.point.units import plural
+from labkit.run import estimate
 from labkit.run.measuring import Progress
 from labkit.store import lease
 from labkit.store.campaign import Campaign
@@ -67,5 +68,5 @@ class Follower:
         if self._done_at_start < 0:
             self._done_at_start, self._start = now.done, time.monotonic()
         elapsed, new_points = time.monotonic() - self._start, now.done - self._done_at_start
-        remaining = elapsed / new_points * max(now.planned - now.done, 0) if new_points else float("nan")
+        remaining = estimate.left(elapsed, new_points, now.planned - now.done)
         self._report(Progress(now.done, max(now.planned, now.done), now.label, elapsed, remaining))

@@ -82,7 +82,7 @@ class Chosen:
         """The lowest bound."""
         return self.known[0] if self.known else None
 
-    @property
+    @cached_property
     def measured(self) -> Value:
         """Its value."""
         return View.value(self.row, self.metric, self.statistic)
@@ -276,8 +276,8 @@ def _of_settings(
     if ends:
         places += [group[sizes[group].argmax()] for group in groups if len(set(sizes[group])) > 1]
     kept = ("benchmark", "fingerprint", "message_size_B", "origin", "launches", "n", "badges")
-    overall = statistic_column(metric, "mean")
-    shown = dict.fromkeys([*kept, column, f"{metric}_low", f"{metric}_high", *[overall] * (overall in rows), *factors])
+    more = [name for name in (statistic_column(metric, one) for one in ("mean", "step")) if name in rows]
+    shown = dict.fromkeys([*kept, column, f"{metric}_low", f"{metric}_high", *more, *factors])
     for row in rows.iloc[places].reindex(columns=[*shown]).to_dict("records"):
         yield row, metric, statistic, tuple(factors)
 

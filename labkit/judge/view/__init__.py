@@ -25,8 +25,9 @@ from labkit.point.columns import METRICS, Metric, split, statistic_column
 from labkit.point.notes import joined
 from labkit.point.spec import Spec
 from labkit.point.units import format_size
-from labkit.read.records import HEADLINES, aggregate, rerun
+from labkit.read.records import HEADLINES, aggregate, rerun, resolution
 from labkit.read.records.factors import NONE, level, named, text
+from labkit.read.records.value import value_of
 from labkit.stats.modes import Modes
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import BROUGHT, INVOLUNTARY_SWITCHES, RANK_HOSTS, WARMUP
@@ -230,7 +231,8 @@ class View:
 
     @staticmethod
     def value(row: Mapping[str, Any], metric: str, statistic: str) -> Value:
-        """Return the value of a metric in a row of the summary."""
+        """Return the value of a metric in a row of the summary, with the digits that all tables show."""
+        shown = value_of(row, metric, statistic)
         return Value(
             value=float(row[statistic_column(metric, statistic)]),
             unit=METRICS[metric].unit,
@@ -241,6 +243,8 @@ class View:
             origin=str(row["origin"]),
             of=quantity(str(row["benchmark"]), metric),
             fingerprint=str(row["fingerprint"]),
+            sign=resolution.sign(METRICS[metric].unit) if shown.coarse else "",
+            step=shown.step,
         )
 
     @staticmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -53,10 +53,15 @@ def _several(frame: pd.DataFrame, name: str) -> bool:
     return name in _LISTS or (len(frame) > 0 and isinstance(frame[name].iloc[0], tuple))
 
 
-def parquet(frame: pd.DataFrame) -> bytes:
-    """Return records or a summary as the bytes of a Parquet file."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(arrow(frame), sink)
+def parquet(frame: pd.DataFrame, about: Mapping[str, str] | None = None) -> bytes:
+    """Return records or a summary as the bytes of a Parquet file.
+
+    Parameters
+    ----------
+    about : facts for the metadata of the file.
+    """
+    table, sink = arrow(frame), pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), **(about or {})}), sink)
     return bytes(sink.getvalue())
 
 

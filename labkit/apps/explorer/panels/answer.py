@@ -6,9 +6,10 @@ import asyncio
 import html
 import shlex
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
@@ -19,12 +20,12 @@ from labkit.apps.explorer.offers import OfferButton
 from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.store import Store
 from labkit.errors import LabkitError
-from labkit.figures import style
 from labkit.judge.answer import Answer, Step, Topic
 from labkit.point.notes import joined
 
 TITLE, PLACE, ORDER = "Answer", "top", 0
 _SEEN, _MOST = 3, 6  # verdicts that are seen at once, and those that are bad or doubtful; the others are in the fold
+_LOOKING = "looking for causes …"
 _LARGEST = 20_000  # points × launches of a campaign that is judged without being asked
 
 
@@ -35,11 +36,17 @@ def build(session: Session) -> Any:
 
 @dataclass(frozen=True)
 class _Judged:
-    """What is known about a campaign: its answer, or why there is none."""
+    """What is known about a campaign: its answer, or why there is none.
+
+    Parameters
+    ----------
+    whole : whether causes were looked for; the verdicts are known before.
+    """
 
     name: str
     answer: Answer | None = None
     why: str = ""
+    whole: bool = True
 
 
 class _Answers:
@@ -68,17 +75,27 @@ class _Answers:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # no page is served from here
-            self._show(_read(self._session.store, names))
+            self._show(tuple(_of_campaign(self._session.store, name) for name in names))
             return
         if self._task is not None:
             self._task.cancel()
         self._task = loop.create_task(self._judge(loop, names))
 
     async def _judge(self, loop: asyncio.AbstractEventLoop, names: tuple[str, ...]) -> None:
-        """Judge without making the page wait."""
-        found = await _aside(loop, lambda: _read(self._session.store, names))
-        if names == tuple(self._session.campaigns):
-            self._show(found)
+        """Judge without making the page wait, and show each verdict as soon as it is known, before its causes."""
+        found = {one.name: one for one in self._known if one.name in names}
+        for name in names:
+            for whole in (False, True):
+                now = await _aside(loop, partial(_of_campaign, self._session.store, name, whole=whole))
+                if names != tuple(self._session.campaigns):
+                    return
+                before, found[name] = found.get(name), now
+                if before is None or (before.answer, before.why) != (now.answer, now.why):
+                    self._show(tuple(found[one] for one in names if one in found))
+                if now.whole:
+                    break
+        if tuple(one.name for one in self._known) != names:
+            self._show(tuple(found[name] for name in names))
 
     def _led(self) -> None:
         """Say in a line what plot A shows, and what is said about it."""
@@ -86,8 +103,7 @@ class _Answers:
         if view is None or not view.metric:
             self.lead.value = "" if session.campaigns else "Choose a campaign."
             return
-        known = {one.name: one for one in self._known}
-        short, lines = style.shortened(session.campaigns), []  # as in the legend
+        known, lines = {one.name: one for one in self._known}, []
         for name in session.campaigns:
             try:
                 summary = session.store.summary([name], view.benchmark)
@@ -97,10 +113,8 @@ class _Answers:
             if not text:
                 continue
             one = known.get(name)
-            more = [*leading.judged(one.answer, view.benchmark)] if one and one.answer else []
-            if one is None:
-                more = ["judging …"]
-            head = f"{short[name]}: " if len(session.campaigns) > 1 else ""
+            more = [*_said(one, view.benchmark)]
+            head = f"{session.title(name)}: " if len(session.campaigns) > 1 else ""
             lines.append(f"<p><b>{html.escape(f'{head}{text}')}</b> {html.escape(' · '.join(['', *more])[1:])}</p>")
         if session.compared:
             lines.append(f"<p><b>Compared</b>: {html.escape(session.compared)}</p>")
@@ -112,14 +126,14 @@ class _Answers:
         several = len(found) > 1
         chips, rows = [], []
         for one in found:
-            if several or one.answer is None or not one.answer.topics:
+            if several or one.answer is None or not (one.whole and one.answer.topics):
                 rows.append(widgets.HTML(self._head(one)).add_class("lab-text"))
             if one.answer is None:
                 continue
             for topic in one.answer.topics:
                 chips.append(self._chip(one.name, topic))
-                rows += self._reasons(one.name, topic)
-            rows += [part for step in one.answer.steps for part in self._step(step)]
+                rows += self._reasons(one.name, topic) if one.whole else []
+            rows += [part for step in one.answer.steps for part in self._step(step)] if one.whole else []
         topics = [topic for one in found if one.answer for topic in one.answer.topics]
         seen = max(_SEEN, sum(topic.verdict in ("bad", "doubtful") for topic in topics[:_MOST]))
         self.chips.children = chips[:seen]
@@ -130,15 +144,16 @@ class _Answers:
         self.folds.layout.display = "" if rows else "none"
         self._led()
 
-    @staticmethod
-    def _head(one: _Judged) -> str:
-        """Name of a campaign, and why it has no verdicts."""
+    def _head(self, one: _Judged) -> str:
+        """Title of a campaign, and why it has no verdicts."""
         why = one.why or ("" if one.answer and one.answer.topics else "nothing that has a verdict.")
-        return f"<h3>{html.escape(one.name)}</h3>{f'<p>{why}</p>' if why else ''}"
+        why = why if one.whole else _LOOKING
+        return f"<h3>{html.escape(self._session.title(one.name))}</h3>{f'<p>{why}</p>' if why else ''}"
 
     def _chip(self, name: str, topic: Topic) -> Any:
-        """A button with a verdict, which selects the points behind it."""
-        return self._selecting(judged.chip(topic), judged.about(topic), name, topic)
+        """A button with a verdict, which selects the points behind it; of several campaigns it names its own."""
+        head = f"{self._session.title(name)}: " if len(self._session.campaigns) > 1 else ""
+        return self._selecting(f"{head}{judged.chip(topic)}", judged.about(topic), name, topic)
 
     def _selecting(self, words: str, about: str, name: str, topic: Topic) -> Any:
         lead = topic.lead
@@ -156,7 +171,7 @@ class _Answers:
             if key not in self._offers:  # the button of a run that goes on stays
                 self._offers[key] = OfferButton(self._session, words, key).add_class("lab-decide")
             button = self._offers[key]
-            button.propose(offers.decide(name, wanted, topic.lead.subject.benchmark))
+            button.propose(offers.decide(self._session, name, wanted, topic.lead.subject.benchmark))
             made.append(button)
         return made
 
@@ -166,7 +181,18 @@ class _Answers:
         return [widgets.HTML(f"<p>{judged.todo(step)}</p>").add_class("lab-text")]
 
 
-def _aside(loop: asyncio.AbstractEventLoop, work: Callable[[], tuple[_Judged, ...]]) -> asyncio.Future[Any]:
+def _said(one: _Judged | None, benchmark: str) -> Iterator[str]:
+    """Yield what is said about a benchmark of a campaign."""
+    if one is None:
+        yield "judging …"
+    elif one.answer is not None and one.whole:
+        yield from leading.judged(one.answer, benchmark)
+    elif one.answer is not None:
+        yield from leading.verdicts(one.answer, benchmark)
+        yield _LOOKING
+
+
+def _aside(loop: asyncio.AbstractEventLoop, work: Callable[[], _Judged]) -> asyncio.Future[Any]:
     """Do something in a thread for which the end of the process does not wait."""
     done: asyncio.Future[Any] = loop.create_future()
 
@@ -186,16 +212,14 @@ def _aside(loop: asyncio.AbstractEventLoop, work: Callable[[], tuple[_Judged, ..
     return done
 
 
-def _read(read: Store, names: tuple[str, ...]) -> tuple[_Judged, ...]:
-    """Return what is known about campaigns."""
-    return tuple(_of_campaign(read, name) for name in names)
-
-
-def _of_campaign(read: Store, name: str) -> _Judged:
+def _of_campaign(read: Store, name: str, *, whole: bool = True) -> _Judged:
+    """Return what is known about a campaign, or only the verdicts."""
     try:
         if len(store.opened(name).done()) > _LARGEST:
             command = html.escape(f"labkit explain {shlex.quote(name)}")
             return _Judged(name, why=f"a large campaign: <code>{command}</code> judges it.")
-        return _Judged(name, read.answer(name))
+        if whole or read.known(name) is not None:
+            return _Judged(name, read.answer(name))
+        return _Judged(name, read.verdicts(name), whole=False)
     except LabkitError as error:
         return _Judged(name, why=html.escape(str(error)))

@@ -26,6 +26,7 @@ from labkit.models.limits import METRICS_OF_LATENCY, Limit
 from labkit.point.notes import joined
 from labkit.read import records
 from labkit.read.columnar import of_samples
+from labkit.store import campaign
 
 TITLE, PLACE, ORDER = "Bounds", "under", 4
 
@@ -112,7 +113,8 @@ def _answer(campaigns: Sequence[str], benchmark: str, stated: Stated) -> tuple[s
         raise SpecError(f"The campaigns on show have no points of {benchmark}. Select others above.")
     view = View(campaigns=tuple(campaigns), benchmark=benchmark, metric=metric)
     drawn = view.figure(records.summary(store.joined(tables)))
-    return _html(rows, notes), figures.bounded(drawn, curves)
+    titles = campaign.titles(campaigns)
+    return _html([(titles[name], one) for name, one in rows], notes), figures.bounded(drawn, curves)
 
 
 def _metric(benchmark: str) -> str:

@@ -19,6 +19,7 @@ from labkit.point.columns import METRICS
 from labkit.point.notes import joined
 from labkit.point.units import OTHER_UNITS
 from labkit.read.records.factors import level
+from labkit.store import campaign
 
 TITLE, PLACE, ORDER = "Plot", "main", 0
 PUBLISHED = "published numbers of this benchmark and metric, against message size"
@@ -222,7 +223,8 @@ class _Plot:
         columns = view.differing_columns(summary)
         self._offer("by", [("nothing", ""), *((view.words(name), name) for name in columns)], now.by)
         bases = relation.bases(summary, columns)
-        self._offer("base", [(name, name) for name in bases] or [("nothing to compare", "")], now.base)
+        named = [(self._session.title(name) if name in now.campaigns else name, name) for name in bases]
+        self._offer("base", named or [("nothing to compare", "")], now.base)
         self._fields["relation"].disabled = not bases
         self._fields["relation"].value = now.relation
         self._fields["base"].disabled = not now.relation
@@ -234,7 +236,7 @@ class _Plot:
             field, about = self._fields[name], PUBLISHED if name == "published" else BOUNDS
             field.value, field.disabled = getattr(now, name), not possible
             field.tooltip = about if possible else f"{about}: there are none"
-        self.filter.offer(summary, columns, now.where)
+        self.filter.offer(summary, columns, now)
 
     def _places(self, summary: pd.DataFrame, now: View) -> list[tuple[float, float]]:
         """Places of the points that are looked into, as far as this plot has them."""
@@ -325,14 +327,16 @@ class _Filter:
     def __init__(self, changed: Any) -> None:
         self._changed, self._where, self._busy = changed, {}, False  # type: ignore[var-annotated]
         self._summary: pd.DataFrame | None = None
+        self._titles: dict[str, str] = {}
         self.column = _dropdown("filter").add_class("lab-filter")
         self.levels = widgets.HBox(layout={"flex_flow": "row wrap"}).add_class("lab-levels")
         self.widget = widgets.VBox([self.levels])
         self.column.observe(lambda change: None if self._busy else self._show(), "value")
 
-    def offer(self, summary: pd.DataFrame, columns: list[str], where: Any) -> None:
-        """Offer the columns in which the points differ."""
-        self._busy, self._where = True, {name: levels for name, levels in where if name in summary}
+    def offer(self, summary: pd.DataFrame, columns: list[str], now: View) -> None:
+        """Offer the columns in which the points of a view differ."""
+        self._busy, self._where = True, {name: levels for name, levels in now.where if name in summary}
+        self._titles = campaign.titles([*now.campaigns, *summary["campaign"].unique()])
         options = [("nothing", "")] + [
             (f"{view.words(name)}{' (filtered)' if name in self._where else ''}", name) for name in columns
         ]
@@ -353,26 +357,29 @@ class _Filter:
             return
         present = list(dict.fromkeys(level(value) for value in self._summary[name]))
         on = self._where.get(name, tuple(present))
-        if [box.description for box in self.levels.children] == present:
+        if [box.level for box in self.levels.children] == present:
             boxes = list(self.levels.children)
         else:
-            boxes = [
-                widgets.Checkbox(description=one, indent=False, layout={"width": "auto", "margin": "0 12px 0 4px"})
-                for one in present
-            ]
-            for box in boxes:
-                box.observe(self._ticked, "value")
+            boxes = [self._box(one) for one in present]
         self._busy = True
         for box in boxes:
-            box.value = box.description in on
+            box.value = box.level in on
+            box.description = self._titles[box.level] if name == "campaign" else box.level
         self._busy = False
         self.levels.children = boxes
+
+    def _box(self, level: str) -> Any:
+        """A box that shows or hides a level."""
+        box = widgets.Checkbox(indent=False, layout={"width": "auto", "margin": "0 12px 0 4px"})
+        box.level = level
+        box.observe(self._ticked, "value")
+        return box
 
     def _ticked(self, change: Any) -> None:
         if self._busy:
             return
         boxes = self.levels.children
-        chosen = tuple(box.description for box in boxes if box.value)
+        chosen = tuple(box.level for box in boxes if box.value)
         where = dict(self._where) | {self.column.value: chosen}
         if len(chosen) == len(boxes):
             del where[self.column.value]

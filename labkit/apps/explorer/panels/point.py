@@ -86,7 +86,6 @@ class _Point:
         if chosen is None:
             self._samples, self.facts.value, self.widget.children = [], _HINT, (self.facts,)
             return
-        row = chosen.row
         try:
             self._samples = _launches(chosen)
             others = [one for one in self._session.pinned if one != chosen]
@@ -95,9 +94,8 @@ class _Point:
             self.facts.value = html.escape(str(error))
             return
         if not self._samples:
-            self.facts.value = (
-                f"Its samples are no longer in {html.escape(row['campaign'])}. Press Refresh, under Campaigns."
-            )
+            title = html.escape(self._session.title(chosen.key[0]))
+            self.facts.value = f"Its samples are no longer in {title}. Press Refresh, under Campaigns."
             self.widget.children = (self.facts,)
             return
         self._row()
@@ -111,7 +109,7 @@ class _Point:
             self._draw()
         self._offered(chosen)
         measure = (self.more, self.again)
-        self.name.value = f"<b>{html.escape(reading.title(row))}</b>"
+        self.name.value = f"<b>{html.escape(self._title(chosen))}</b>"
         # the figure comes first: it is seen beside the plot without scrolling
         self.widget.children = (self.name, *measure, *((self._inside,) if numbers else ()), self.facts, self.at)
 
@@ -147,7 +145,8 @@ class _Point:
             return
         here = view is not None and (view.benchmark, view.metric) == (chosen.row["benchmark"], chosen.metric)
         unit = view.unit if view is not None and here else ""
-        self.facts.value = facts(self._samples, chosen.row, chosen.metric, unit)
+        title = self._session.title(chosen.key[0])
+        self.facts.value = facts(self._samples, chosen.row | {"campaign": title}, chosen.metric, unit)
         self.at.value = ""
         if view is not None and here:
             summary = self._session.store.summary(self._session.campaigns, view.benchmark)
@@ -160,9 +159,13 @@ class _Point:
         self._session.chosen = None if first is None else Chosen(first, view.metric)
         self._session.tell("point")
 
+    def _title(self, one: Chosen) -> str:
+        """A point in a few words."""
+        return reading.title(one.row, self._session.title(one.key[0]))
+
     def _pin(self, one: Chosen) -> Any:
         """A pinned point, with a button that lets it go."""
-        text = reading.title(one.row)
+        text = self._title(one)
         button = widgets.Button(description=f"× {text}", tooltip=f"unpin {text}", layout={"width": "auto"})
         button.on_click(lambda pressed: self._session.pin(one))
         return button.add_class("lab-pinned")
@@ -204,7 +207,7 @@ class _Point:
     def _distribution(self, chosen: Chosen, metric: str) -> go.Figure:
         """Draw the distribution of the point that was clicked, with those of the pinned ones."""
         every = [*((chosen, samples) for samples in self._samples), *self._pinned]
-        names = [str(one.row["campaign"]) for one, _ in every]
+        names = [self._session.title(one.key[0]) for one, _ in every]
         drawn = figures.distribution([samples for _, samples in every], metric, of=names if len(set(names)) > 1 else ())
         return _by_point(drawn) if self._pinned else drawn
 

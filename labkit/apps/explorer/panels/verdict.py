@@ -64,9 +64,10 @@ class _Verdict:
         return [box.factor for box in self.allow.children if box.value]
 
     def _offered(self) -> None:
-        before, names = self.base.value, list(self._session.campaigns)
-        if list(self.base.options) != names:
-            self.base.options = names
+        before, names = self.base.value, self._session.campaigns
+        options = [(self._session.title(name), name) for name in names]
+        if list(self.base.options) != options:
+            self.base.options = options
             self.base.value = before if before in names else next(iter(names), None)
 
     def _followed(self) -> None:

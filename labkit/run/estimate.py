@@ -1,0 +1,56 @@
+"""How long points take: at the pace of other points, and at most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from labkit.point.spec import Effort
+from labkit.run import schedule
+from labkit.run.point import Point
+
+START = 1.5  # s that a start of ranks or of a tool takes at most on an idle machine; a cluster may need longer
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Time that points take.
+
+    Parameters
+    ----------
+    points : launches of points.
+    starts : of ranks or of a tool, which serve them.
+    cap : longest timed part of a point in a launch, s.
+    """
+
+    points: int
+    starts: int
+    cap: float
+
+    @classmethod
+    def of(cls, points: Sequence[Point], effort: Effort) -> Estimate:
+        """Estimate for points that are measured with an effort."""
+        ordered = sorted(points, key=lambda one: one.launch)
+        launches = (list(group) for _, group in groupby(ordered, key=lambda one: one.launch))
+        return cls(len(points), sum(len(schedule.starts(each, effort)) for each in launches), effort.time_cap)
+
+    @property
+    def most(self) -> float:
+        """Longest time on an idle machine, s."""
+        return self.points * self.cap + self.starts * START
+
+    def about(self, pace: float) -> float:
+        """Return the time at a pace, s; never more than `most`.
+
+        Parameters
+        ----------
+        pace : time of a point without its start, s.
+        """
+        return min(self.most, self.points * pace + self.starts * START)
+
+
+def left(elapsed: float, done: int, points: int) -> float:
+    """Return the time of the points that are left, at the pace of those that are done, s; NaN before the first."""
+    return elapsed / done * max(points, 0) if done else math.nan
