@@ -556,7 +556,7 @@ def test_every_export_carries_where_its_numbers_come_from(tmp_path: Path) -> Non
     line = f"mpi.latency · {host} · {day} · labkit {__version__}"
     assert origin.line(LATENCY, have) == line
     assert drawn_title(export.footed(LATENCY.figure(have), LATENCY, have)) == line
-    assert line in export.write(LATENCY, have, "html", tmp_path).read_text()
+    assert line.replace("·", "\\u00b7") in export.write(LATENCY, have, "html", tmp_path).read_text()
     assert code.code_for(LATENCY, have).startswith(f"# {line}\n")
     table = pd.read_csv(export.write(LATENCY, have, "csv", tmp_path))
     assert set(table["benchmark"]) == {"mpi.latency"}
@@ -575,7 +575,11 @@ def drawn_title(figure: go.Figure) -> str:
     return str(figure.layout.title.text)
 
 
-@pytest.mark.parametrize("name", ["two-cores-launches", "two-cores-limits", "sixteen-hosts", "virtual-cluster"])
+@pytest.mark.parametrize(
+    "name",
+    ["two-cores-launches", "two-cores-limits", "sixteen-hosts"]
+    + [pytest.param(name, marks=pytest.mark.slow) for name in ("two-cores", "virtual-cluster")],
+)
 def test_the_answer_and_explain_say_the_same_about_the_same_points(name: str, example: Path) -> None:
     shutil.copytree(SHIPPED / "data/campaigns/examples" / name, example.with_name(name), dirs_exist_ok=True)
     have = Store()
