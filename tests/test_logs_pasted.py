@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -759,7 +760,217 @@ def test_the_ping_pong_of_fabtests(tmp_path: Path) -> None:
         ("fi_pingpong", 64, 31.0),
         ("fi_pingpong", 1 << 20, 400.0),
     ]
-    assert {run.test for run in read(tmp_path, f"$ fi_rdm_tagged_bw -p efa\n{table}")[1]} == {
-        "fabtests fi_rdm_tagged_bw"
-    }
-    assert all("does not name" in run.test for run in read(tmp_path, table)[1])
+    assert all(run.options == {"provider": "efa"} and not run.doubts for run in runs)
+    assert [run.test for run in read(tmp_path, table)[1]] == ["fi_pingpong"] * 2  # twice the bytes of its iterations
+
+
+def test_other_tests_of_fabtests_move_data_in_one_direction(tmp_path: Path) -> None:
+    """Bytes over a time in µs are MB/s; k and m of iterations are 10^3 and 10^6, of sizes 2^10 and 2^20."""
+    rows = "64      20k     1.2m        0.01s    100.00      0.64       1.56\n8k      20k     156m        0.02s   6553.60      1.25       0.80\n"
+    head = "bytes   iters   total       time     MB/sec    usec/xfer   Mxfers/sec\n"
+    named = "".join(f"fi_rma_bw{' ' * 41}{line}" for line in rows.splitlines(keepends=True))
+    old = head.replace("MB", "Gb").replace("   Mxfers/sec", "")
+    for text, test in (
+        (f"fi_rdm_tagged_bw -p efa -S all\n{head}{rows}", "fi_rdm_tagged_bw"),
+        (f"name{' ' * 46}{head}{named}", "fi_rma_bw"),
+        (head + rows, "unknown"),
+    ):
+        kind, runs = read(tmp_path, text)
+        assert (kind, runs[0].test, [run.options["test"] for run in runs]) == ("fi_pingpong", "fabtests", [test] * 2)
+        told = {value.name: value.value for value in runs[1].values}
+        assert (runs[1].size, told) == (8192, {"bandwidth_MBps": 6553.6, "message_rate_per_s": 8e5})
+    _, (run,) = read(tmp_path, f"name      {old}64_lat    64      100k    6.1m       23.26s      2.00     232.57\n")
+    assert (run.options["test"], run.values[1].value) == ("64_lat", 250.0)
+    yaml = "---\n./fi_rdm_bw -m :\n- { xfer_size: 64, iterations: 100, total: 6400, time: 0.000064, MB/sec: 100.0, usec/xfer: 0.640000, Mxfers/sec: 1.562500 }\n"
+    _, (run,) = read(tmp_path, yaml)
+    assert (run.options["test"], run.size, run.values[1].value) == ("fi_rdm_bw", 64, 100.0)
+
+
+def test_a_table_of_fabtests_whose_test_nothing_tells_is_refused(tmp_path: Path) -> None:
+    head = "bytes   iters   total       time     MB/sec    usec/xfer   Mxfers/sec\n"
+    with pytest.raises(DataError, match="above it the command"):
+        read(tmp_path, f"{head}1m      1k      1.9g        0.40s   5242.88     200.00       0.01\n")
+
+
+_SENDRECV = (
+    "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec\n262144 160 30.48 33.50 32.24 15650.39\n"
+)
+
+
+def _tables(path: Path, text: str) -> list[tuple[str, dict[str, str], int | None, float]]:
+    """Test, what is known, size and last value of the last row of each table of IMB."""
+    file = path / "log"
+    file.write_text(text)
+    known = identify(file)
+    assert known.kind == "IMB"
+    tables = known.tables(known.lines(lambda count: None))
+    return [(t.test, dict(t.parameters), t.rows[-1].size, float(str(t.rows[-1].values[-1]))) for t in tables]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "# Benchmarking Sendrecv\n",
+        "Benchmarking Sendrecv \n",
+        "Sendrecv:\n",
+        "### Sendrecv\n\n```\n",
+        "**Sendrecv**\n~~~~~~~~\n",
+        "#-----------------------------------\n# Benchmarking Sendrecv\n#-----------------------------------\n",
+    ],
+)
+def test_excerpts_of_imb_need_the_name_of_the_test_alone(above: str, tmp_path: Path) -> None:
+    assert _tables(tmp_path, above + _SENDRECV) == [("IMB-MPI1 Sendrecv", {}, 262144, 15650.39)]
+    exchange = f"Exchange:\n~~~~\n{_SENDRECV.replace('15650.39', '99.00')}"
+    found = _tables(tmp_path, f"{above}{_SENDRECV}\nand\n{exchange}")
+    assert [(test, value) for test, *_, value in found] == [
+        ("IMB-MPI1 Sendrecv", 15650.39),
+        ("IMB-MPI1 Exchange", 99.0),
+    ]
+
+
+def test_a_table_of_imb_without_a_name_is_refused(tmp_path: Path) -> None:
+    for text in (_SENDRECV, f"Sendrecv\n{_SENDRECV}On two nodes:\n{_SENDRECV}"):
+        with pytest.raises(DataError, match=r"found '#bytes #repetitions.*wanted a line '# Benchmarking …' above"):
+            _tables(tmp_path, text)
+
+
+def test_an_excerpt_of_imb_may_begin_within_a_table(tmp_path: Path) -> None:
+    rows = "        65536          100        13.88        14.35        14.12\n"
+    head = "# Benchmarking Bcast\n# ( #processes = 4 ) \n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n"
+    assert _tables(tmp_path, rows + head + rows) == [("IMB-MPI1 Bcast", {"#processes": "4"}, 65536, 14.12)]
+
+
+def _points(path: Path, name: str, text: str) -> list[tuple[str, int, float]]:
+    """Benchmark, size and first value of each point of a file, sorted."""
+    (path / name).write_text(text)
+    records = load(bring([path / name], into=path / "campaign").campaign)
+    columns = [name for name in records.columns if name.endswith(("_mean", "_max")) and records[name].notna().any()]
+    values = records[columns].bfill(axis=1).iloc[:, 0]
+    return sorted(zip(records["benchmark"], records["message_size_B"], values, strict=True))
+
+
+_OSU = "# OSU MPI Latency Test v7.0\n# Size          Latency (us)\n1                       1.25\n2                       1.50\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("text.json", json.dumps({"job": {"nodes": 2, "out": _OSU, "note": "one\ntwo"}})),
+        ("labelled.json", json.dumps([f"0: {_OSU}".replace("\n", "\n0: ")])),
+        ("ansible.json", json.dumps({"rc": 0, "stdout": _OSU, "stdout_lines": _OSU.splitlines()})),
+        ("lines.json", json.dumps({"stdout_lines": _OSU.splitlines()})),
+        (
+            "docker.log",
+            "".join(json.dumps({"log": f"{line}\n", "stream": "stdout"}) + "\n" for line in _OSU.splitlines()),
+        ),
+        ("block.yaml", f"job: a\nout: |\n{textwrap.indent(_OSU, '  ')}rc: 0\n"),
+    ],
+)
+def test_outputs_inside_documents(name: str, text: str, tmp_path: Path) -> None:
+    assert _points(tmp_path, name, text) == [("mpi.latency", 1, 1.25), ("mpi.latency", 2, 1.5)]
+
+
+def test_outputs_of_one_document_are_no_launches_of_one_point(tmp_path: Path) -> None:
+    text = json.dumps({"native": _OSU, "container": _OSU.replace("1.25", "2.25"), "wrk": "a\nb"})
+    assert [value for *_, value in _points(tmp_path, "two.json", text)] == [1.25, 2.25, 1.5, 1.5]
+
+
+def test_a_log_may_stand_in_a_document(tmp_path: Path) -> None:
+    assert len(_points(tmp_path, "s.json", json.dumps({"out": STREAM}))) == 4
+    (tmp_path / "none.json").write_text(json.dumps({"out": "one\ntwo\nthree"}))
+    with pytest.raises(DataError, match="the output of a benchmark that labkit reads"):
+        bring([tmp_path / "none.json"], into=tmp_path / "none")
+    (tmp_path / "cut.json").write_text(json.dumps({"out": "# OSU MPI Latency Test v7.0\n1 1.25\n"}))
+    with pytest.raises(DataError, match=r"cut\.json \(out\), line 2.*the names of the columns"):
+        bring([tmp_path / "cut.json"], into=tmp_path / "none")
+
+
+_PERFLOGS = {
+    "3": (
+        "2022-06-23T20:18:19|reframe 3.9.2|Stream on a:b using gnu|jobid=1|num_tasks=4|Copy=6606.1|ref=0 (l=null, u=null)|MB/s\n"
+        "2022-06-23T20:18:19|reframe 3.9.2|Stream on a:b using gnu|jobid=1|num_tasks=4|Scale=6447.7|ref=0 (l=null, u=null)|MB/s\n"
+    ),
+    "4": (
+        "result|job_completion_time|environ|jobid|name|num_tasks|partition|Copy_value|Copy_unit|Copy_ref|Scale_value|Scale_unit|system\n"
+        "pass|2024-02-21T22:51:16|gnu|65|Stream|4|b|6606.1|MB/s|0|6447.7|MB/s|a\n"
+    ),
+    "4, with commas": (
+        "job_completion_time,info,num_tasks,Copy_value,Copy_unit,Scale_value,Scale_unit,system:partition,environ\n"
+        "2024-02-21T22:51:16,Stream /de04c10b @a:b+gnu,4,6606.1,MB/s,6447.7,MB/s,a:b,gnu\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("version", _PERFLOGS)
+def test_performance_logs_of_reframe(version: str, tmp_path: Path) -> None:
+    kind, (run,) = read(tmp_path, _PERFLOGS[version])
+    assert (kind, run.options, run.ranks) == ("ReFrame", {"test": "Stream", "system": "a:b:gnu"}, 4)
+    assert [(v.name, v.unit, v.value) for v in run.values] == [("Copy", "MB/s", 6606.1), ("Scale", "MB/s", 6447.7)]
+
+
+def test_each_job_of_reframe_is_a_run_and_a_failed_one_is_doubtful(tmp_path: Path) -> None:
+    _, runs = read(tmp_path, _PERFLOGS["3"] + _PERFLOGS["3"].replace("jobid=1", "jobid=2"))
+    assert [len(run.values) for run in runs] == [2, 2]
+    row = _PERFLOGS["4"].splitlines()[1].replace("pass", "fail").replace("6447.7", "null")
+    _, (_, run) = read(tmp_path, f"{_PERFLOGS['4']}{row}\n")
+    assert ([v.name for v in run.values], run.doubts[0].code) == (["Copy"], "test-failed")
+    with pytest.raises(DataError, match="13 cells"):
+        read(tmp_path, f"{_PERFLOGS['4']}{row[:40]}\n")
+
+
+def test_lines_of_iperf_without_a_head(tmp_path: Path) -> None:
+    intervals = "[  3]  0.0- 1.0 sec   372 MBytes  3.12 Gbits/sec\n[  3]  1.0- 2.0 sec   345 MBytes  2.88 Gbits/sec\n"
+    whole = "[  3]  0.0- 2.0 sec   717 MBytes  3.00 Gbits/sec\n"
+    kind, (run,) = read(tmp_path, intervals + whole)
+    assert (kind, run.test, run.values[0].value) == ("iperf", "iperf TCP", 375.0)
+    assert len(read(tmp_path, whole + whole)[1]) == 2
+    served = whole.replace("3.00 Gbits/sec", "1.04 Mbits/sec   0.024 ms    1/  893 (0.11%)")
+    _, (run,) = read(tmp_path, f"{whole}[  3] Sent 893 datagrams\n[  3] Server Report:\n{served}")
+    assert {v.name: v.value for v in run.values} == pytest.approx(
+        {"bandwidth_MBps": 0.13, "jitter_us": 24.0, "lost_percent": 100 / 893}
+    )
+    with pytest.raises(DataError, match="a line from 0 to the end"):
+        read(tmp_path, intervals)
+    with pytest.raises(DataError, match="for several streams"):
+        read(tmp_path, whole + whole.replace("3]", "4]"))
+    _, (run,) = read(
+        tmp_path, whole + whole.replace("3]", "4]") + whole.replace("  3]", "SUM]").replace("3.00", "6.00")
+    )
+    assert run.values[0].value == 750.0
+
+
+def test_excerpts_of_mdtest_wrk_sockperf_and_ycsb(tmp_path: Path) -> None:
+    rows = "   Operation      Max   Min   Mean   Std Dev\n   ---------      ---   ---   ----   -------\n   File creation : 20.000 10.000 15.000 5.000\n"
+    _, (run,) = read(tmp_path, f"SUMMARY rate: (of 2 iterations)\n{rows}")
+    assert (run.ranks, run.values[2].value, run.doubts[0].code) == (0, 15.0, "untitled")
+    _, (run,) = read(
+        tmp_path, f"mdtest-1.9.3 was launched with 16 total task(s) on 2 nodes\nSUMMARY: (of 2 iterations)\n{rows}"
+    )
+    assert (run.ranks, run.doubts) == (16, ())
+    wrk = (
+        "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency     2.50ms    0.50ms   9.00ms   80.00%\n"
+        "    Req/Sec     1.50k   100.00     1.75k    70.00%\n  3000 requests in 10.00s, 1.00MB read\n"
+        "Requests/sec:   300.00\nTransfer/sec:    100.00KB\n"
+    )
+    kind, (run,) = read(tmp_path, wrk)
+    assert (kind, run.options, run.values[1].value, run.doubts[0].code) == ("wrk", {}, 2500.0, "untitled")
+    rate = "sockperf: Summary: Message Rate is 100000 [msg/sec]\nsockperf: Summary: BandWidth is 95.367 MBps (762.936 Mbps)\n"
+    _, runs = read(tmp_path, f"  *** plain ***\n{rate}\n  *** bypass ***\n{rate}")
+    assert [(run.size, run.doubts[-1].code) for run in runs] == [(1000, "untitled")] * 2
+    _, (run,) = read(tmp_path, "".join(f"[OUTPUT] {line}\n" for line in SOCKPERF.splitlines()))
+    assert run.values[0].value == 25.0
+    ycsb = (
+        "[OVERALL], RunTime(ms), 1000\n[OVERALL], Throughput(ops/sec), 500.0\n[READ], 99thPercentileLatency(us), 40\n"
+    )
+    failed = "[READ-FAILED], Operations, 0\n[READ-FAILED], AverageLatency(us), NaN\n"
+    _, runs = read(tmp_path, ycsb + failed)
+    assert [(v.statistic, v.value) for v in runs[1].values] == [("p99", 40.0)]
+
+
+def test_a_workbook_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "results.xlsx", "w") as book:
+        book.writestr("xl/workbook.xml", "<workbook/>")
+    with pytest.raises(
+        DataError, match=r"found 'an archive or workbook', wanted a file of text. Unpack it; of an Excel"
+    ):
+        bring([tmp_path / "results.xlsx"], into=tmp_path / "campaign")

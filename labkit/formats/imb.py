@@ -4,8 +4,8 @@ Times are means over the repetitions, in µs: ``t`` of the slowest rank (of a pi
 ``t_max`` and ``t_avg`` of the fastest and slowest rank and the mean over ranks. ``Mbytes/sec`` follows from the slowest
 rank; a MB is 10^6 B since IMB 2018 and was 2^20 B before. IMB measures size 0 and prints its bandwidth as 0.00; that
 value is left out here. IMB-MT prints the bytes of all threads together, no line at its end, and with -noheader no
-version. An excerpt may lack title and end. A test of several groups at once (-multi) is called Multi-… and says how
-many groups there are.
+version. An excerpt may lack title, end, number of processes, and all of the line with a test's name but the name. A
+test of several groups at once (-multi) is called Multi-… and says how many groups there are.
 """
 
 from __future__ import annotations
@@ -66,8 +66,14 @@ _METRICS = {
 _WHOLE = ("Group", "#bytes", "#repetitions", "Msg/sec")
 _RULE = re.compile(r"#-{20,}")
 _TITLE = re.compile(r"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) V?([^,]{1,40}), (\S+) part(?:n#-+|.*)")
-_NAME = re.compile(r"# Benchmarking (\S+)(?: (\(.+\)))?")
-_RANKS = re.compile(r"# #processes = (\d{1,9})(?: \(threads: (\d{1,9})\))?(?:; rank order.*)?")
+_NAME = re.compile(r"(?:# )?Benchmarking (\S+)(?: (\(.+\)))?")
+# a line with nothing but the name of a test, as people write above an excerpt
+_ALONE = re.compile(
+    r"(?:#{2,} +)?[^\w#]*(?:IMB-\w+ )?((?:Ping(?:Pong|Ping)|Sendrecv|Exchange|(?:All|I?)(?:reduce|gatherv?|toallv?)"
+    r"|Reduce(?:_scatter(?:_block)?|_local)?|(?:Gather|Scatter)v?|Bcast|Barrier|Uniband|Biband))[^\w#]*"
+)
+_ALONE_ABOVE = 6  # lines from it to the head
+_RANKS = re.compile(r"# (?:\( )?#processes = (\d{1,9})(?: \))?(?: \(threads: (\d{1,9})\))?(?:; rank order.*)?")
 _GROUPS = re.compile(r"# \( (\d{1,9}) groups of (\d{1,9}) processes each running simultaneous \)")
 _MODE = re.compile(r"# +MODE: (AGGREGATE|NON-AGGREGATE)")
 _FAILED = re.compile(r" *(?:(\d{1,9}) +)?(\d{1,18}) ((?:out-of-mem\.|int-overflow|time-out\.).*)")
@@ -82,17 +88,30 @@ _PART_OF = (
     (re.compile(r"[SPC]_I?(?:Read|Write|read|write)\w*|Open_Close"), "IMB-IO"),
     (re.compile(r"Stencil[23]D|(?:Uni|Bi|Co)random"), "IMB-P2P"),
 )
-BEGINS, MARKS = r"# (?: +Intel ?\(R\) MPI Benchmark|Benchmarking \w)", (") MPI Benchmark", "# Benchmarking ")
+BEGINS = r"# (?: +Intel ?\(R\) MPI Benchmark|Benchmarking \w)|#(?:bytes +#)?repetitions +t"
+MARKS = ") MPI Benchmark", "# Benchmarking ", "#repetitions "
 
 
 def recognised(text: str) -> bool:
     """Whether a text has output of IMB."""
-    return re.search(rf"^{BEGINS}", text, flags=re.MULTILINE) is not None
+    return re.search(rf"^(?:{BEGINS})", text, flags=re.MULTILINE) is not None
 
 
 def lines_of(text: str | Iterable[str], where: str) -> Lines:
     """Return the lines of a text that IMB may have printed."""
-    return Lines(text, where, lambda line: line.split(maxsplit=1)[0] == "Group" or bool(_FAILED.fullmatch(line)))
+    return Lines(
+        text, where, lambda line: line.split(maxsplit=1)[0] == "Group" or _is_failed(line) or _begins_test(line)
+    )
+
+
+def _is_failed(line: str) -> bool:
+    """Whether a line is a row of a size that IMB could not measure."""
+    return bool(_FAILED.fullmatch(line))
+
+
+def _begins_test(line: str) -> bool:
+    """Whether a line names a test."""
+    return bool(_NAME.fullmatch(line.strip()) or _ALONE.fullmatch(line))
 
 
 def parse(text: str, where: str = "IMB's output") -> tuple[Table, ...]:
@@ -122,6 +141,7 @@ def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
     """
     title: tuple[str, str] | None = None
     any_table, in_run, facts = False, 0, dict[str, str]()  # in_run: number of tables of this run
+    alone = 0, ""  # the last name of a test without "Benchmarking", and its line
     while (ahead := lines.ahead) is not None:
         if not ahead:
             lines.take()
@@ -129,14 +149,19 @@ def tables(lines: Lines, most: int = ENDLESS) -> Iterator[Table]:
         if begun := _TITLE.fullmatch(ahead):
             title, facts, in_run = _begun(lines, begun, title, in_run), {}, 0
             continue
-        if _NAME.fullmatch(ahead):
-            for table in _test(lines, title, facts, most):
+        name = _NAME.fullmatch(ahead.strip())
+        nameless = alone[1] if _is_head(ahead) and lines.number - alone[0] <= _ALONE_ABOVE else ""
+        if name or nameless:
+            alone = 0, ""
+            for table in _test(lines, title, facts, nameless, most):
                 yield table
                 any_table, in_run = True, in_run + 1
             continue
+        if only := _ALONE.fullmatch(ahead):
+            alone = lines.number, only[1]
         if ahead == END and title:
             title = None
-        elif is_row(ahead) or _is_head(ahead):
+        elif (is_row(ahead) and (any_table or title)) or _is_head(ahead):  # an excerpt may begin within a table
             raise lines.wrong("a line '# Benchmarking …' above")
         elif call := _CALL.fullmatch(ahead):
             facts["call"] = call[1]
@@ -165,14 +190,23 @@ def _begun(lines: Lines, begun: re.Match[str], before: tuple[str, str] | None, i
     return PARTS[begun[2]], begun[1]
 
 
-def _test(lines: Lines, title: tuple[str, str] | None, facts: dict[str, str], most: int) -> Iterator[Table]:
-    """Yield the table of one test; none if it had no successful execution, or if its head follows once more."""
-    name = _NAME.fullmatch(lines.take())
-    assert name is not None
-    parameters = dict(facts) | ({"grid": name[2]} if name[2] else {})
+def _test(
+    lines: Lines, title: tuple[str, str] | None, facts: dict[str, str], nameless: str, most: int
+) -> Iterator[Table]:
+    """Yield the table of one test; none if it had no successful execution, or if its head follows once more.
+
+    Parameters
+    ----------
+    nameless : the name of the test, if its head is ahead and no line '# Benchmarking …'; else empty.
+    """
+    name = None if nameless else _NAME.fullmatch(lines.take().strip())
+    test = name[1] if name else nameless
+    parameters = dict(facts) | ({"grid": name[2]} if name and name[2] else {})
     while not _RULE.fullmatch(lines.ahead or ""):
         ahead = lines.ahead
-        if ahead is None or is_row(ahead) or _NAME.fullmatch(ahead) or _is_head(ahead):
+        if ahead is not None and _is_head(ahead):  # of an excerpt
+            break
+        if ahead is None or is_row(ahead) or _NAME.fullmatch(ahead.strip()):
             raise lines.wrong("'# #processes = …' and a line of dashes")
         if ahead == "# NO SUCCESSFUL EXECUTIONS":
             lines.take()
@@ -182,18 +216,17 @@ def _test(lines: Lines, title: tuple[str, str] | None, facts: dict[str, str], mo
             continue
         parameters |= _counts(ahead)
         lines.take()
-    if "#processes" not in parameters:
-        raise lines.wrong("'# #processes = …' above")
-    rule = lines.take()
-    parameters |= _mode(lines)
-    if _RULE.fullmatch(lines.past_blanks() or "") and lines.past_blanks() == rule:
-        lines.skipped.add(name[0], lines.taken)  # the head of the same table follows
-        return
+    if _RULE.fullmatch(lines.ahead or ""):
+        rule = lines.take()
+        parameters |= _mode(lines)
+        if _RULE.fullmatch(lines.past_blanks() or "") and lines.past_blanks() == rule:
+            lines.skipped.add(f"# Benchmarking {test}", lines.taken)  # the head of the same table follows
+            return
     names, preamble = _head(lines), tuple(lines.table_lines)
     head = lines.take()
-    part, version = title or (_part(name[1], names, threads="threads" in parameters), "")
+    part, version = title or (_part(test, names, threads="threads" in parameters), "")
     table_columns = tuple(column for column in names if column != "#bytes")
-    table = Table(f"{part} {name[1]}", name[1], version, parameters, table_columns, (), preamble, head=head)
+    table = Table(f"{part} {test}", test, version, parameters, table_columns, (), preamble, head=head)
     yield from in_parts(table, _rows(lines, names, head, most), lines)
 
 
@@ -252,7 +285,7 @@ def _rows(lines: Lines, names: Sequence[str], head: str, most: int) -> Iterator[
     take, count = partial(_row, lines, names, forms, head), 0
     while True:
         rows = bulk(lines, names, forms, "#bytes", most)
-        while len(rows) < most and _row_follows(lines, names, head):
+        while len(rows) < most and _row_follows(lines, names, head, some=count + len(rows) > 0):
             rows += unless_cut(lines, take, above=count + len(rows) > 0)
         count += len(rows)
         if rows:
@@ -263,12 +296,12 @@ def _rows(lines: Lines, names: Sequence[str], head: str, most: int) -> Iterator[
         raise lines.wrong("a row of the table")
 
 
-def _row_follows(lines: Lines, names: Sequence[str], head: str) -> bool:
-    """Whether there is another row."""
+def _row_follows(lines: Lines, names: Sequence[str], head: str, *, some: bool) -> bool:
+    """Whether there is another row; a head below `some` rows belongs to another table."""
     return lines.row_follows(
-        lambda line: _is_head(line) and line.split() == head.split(),
-        lambda line: line.startswith("#"),
-        lambda line: is_row(line) or is_damaged_row(line, len(names)) or _FAILED.fullmatch(line) is not None,
+        lambda line: not some and _is_head(line) and line.split() == head.split(),
+        lambda line: line.startswith("#") or _begins_test(line),
+        lambda line: is_row(line) or is_damaged_row(line, len(names)) or _is_failed(line),
     )
 
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from labkit.formats import malformed, metric
-from labkit.formats.reading.log import FEW_DIGITS, IN_A_MB, NUMBER, SIZE_UNKNOWN, Lines, Log, Run, settings
+from labkit.formats import _iperf_csv, malformed, metric
+from labkit.formats.reading.log import FEW_DIGITS, IN_A_MB, NUMBER, SIZE_UNKNOWN, UNTITLED, Lines, Log, Run, settings
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 
@@ -23,7 +23,7 @@ _WHAT = "iperf output"
 _MB = 8e3  # kilobits
 _LINE = re.compile(r"\[ *(\*?\w+)\] +[\d.]+-(\d+\.?\d*) sec +(\d+\.?\d*) KBytes +(\d+\.?\d*) Kbits/sec *(.*)")
 _WRITES = re.compile(r"\d+/\d+(?: +(\d+)(?: .*)?)?")
-_LOST = re.compile(r"(\d+\.?\d*) ms +(\d{1,18})/(\d{1,18}) \([\d.e+-]+%\)(?: .*)?")
+_LOST = re.compile(r"(\d+\.?\d*) ms +(\d{1,18})/ *(\d{1,18}) +\([\d.e+-]+%\)(?: .*)?")
 _BOUNCES = re.compile(r"(\d{1,18})=(\d+\.?\d*)/(\d+\.?\d*)/(\d+\.?\d*)/(\d+\.?\d*) ms +(\d+) .* (\d+) rps")
 
 
@@ -172,14 +172,9 @@ _ANY = re.compile(
     rf"\[ *(?P<way>\*?\d+|SUM|FD\d+)\] +(?P<start>{NUMBER}) *- *(?P<end>{NUMBER}) +sec +{NUMBER} +[KMGT]?Bytes +"
     rf"(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?(?:bits|Bytes))/sec *(?P<rest>.*)$"
 )
+# of an excerpt; iperf3 prints two decimals
+_ROW = re.compile(r"\[ *(?:\d+|SUM)\] +\d+\.\d(?:\d{3})?- *\d+\.\d(?:\d{3})? sec +[\d.]+ [KMGT]?Bytes ")
 _SIZE = re.compile(r"(?:Write buffer size: *|Sending )(\d{1,9})(?:\.0)? [Bb]yte")
-_CSV = re.compile(
-    r"(?P<year>\d{4})\d{4}(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d),"
-    rf"(?P<connection>[\d.a-f:]+,\d+,[\d.a-f:]+,\d+,(?P<id>-?\d+)),(?P<begin>{NUMBER})-(?P<end>{NUMBER}),"
-    r"(?P<bytes>\d{1,18}),(?P<rate>\d{1,18})(?:,(?P<rest>.*))?$"
-)
-_NO_TIME = "1970"  # year that iperf 2 prints where it prints no intervals
-_CSV_LOST = re.compile(rf"({NUMBER}),(\d{{1,18}}),(\d{{1,18}}),")  # jitter, datagrams that were lost, and all
 
 
 def runs(text: str, where: str) -> list[Run]:
@@ -190,8 +185,8 @@ def runs(text: str, where: str) -> list[Run]:
     """
     lines = Lines(text, where)
     if not any(_BANNER.match(line) for line in lines.texts):
-        return _csv(lines)
-    if csv := next((number for number, line in lines if _CSV.match(line)), 0):
+        return _excerpt(lines) if any(map(_ROW.match, lines.texts)) else _iperf_csv.runs(lines)
+    if csv := next((number for number, line in lines if _iperf_csv.LINE.match(line)), 0):
         raise lines.wrong(csv, "text or CSV, not both: split the file")
     made, blocks = list[Run](), list(lines.blocks(_BANNER))
     listening = ""  # port of a server that served nothing: that of a client with -d or -r
@@ -209,6 +204,42 @@ def runs(text: str, where: str) -> list[Run]:
 
 
 Rows = Sequence[tuple[int, re.Match[str]]]
+
+
+def _excerpt(lines: Lines) -> list[Run]:
+    """Read lines without a head: a line from 0 on is a test of its own, unless the next interval begins at its end."""
+    rows = _rows(lines, 1, len(lines))
+    ways = {row["way"] for _, row in rows}
+    rows = [one for one in rows if one[1]["way"] == "SUM"] if "SUM" in ways else rows
+    if len(ways - {"SUM"}) > 1 and "SUM" not in ways:
+        raise lines.wrong(rows[0][0], "above it the head of the test ('Client connecting to …'), for several streams")
+    made: list[Run] = []
+    for (number, row), (_, after) in itertools.pairwise([*rows, (0, None)]):
+        if not row or float(row["start"]) != 0 or (after and float(after["start"]) == float(row["end"])):
+            continue
+        rate, lost = _rate(lines, number, row), _LOST.match(row["rest"])
+        if lost and made and made[-1].test == "iperf TCP" and number - made[-1].line <= _REPORT_BELOW:
+            made.pop()  # what the client sent
+        made.append(
+            Run(
+                test=f"iperf {'UDP' if lost else 'TCP'}",
+                values=tuple(v for v in _arrived(lines, [(number, row)], 0.0) if v.name != "sent_MBps")
+                if lost
+                else (metric("bandwidth_MBps", "mean", rate),),
+                line=number,
+                options={"row": "sum"} if row["way"] == "SUM" else {},
+                remarks=(FEW_DIGITS,),
+                doubts=(UNTITLED, SIZE_UNKNOWN, *(() if lost else (_TCP,))),
+                source=lines.source(number, number),
+            )
+        )
+    if not made:
+        raise lines.wrong(rows[-1][0], "a line from 0 to the end of the test")
+    return made
+
+
+_REPORT_BELOW = 4  # lines from the client's line of a UDP test to that of the server's report
+_TCP = note("protocol-unknown", "the log does not name the protocol: TCP is assumed")
 
 
 def _rows(lines: Lines, first: int, last: int) -> Rows:
@@ -384,65 +415,4 @@ def _server(lines: Lines, first: int, last: int, protocol: str) -> list[Run]:
     return made
 
 
-def _csv(lines: Lines) -> list[Run]:
-    """Read the lines of ``-y C``: the last line of each connection, from 0 to its end, is the whole."""
-    whole: list[tuple[int, re.Match[str]]] = []
-    open_: dict[str, list[tuple[int, re.Match[str]]]] = {}  # addresses, ports and number → lines of a connection
-    for number, line in lines:
-        if not line.strip():
-            continue
-        row = _CSV.match(line)
-        if not row:
-            raise lines.wrong(number, "date, addresses and ports, connection, interval, bytes and bits/s")
-        before = open_.setdefault(row["connection"], [])
-        if float(row["begin"]) > 0:
-            if not before:
-                raise lines.wrong(number, "the interval of this connection that begins at 0")
-            before.append((number, row))
-        elif before and _closes(row, [one for _, one in before]):
-            whole.append((number, row))
-            before.clear()
-        else:
-            whole += _alone(lines, before, number)
-            before[:] = [(number, row)]
-    for before in open_.values():
-        whole += _alone(lines, before, len(lines))
-    return [run for number, row in sorted(whole, key=lambda one: one[0]) if (run := _of_csv(lines, number, row))]
-
-
-def _closes(row: re.Match[str], before: Sequence[re.Match[str]]) -> bool:
-    """Return whether a line from 0 on sums up the intervals above it; else another connection begins with it."""
-    last = before[-1]
-    if float(row["end"]) < float(last["end"]) or int(row["bytes"]) < sum(int(one["bytes"]) for one in before):
-        return False
-    if len(before) > 1:
-        return True
-    # a single interval ends with its test; a second test of the same length ends that much later
-    began, ended = (3600 * int(one["hour"]) + 60 * int(one["minute"]) + int(one["second"]) for one in (last, row))
-    return row["year"] != _NO_TIME and (ended - began) % 86400 < max(1.0, float(row["end"]))
-
-
-def _alone(
-    lines: Lines, before: Sequence[tuple[int, re.Match[str]]], number: int
-) -> Sequence[tuple[int, re.Match[str]]]:
-    """Return the only line of a connection; refuse intervals without a line that sums them up."""
-    if len(before) > 1:
-        raise lines.wrong(number, "the line of this connection from 0 to its end: the log is cut")
-    return before
-
-
-def _of_csv(lines: Lines, number: int, row: re.Match[str]) -> Run | None:
-    """Make the run of a connection; None if it moved nothing."""
-    protocol = "UDP" if row["rest"] else "TCP"
-    values = [metric("bandwidth_MBps", "mean", lines.number(row["rate"], number) / 8e6)]
-    if values[0].value <= 0:
-        return None
-    if (lost := _CSV_LOST.match(row["rest"] or "")) and int(lost[3]):
-        values.append(metric("jitter_us", "mean", lines.number(lost[1], number) * 1e3))
-        values.append(metric("lost_percent", "mean", 100 * int(lost[2]) / int(lost[3])))
-    source, test = lines.source(number, number), f"iperf {protocol}"
-    stated = {"row": "sum"} if row["id"] == "-1" else {}  # of older versions: no launch of the same point as its parts
-    return Run(test=test, values=tuple(values), line=number, stated=stated, source=source, doubts=(SIZE_UNKNOWN,))
-
-
-LOG = Log("iperf", (" port ", ","), _BEGINS, runs)
+LOG = Log("iperf", (" port ", ","), _BEGINS, runs, rows=_ROW.match)

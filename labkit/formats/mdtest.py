@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 
-from labkit.formats.reading.log import MEAN_OF_RATES, NUMBER, Lines, Log, Run, over_repeats, settings
+from labkit.formats.reading.log import MEAN_OF_RATES, NUMBER, UNTITLED, Lines, Log, Run, over_repeats, settings
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 
-_BEGINS = re.compile(r"mdtest-(\S+) was launched with (\d{1,9}) total task\(s\) on (\d{1,9}) node\(s\)")
+_BEGINS = re.compile(r"mdtest-(\S+) was launched with (\d{1,9}) total task\(s\) on (\d{1,9}) node(?:\(s\)|s)")
 _SUMMARY = re.compile(r"SUMMARY(?: rate(?: \(in ops/sec\))?)?: \(of (\d{1,9}) iterations\)")
 _ROW = re.compile(
     rf" *([A-Z][a-z]+ (?:creation|stat|rename|read|removal)) *:?((?: +{NUMBER}){{4}}|(?: +{NUMBER}){{7}})$"
@@ -26,15 +26,18 @@ def runs(text: str, where: str) -> list[Run]:
     lines, made = Lines(text, where), []
     for first, last, head in lines.blocks(_BEGINS):
         made += _block(lines, first, last, head)
+    if not made:
+        for first, last, _ in lines.blocks(_SUMMARY):
+            made += _block(lines, first, last, None)
     return made
 
 
-def _block(lines: Lines, first: int, last: int, head: re.Match[str]) -> list[Run]:
-    """Read one run of the program."""
+def _block(lines: Lines, first: int, last: int, head: re.Match[str] | None) -> list[Run]:
+    """Read one run of the program; `head` is missing in an excerpt that begins with its summary."""
     start, summary = lines.need(_SUMMARY.pattern, first, last, "'SUMMARY rate (in ops/sec): (of … iterations)'")
     items = lines.find(_ITEMS, first, start)
-    iterations, tasks = int(summary[1]), int(head[2])
-    if not tasks or not iterations:
+    iterations, tasks = int(summary[1]), int(head[2]) if head else 0
+    if (head and not tasks) or not iterations:
         raise lines.wrong(first, "1 task or more")
     remarks = (note("repeats-in-a-start", f"{iterations} iterations inside one start", count=iterations), MEAN_OF_RATES)
     stated = settings(line for line in lines.texts[first - 1 : start - 1] if "FS" not in line and "Path" not in line)
@@ -60,10 +63,11 @@ def _block(lines: Lines, first: int, last: int, head: re.Match[str]) -> list[Run
                 values=(*rates, Reported("operation_rate_per_s", "1/s", "stddev", deviation)),
                 line=number,
                 ranks=tasks,
-                options={"operation": row[1].lower(), "items": int(items[1][2]) // tasks if items else 0},
+                options={"operation": row[1].lower(), "items": int(items[1][2]) // tasks if items and tasks else 0},
                 stated=stated,
-                parameters={"nodes": head[3]},
-                version=head[1],
+                parameters={"nodes": head[3]} if head else {},
+                version=head[1] if head else "",
+                doubts=() if head else (UNTITLED,),
                 remarks=remarks if iterations > 1 else (),
                 source=lines.source(start, number),
             )
@@ -71,4 +75,4 @@ def _block(lines: Lines, first: int, last: int, head: re.Match[str]) -> list[Run
     return made
 
 
-LOG = Log("mdtest", ("mdtest-",), _BEGINS, runs)
+LOG = Log("mdtest", ("mdtest-",), _BEGINS, runs, rows=_SUMMARY.fullmatch)

@@ -3,7 +3,7 @@
 A performance variable is one number with a unit of the test's own choice; what it means only the test knows. So each
 keeps its own name and unit as a reported value, and none becomes a metric of labkit's. `run_time_s` is ReFrame's
 ``time_run``, from the submission of the job to its end. Runs of a test in one report (``--reruns``, ``--repeat``) are
-launches.
+launches. Its performance logs are read too (`_reframe_perflog`).
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from labkit.formats import malformed, metric
+from labkit.formats import _reframe_perflog, malformed, metric
 from labkit.formats.reading.json import Entry, document
-from labkit.formats.reading.log import REMEDY, SHOWN, Log, Run, flat
-from labkit.point.notes import note
+from labkit.formats.reading.log import REMEDY, SHOWN, Lines, Log, Run, flat
 from labkit.point.spec import Reported
 
-_BEGINS = re.compile(r"[^\n]{0,2000}\"session_info\" *:")
+_BEGINS = re.compile(rf"[^\n]{{0,2000}}\"session_info\" *:|{_reframe_perflog.BEGINS}")
 
 
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each test case that has a performance variable."""
+    if '"session_info"' not in text:
+        return _reframe_perflog.runs(Lines(text, where))
     report = document(text, where)
     version = str(report["session_info"].get("version", "").value)
     made, count = [], 0
@@ -69,7 +70,7 @@ def _run(entry: Entry, values: list[Reported], version: str, number: int) -> Run
     if (seconds := entry.get("time_run", 0).real()) > 0:
         values = [metric("run_time_s", "value", seconds), *values]
     passed = str(case.get("result", "")) in ("pass", "success")
-    doubts = [] if passed else [note("test-failed", "ReFrame's test did not pass")]
+    doubts = [] if passed else [_reframe_perflog.FAILED]
     system = [case.get(key) for key in ("system", "partition", "environ")]
     return Run(
         test="ReFrame",
@@ -86,4 +87,4 @@ def _run(entry: Entry, values: list[Reported], version: str, number: int) -> Run
     )
 
 
-LOG = Log("ReFrame", ('"session_info"',), _BEGINS, runs)
+LOG = Log("ReFrame", ('"session_info"', "job_completion_time", "reframe "), _BEGINS, runs)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.formats import malformed, metric
-from labkit.formats.reading.log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, inside, setting_name
+from labkit.formats.reading.log import NUMBER, SIZE_UNKNOWN, UNTITLED, Lines, Log, Run, inside, setting_name
 from labkit.formats.reading.wrapped import COLOUR
 from labkit.point.notes import note
 from labkit.point.spec import Reported
@@ -182,6 +182,8 @@ def runs(text: str, where: str) -> list[Run]:
     lines = Lines(text, where)
     begins = [number for number, line in lines if _START.match(line)]
     starts = [1, *(number for before, number in itertools.pairwise(begins) if number > before + 1)]
+    if not begins:  # summaries alone
+        starts = [1, *[number for number, line in lines if re.match(_MSG_RATE, line)][1:]]
     return [_run(lines, *ends) for ends in itertools.pairwise([*starts, len(lines) + 1])]
 
 
@@ -261,7 +263,7 @@ def _throughput(lines: Lines, number: int, last: int, text: str, protocol: str, 
         options={"protocol": protocol or "unknown"},
         stated=_stated(plain),
         version=version,
-        doubts=() if sure else (SIZE_UNKNOWN,),
+        doubts=(*(() if sure else (SIZE_UNKNOWN,)), *(() if re.search(_START, plain) else (UNTITLED,))),
         source=lines.source(1, at),
     )
 

@@ -129,8 +129,9 @@ def _number(cell: str, number: int, line: str) -> float:
         raise malformed(_WHAT, number, line, "numbers") from None
 
 
-_CELL = r"\d{1,3}(?:,\d{3})+|\d{1,18}(?:\.\d{1,6})?"
-_CELLS = rf"(?P<cells>(?:\s+(?:{_CELL})){{8}}|(?:\s+(?:{_CELL})){{4}})"
+_WHOLE = r"\s+(?:\d{1,3}(?:,\d{3})+|\d{1,18})"  # -N writes marks between thousands
+_TIME = r"\s+\d{1,12}\.\d{1,3}"
+_CELLS = rf"(?P<cells>{_WHOLE}(?:(?:{_TIME}){{5}}(?:{_WHOLE}){{2}}|(?:{_TIME}){{2}}{_WHOLE}))"
 _LINE = re.compile(
     rf"(?:(?P<final>Final:)|(?P<thread>\[thread \d+\])|(?P<test>[A-Za-z][\w./-]*|\d+/[\w./-]+))?{_CELLS}(?:  .*)?$"
 )

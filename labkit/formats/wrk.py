@@ -13,7 +13,7 @@ import itertools
 import re
 
 from labkit.formats import metric
-from labkit.formats.reading.log import Lines, Log, Run, settings
+from labkit.formats.reading.log import UNTITLED, Lines, Log, Run, settings
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 
@@ -42,6 +42,8 @@ def runs(text: str, where: str) -> list[Run]:
     """
     lines = Lines(text, where)
     made = []
+    if not any(map(_BEGINS.match, lines.texts)):  # an excerpt
+        return [_run(lines, 0, first, last, "") for first, last, _ in lines.blocks(_AGAIN)]
     for head, last, match in lines.blocks(_BEGINS):
         again = [number for number in range(head, last + 1) if _AGAIN.match(lines.texts[number - 1])][1:]
         for first, beyond in itertools.pairwise([head, *again, last + 1]):
@@ -50,8 +52,8 @@ def runs(text: str, where: str) -> list[Run]:
 
 
 def _run(lines: Lines, head: int, first: int, last: int, url: str) -> Run:
-    """Read one run of the test whose head is given."""
-    _, counts = lines.need(_CONNECTIONS, head, last, "a line '… threads and … connections'")
+    """Read one run of the test whose head is given; 0 if it is missing."""
+    counts = lines.need(_CONNECTIONS, head, last, "a line '… threads and … connections'")[1] if head else None
     end, rate = lines.need(_RATE.pattern, first, last, "a line 'Requests/sec: …'")
     at, done = lines.need(_DONE.pattern, first, last, "a line '… requests in …, … read'")
     stats = lines.find(_STATS.pattern, first, end)
@@ -70,14 +72,17 @@ def _run(lines: Lines, head: int, first: int, last: int, url: str) -> Run:
         values += _spectrum(lines, number + 1, end, name)
     failed = [match[1] for number in range(first, last + 1) if (match := _ERRORS.match(lines.texts[number - 1]))]
     doubts = [note("failed-requests", f"requests failed: {text}") for text in failed]
+    doubts += [] if head else [UNTITLED]
     values.append(Reported("requests", "", "total", float(done[1])))
     return Run(
         test="wrk2" if paced else "wrk",
         values=tuple(values),
         line=first,
-        options={"threads": int(counts[1]), "connections": int(counts[2])},
-        stated={"path": re.sub(r"^\w+://[^/]*", "", url) or "/"} | settings(lines.texts[head : head + 1]),
-        parameters={"url": url},
+        options={"threads": int(counts[1]), "connections": int(counts[2])} if counts else {},
+        stated={"path": re.sub(r"^\w+://[^/]*", "", url) or "/"} | settings(lines.texts[head : head + 1])
+        if head
+        else {},
+        parameters={"url": url} if url else {},
         doubts=tuple(doubts),
         source=lines.source(first, last),
     )
@@ -114,4 +119,4 @@ def _us(text: str, unit: str) -> float:
     return float(text) * _US[unit]
 
 
-LOG = Log("wrk", ("Running ",), _BEGINS, runs)
+LOG = Log("wrk", ("Running ",), _BEGINS, runs, rows=_AGAIN.match)

@@ -16,7 +16,7 @@ from typing import Any
 
 from labkit.formats import malformed, metric
 from labkit.formats.reading.json import document
-from labkit.formats.reading.log import NUMBER, REMEDY, Lines, Log, Run, setting_name
+from labkit.formats.reading.log import CUT, NUMBER, REMEDY, Lines, Log, Run, setting_name
 from labkit.formats.reading.wrapped import documents
 from labkit.point.notes import note
 from labkit.point.spec import Reported
@@ -37,7 +37,7 @@ WORKLOADS: Mapping[str, tuple[Mapping[str, float], str]] = {
     "F": ({"reads": 0.5, "read_modify_writes": 0.5}, "zipfian"),
 }
 CLOCK_NS = 1000.0  # counts whole µs
-_LINE = re.compile(rf"\[([\w-]+)\], ([^,]+), ({NUMBER})$")
+_LINE = re.compile(rf"\[([\w-]+)\], ([^,]+), ({NUMBER}|NaN)$")
 _GO = re.compile(r"([A-Z_]+) *- Takes\(s\): (\d+\.?\d*), Count: (\d+), OPS: (\d+\.?\d*), (Avg\(us\): .*)$")
 _GO_PAIR = re.compile(r"(Avg|Min|Max|[\d.]+th)\(us\): (\d+(?:\.\d+)?)")
 _LATENCIES = {"AverageLatency(us)": "mean", "MinLatency(us)": "min", "MaxLatency(us)": "max"}
@@ -62,7 +62,8 @@ def runs(text: str, where: str) -> list[Run]:
     listed = []
     for number, line in lines:
         if match := _LINE.match(line):
-            listed.append((number, match[1], match[2], lines.number(match[3], number)))
+            if match[3] != "NaN":  # the mean of no operation
+                listed.append((number, match[1], match[2], lines.number(match[3], number)))
         elif line.startswith("[") and "Latency" in line and not line.startswith("[READ:"):
             raise lines.wrong(number, "[operation], measurement, number")
     parts = _parted(listed)
@@ -118,7 +119,7 @@ def _runs(listed: list[Measured], version: str, command: str, where: str) -> lis
     rows_of: dict[str, list[Measured]] = {}
     for measured in listed:
         rows_of.setdefault(measured[1], []).append(measured)
-    _check(rows_of, where)
+    counted = _check(rows_of, where)
     for name, rows in rows_of.items():
         if _NO_OPERATION.match(name):
             continue
@@ -132,6 +133,7 @@ def _runs(listed: list[Measured], version: str, command: str, where: str) -> lis
                 for _, _, what, value in rows
                 if what.startswith("Return=") and what not in _OK
             )
+            doubts += () if counted else (CUT,)
             one = replace(
                 shared, values=tuple(latencies), line=rows[0][0], options=chosen, doubts=doubts, source=source
             )
@@ -139,30 +141,39 @@ def _runs(listed: list[Measured], version: str, command: str, where: str) -> lis
     return made
 
 
-def _check(rows_of: Mapping[str, Sequence[Measured]], where: str) -> None:
-    """Refuse a last operation with fewer lines than the others, or without its count of returns: the log is cut."""
+def _check(rows_of: Mapping[str, Sequence[Measured]], where: str) -> bool:
+    """Refuse a last operation with fewer lines than the others, or without its count of returns: the log is cut.
+
+    Returns
+    -------
+    Whether any operation has its count of returns; of an excerpt none may have it.
+    """
     told = {of: {what for *_, what, _ in rows if "Latency" in what} for of, rows in rows_of.items()}
     name, rows = list(rows_of.items())[-1]
     every = set[str]().union(*told.values())
-    counted = name.startswith("Intended-") or _NO_OPERATION.match(name) or any("Return=" in one[2] for one in rows)
+    returns = {of for of, rows in rows_of.items() if any("Return=" in one[2] for one in rows)}
+    counted = (
+        name.startswith("Intended-") or _NO_OPERATION.match(name) or name in returns or (not returns and told[name])
+    )
     if told[name] and (told[name] != every or not counted):
         lacking = min(every - told[name], default="Return=…")
         raise malformed(where, rows[-1][0], f"the end of {name}", f"its {lacking}: the log is cut", REMEDY)
+    return bool(returns)
 
 
 def _latencies(name: str, rows: list[Measured]) -> list[Reported]:
     """Return the latencies of one kind of operation; empty where it did none."""
     quantity = "response_us" if name.startswith("Intended-") else "round_trip_us"
-    count = next((value for _, _, what, value in rows if what in ("Operations", "Count")), 0.0)
-    if not count:
+    count = next((value for _, _, what, value in rows if what in ("Operations", "Count")), None)
+    if count == 0:
         return []
-    values = [Reported("operations", "", "total", count)]
+    values = [Reported("operations", "", "total", count)] if count else []
     for _, _, what, value in rows:
         if statistic := _LATENCIES.get(what):
             values.append(metric(quantity, statistic, value))
         elif match := _PERCENTILE.fullmatch(what):
             values.append(metric(quantity, "p" + match[1].replace(".", ""), value))
-    return values if len(values) > 1 else []
+    return values if any(value.name == quantity for value in values) else []
 
 
 def _go(lines: Lines) -> list[Run]:

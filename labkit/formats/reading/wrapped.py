@@ -19,6 +19,7 @@ _PREFIXES = tuple(
         r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?",  # ISO 8601
         rf"\[?{_DAY}[A-Z][a-z]{{2}} +\d{{1,2}} \d\d:\d\d:\d\d (?:[A-Z]{{2,5}} )?\d{{4}}\]?:?",  # date
         r"\[?\d\d:\d\d:\d\d(?:\.\d+)?\]?:?",  # clock
+        r"\[(?:INFO|DEBUG|OUTPUT|STDOUT|STDERR|WARN(?:ING)?|ERROR)\](?= |$)",  # levels of a log
         r"\[pod/[\w./-]+\]|\[[a-z][\w.]*[- ][\w.-]+\]",  # kubectl logs --prefix, names of hosts, ranks
         r" *\d{1,7}:|\[\d+,\d+\]<std\w+>:?",  # srun -l, mpirun --tag-output
         r"[A-Za-z][\w.-]{1,100} \d{1,7}:",  # mpiexec -l of Cray PALS: host and rank

@@ -169,7 +169,7 @@ def _read_text(
     text: Text, given: Given, staging: Staging, known: Known, read: Callable[[int], None]
 ) -> tuple[int, int, list[Warned]]:
     """Read a text; return how many points it has, how many of them were imported before, and the warnings."""
-    messages, added_before, present = Messages(text.path), staging.added, 0
+    messages, added_before, present = Messages(text.where), staging.added, 0
     if text.log:
         new, present = logs.points(text, text.runs(read), given, messages, known)
         for benchmark, (points, size) in new.items():
@@ -182,7 +182,7 @@ def _read_text(
             staging.add(converter.benchmark, points, size)
             present += present_here
     cuts = [
-        Warned(f"{text.path}, line {cut.line}", _CUT.format(cut.wanted) if cut.wanted else _TORN) for cut in lines.cuts
+        Warned(f"{text.where}, line {cut.line}", _CUT.format(cut.wanted) if cut.wanted else _TORN) for cut in lines.cuts
     ]
     warnings = [*messages.warnings(lines.skipped.text()), *cuts, *_doubts(text)]
     return staging.added - added_before + present, present, warnings
@@ -190,4 +190,4 @@ def _read_text(
 
 def _doubts(text: Text) -> list[Warned]:
     """Return what is doubtful about a whole text as messages."""
-    return [Warned(str(text.path), f"{doubt.text}.") for doubt in text.doubts]
+    return [Warned(text.where, f"{doubt.text}.") for doubt in text.doubts]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from labkit.formats.reading.table import Table
 from labkit.point.units import plural
@@ -62,10 +61,10 @@ class Messages:
 
     Parameters
     ----------
-    path : of the file.
+    where : how messages call the text.
     """
 
-    path: Path
+    where: str
     _rows: dict[str, _Occurrence] = field(default_factory=dict)
     _tables: dict[str, _Occurrence] = field(default_factory=dict)
     _others: int = 0
@@ -101,15 +100,15 @@ class Messages:
         for text, occurrence in self._tables.items():
             of = f" of its {occurrence.further + 1} tables" if occurrence.further else ""
             count = plural(occurrence.rows, "row")
-            warned.append(Warned(f"{self.path}, line {occurrence.first}", f"{text}; left out: {count}{of}."))
+            warned.append(Warned(f"{self.where}, line {occurrence.first}", f"{text}; left out: {count}{of}."))
         for text, occurrence in self._rows.items():
             again = ""
             if occurrence.further:
                 again = f" The same applies to {plural(occurrence.further, 'further place')} on."
             end = "" if text.endswith(".") else "."
-            warned.append(Warned(f"{self.path}, line {occurrence.first}", f"{text}{end}", again))
+            warned.append(Warned(f"{self.where}, line {occurrence.first}", f"{text}{end}", again))
         if self._others:
-            warned.append(Warned(str(self.path), f"{plural(self._others, 'further warning')} of other kinds."))
+            warned.append(Warned(self.where, f"{plural(self._others, 'further warning')} of other kinds."))
         if skipped:
-            warned.append(Warned(str(self.path), skipped))
+            warned.append(Warned(self.where, skipped))
         return warned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import gzip
 import hashlib
 import math
@@ -24,6 +25,7 @@ from labkit.formats.reading.log import LARGEST, Log, Run
 from labkit.formats.reading.table import Table
 from labkit.formats.reading.values import CutError
 from labkit.point.notes import Note, note
+from labkit.run.importing import embedded
 from labkit.run.importing.sections import only, sections
 
 FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}  # of any length, read in pieces; all others are logs
@@ -56,6 +58,7 @@ _NAMED = {
 _LINES = 10_000  # that are searched for such a name
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BOM = "\ufeff"
+_ZIP = "PK\x03\x04"  # first characters of a ZIP archive, as an Excel workbook is
 _GZIP = b"\x1f\x8b"  # first bytes of a compressed file
 _IN_LINE = re.compile(r"[\w.,%+-]")  # a file that ends with one of these may be cut; JSON ends with a bracket
 _OPEN = note(
@@ -77,6 +80,7 @@ class Text:
     name : of the file; with its folders, if a folder was named.
     open : whether it ends inside a line, so that its last number may lack digits.
     own : first and last lines, from 0, of its program, in a file that several programs have written; else empty.
+    inside : place of the text in the document that the file holds, such as JSON; empty where it is the file.
     """
 
     path: Path
@@ -87,6 +91,12 @@ class Text:
     name: str
     open: bool = False
     own: tuple[tuple[int, int], ...] = ()
+    inside: str = ""
+
+    @property
+    def where(self) -> str:
+        """How errors call it."""
+        return f"{self.path} ({self.inside})" if self.inside else str(self.path)
 
     @property
     def doubts(self) -> tuple[Note, ...]:
@@ -109,11 +119,11 @@ class Text:
         log = self.log
         assert log is not None
         if self.size > LARGEST:
-            raise malformed(str(self.path), 0, f"{self.size:,} B", f"a log of {log.name}, {LARGEST >> 20} MiB at most")
+            raise malformed(self.where, 0, f"{self.size:,} B", f"a log of {log.name}, {LARGEST >> 20} MiB at most")
         text = "".join(piece for _, piece in self._pieces()).removeprefix(_BOM)
         text, number = wrapped.bare(text)
         try:
-            made = _runs(log, text, str(self.path))
+            made = _runs(log, text, self.where)
         except DataError as error:
             told = re.sub(r"(?<=, line )\d+(?=: found)", lambda line: str(number(int(line[0]))), str(error))
             raise DataError(told) from error
@@ -122,7 +132,7 @@ class Text:
 
     def _pieces(self) -> Iterator[tuple[int, str]]:
         """Yield the text in pieces, each with the number of bytes read."""
-        pieces = _pieces(self.path, self.encoding)
+        pieces = _pieces(self.path, self.encoding, self.inside)
         if not self.own:
             return pieces
         return iter([(self.size, only("".join(piece for _, piece in pieces), self.own))])
@@ -147,7 +157,7 @@ class Text:
                 yield piece.removeprefix(_BOM) if first else piece
                 first = first and not piece
 
-        lines: Lines = self.form.lines_of(pieces(), str(self.path))
+        lines: Lines = self.form.lines_of(pieces(), self.where)
         return lines
 
     def tables(self, lines: Lines) -> Iterator[Table]:
@@ -200,13 +210,16 @@ class UnknownError(DataError):
         self.reason = reason
 
 
-def parts(path: str | Path, name: str = "") -> list[Text]:
+def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
     """Find the formats of a file by its content: one for each program whose output it holds.
+
+    If the file is a document whose strings hold outputs, each of them is a text.
 
     Parameters
     ----------
     path : of the file.
     name : what its points call it; by default its last part.
+    inside : place of a text in the document that the file holds; empty for the file itself.
 
     Raises
     ------
@@ -216,9 +229,9 @@ def parts(path: str | Path, name: str = "") -> list[Text]:
         If it is in no format that labkit knows, or a line begins the output of two programs.
     """
     digest, kinds, first_line, begin, rest, last, size = hashlib.sha256(), set[str](), "", "", "", "", 0
-    head = ""
+    head, name = "", name or Path(path).name
     encoding = _encoding(path)
-    for count, piece in _pieces(path, encoding):
+    for count, piece in _pieces(path, encoding, inside):
         size, last = size + count, piece[-1:] or last
         digest.update(piece.encode(errors="surrogatepass"))
         head = head or piece
@@ -234,27 +247,43 @@ def parts(path: str | Path, name: str = "") -> list[Text]:
             for kind, form in _BEGINS.items()
             if kind in asked and kind not in kinds and any(mark in text for mark in _MARKS[kind]) and form.search(text)
         }
+        if not kinds and piece.startswith(_ZIP):
+            wanted, remedy = "a file of text", "Unpack it; of an Excel workbook, save the sheet as text."
+            raise UnknownError(
+                malformed(str(path), 0, "an archive or workbook", wanted, remedy), "an archive, or a workbook"
+            )
         if not kinds and "\0" in piece:  # a program or other data, which may be of any size
             raise _unknown(str(path), [], "\0", "\0")
         rest = text[-256:].rpartition("\n")[2]
+    if not kinds and not inside and size <= embedded.LARGEST and (found := _embedded(path, encoding, name)):
+        return found
     if not kinds and size <= PIECE:
         kinds = _of_rows(head)
     for log in [logs()[kind] for kind in sorted(kinds & set(logs()))]:
         kinds -= set(log.holds)
-    name, cut = name or Path(path).name, bool(_IN_LINE.match(last))
+    cut = bool(_IN_LINE.match(last)) and not inside
     if len(kinds) == 1:
-        return [Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding, name, cut)]
+        return [Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding, name, cut, (), inside)]
     begins = {kind: _BEGINS[kind] for kind in sorted(kinds) if size <= LARGEST}
-    whole = "".join(piece for _, piece in _pieces(path, encoding)).replace("\r\n", "\n") if begins else ""
+    whole = "".join(piece for _, piece in _pieces(path, encoding, inside)).replace("\r\n", "\n") if begins else ""
     parted = sections(whole, begins, _forms()) if begins else None
     if not parted:
         raise _unknown(str(path), sorted(kinds), first_line, begin, head)
     digests = {kind: hashlib.sha256(f"{digest.hexdigest()} {kind}".encode()).hexdigest() for kind in parted}
     end = max(own[-1][1] for own in parted.values())
     return [
-        Text(Path(path), kind, digests[kind], size, encoding, name, cut and own[-1][1] == end, tuple(own))
+        Text(Path(path), kind, digests[kind], size, encoding, name, cut and own[-1][1] == end, tuple(own), inside)
         for kind, own in parted.items()
     ]
+
+
+def _embedded(path: str | Path, encoding: str, name: str) -> list[Text]:
+    """Return the texts in the strings of a document that are outputs of benchmarks."""
+    found = list[Text]()
+    for place in embedded.texts("".join(piece for _, piece in _pieces(path, encoding)).removeprefix(_BOM)):
+        with contextlib.suppress(UnknownError):
+            found += parts(path, f"{name}#{place}", place)
+    return found
 
 
 def _of_rows(text: str) -> set[str]:
@@ -326,9 +355,13 @@ def _encoding(path: str | Path) -> str:
     return _WIDE.get(begin, "utf-8")
 
 
-def _pieces(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:
+def _pieces(path: str | Path, encoding: str, inside: str = "") -> Iterator[tuple[int, str]]:
     """Yield the text in pieces, without the prefixes of its lines, each with the number of bytes read."""
-    return wrapped.pieces(_decoded(path, encoding))
+    pieces = wrapped.pieces(_decoded(path, encoding))
+    if inside:
+        text = embedded.texts("".join(piece for _, piece in pieces).removeprefix(_BOM))[inside]
+        pieces = wrapped.pieces([(len(text), text), (0, "")])
+    return pieces
 
 
 def _decoded(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,82 @@
+"""Texts inside a document: strings of JSON, block scalars of YAML, and the lines of a container's log."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+LARGEST = 16 << 20  # characters of a document
+MOST = 1000  # texts of a document
+_DEEPEST = 100  # levels of objects and lists
+_LINES = 3  # of a list of strings that is a text
+_KEYS = ("log", "message", "msg", "line")  # of an object for each line, as Docker writes it
+_ODD = re.compile(r"[^\w-]")  # characters of a key that a place does not have
+_BLOCK = re.compile(
+    r"^(?P<indent> *)(?:- +)?(?P<key>[\w.-]+): *\|[+-]? *\n(?P<text>(?:(?P=indent) +\S.*\n?|[ \t]*\n)+)", re.MULTILINE
+)
+
+
+@lru_cache(2)
+def texts(document: str) -> dict[str, str]:
+    r"""Return the texts of several lines inside a document, by their places; each text once.
+
+    Examples
+    --------
+    >>> texts('{"jobs": [{"stdout": "one\\ntwo"}], "n": 2}')
+    {'jobs[0].stdout': 'one\\ntwo'}
+    """
+    found: dict[str, str] = {}
+    if len(document) <= LARGEST:
+        for place, text in _of_json(document) or _of_lines(document) or _of_yaml(document):
+            if text.strip() not in map(str.strip, found.values()):
+                found[place] = text
+            if len(found) == MOST:
+                break
+    return found
+
+
+def _of_json(document: str) -> list[tuple[str, str]]:
+    """Return the strings of several lines, and lists of strings as one text each, of a JSON document."""
+    try:
+        value = json.loads(document)
+    except (ValueError, RecursionError):
+        return []
+    return list(_walked(value, "", 0))
+
+
+def _walked(value: Any, place: str, depth: int) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        if "\n" in value.strip():
+            yield place or "text", value
+    elif depth > _DEEPEST or not isinstance(value, list | dict):
+        return
+    elif isinstance(value, list) and len(value) >= _LINES and all(isinstance(one, str) for one in value):
+        yield place or "text", "".join(f"{one}\n" for one in value)
+    else:
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            step = f"[{key}]" if isinstance(key, int) else "." + _ODD.sub("_", key)[:60]
+            yield from _walked(one, f"{place}{step}".removeprefix("."), depth + 1)
+
+
+def _of_lines(document: str) -> list[tuple[str, str]]:
+    """Return the text whose lines are values of one JSON object each."""
+    try:
+        objects = [json.loads(line) for line in document.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        return []
+    for key in _KEYS:
+        if objects and all(isinstance(one, dict) and isinstance(one.get(key), str) for one in objects):
+            return [(key, "".join(one[key] if one[key].endswith("\n") else f"{one[key]}\n" for one in objects))]
+    return []
+
+
+def _of_yaml(document: str) -> list[tuple[str, str]]:
+    """Return the block scalars of a YAML document, each with the line of its key."""
+    return [
+        (f"{block['key']}-{document.count(chr(10), 0, block.start()) + 1}", textwrap.dedent(block["text"]))
+        for block in _BLOCK.finditer(document)
+    ]
