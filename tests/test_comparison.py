@@ -339,7 +339,7 @@ def test_undeclared_factors_stop_a_comparison_in_one_error(tmp_path: Path) -> No
     text = str(raised.value)
     assert "library (Open MPI 4.1.4, MPICH 4.2)" in text
     assert "kernel (6.1, 6.2)" in text
-    assert "env.UCX_TLS (none, tcp)" in text
+    assert "env.UCX_TLS (not set, tcp)" in text
     for name in ("launcher", "host", "effort", "bind"):
         assert f"{name} (" in text
     assert "--allow " in text

@@ -598,7 +598,10 @@ def test_the_answer_and_explain_say_the_same_about_the_same_points(name: str, ex
             assert f"{lead.values.get('path', '') or topic.name}: {own.verdict}" in led
             assert f"{topic.name}: {topic.verdict}" in explained
             assert (f"; {topic.lead.subject.benchmark} is {topic.verdict}" in led) >= (topic.verdict != own.verdict)
-            if own.verdict != "good":
+            if own.verdict == "no reference":
+                assert f"no reference, because {lead.values['reason']}" in led
+                assert f"no reference, because {lead.values['reason']}" in explained
+            elif own.verdict != "good":
                 without = re.sub(r" \[[^]]*\]", "", explained)  # no interval
                 assert sentences.claim(lead) in led
                 assert f"{lead.subject}: {sentences.claim(lead)}" in without

@@ -11,7 +11,7 @@ import pandas as pd
 
 from labkit.apps.explorer.view import SIZE, View
 from labkit.figures.lines import HEADLINE, column
-from labkit.judge.answer import Answer, Topic
+from labkit.judge.answer import NO_REFERENCE, Answer, Topic
 from labkit.judge.finding import Finding
 from labkit.judge.sentences import claim, name_of
 from labkit.point.columns import METRICS, STATISTICS
@@ -101,7 +101,9 @@ def _verdict(whole: Topic, topic: Topic) -> str:
     """
     one = topic.lead
     text = f"{one.values.get('path', '') or topic.name}: {topic.verdict}"
-    if topic.verdict != "good":
+    if topic.verdict == NO_REFERENCE:
+        text += f", because {one.values['reason']}" if "reason" in one.values else ""
+    elif topic.verdict != "good":
         text += f", {one.subject.setting}: {claim(one)}" if one.subject.setting else f": {claim(one)}"
         text += f" ({name_of(topic.cause)})" if topic.cause else ""
     if whole.verdict != topic.verdict:

@@ -23,7 +23,7 @@ from labkit.models.limits import METRICS_OF_LATENCY, Limit
 from labkit.point.columns import COLUMNS, METRICS, SHOWN, STATISTICS, split, statistic_column
 from labkit.point.units import OTHER_UNITS
 from labkit.read import records
-from labkit.read.records.factors import differing, level
+from labkit.read.records.factors import differing, level, named
 from labkit.read.records.value import Value, values_in
 from labkit.read.reference import Entry, comparing
 from labkit.store import campaign
@@ -345,7 +345,9 @@ def usual(campaigns: Sequence[str], benchmark: str, summary: pd.DataFrame, befor
 
 def words(name: str) -> str:
     """Name of a column in words, for a list."""
-    return COLUMNS[name].name.replace("_B", " (B)").replace("_", " ") if name in COLUMNS else name.replace("_", " ")
+    if name.startswith("env_"):
+        return named(name)
+    return (COLUMNS[name].name.replace("_B", " (B)") if name in COLUMNS else named(name)).replace("_", " ")
 
 
 def first(names: Sequence[str]) -> str:

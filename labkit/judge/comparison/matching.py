@@ -40,8 +40,13 @@ class Difference:
     declared: bool
     unstated: bool = False
 
+    @property
+    def words(self) -> str:
+        """Levels of each side; semicolons part the sides where one has several levels."""
+        return ("; " if any(", " in one for one in self.levels) else ", ").join(self.levels)
+
     def __str__(self) -> str:
-        return f"{self.factor} ({', '.join(self.levels)})"
+        return f"{self.factor} ({self.words})"
 
 
 @dataclass(frozen=True)
@@ -194,7 +199,7 @@ def _add(
     origins = len({origin for part, some in parts for origin in pd.unique(part.level("origin")[some])}) > 1
     unstated = origins and {NONE} in levels
     allowed = name in declared or (unstated and "origin" in declared)
-    missing = "not stated" if unstated else "none"
+    missing = "not stated" if unstated else "not set"
     told: dict[str, str] = {}
     for part, some in parts:
         codes, words = pd.factorize(part.level(name)[some][::-1])  # the last launch of a level decides

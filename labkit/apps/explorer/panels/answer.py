@@ -20,7 +20,7 @@ from labkit.apps.explorer.offers import OfferButton
 from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.store import Store
 from labkit.errors import LabkitError
-from labkit.judge.answer import Answer, Step, Topic
+from labkit.judge.answer import VERDICTS, Answer, Step, Topic
 from labkit.point.notes import joined
 
 TITLE, PLACE, ORDER = "Answer", "top", 0
@@ -124,21 +124,23 @@ class _Answers:
         """Show verdicts, their reasons, and what to do next."""
         self._known = found
         several = len(found) > 1
-        chips, rows = [], []
+        chips: list[tuple[Topic, Any]] = []
+        rows: list[Any] = []
         for one in found:
             if several or one.answer is None or not (one.whole and one.answer.topics):
                 rows.append(widgets.HTML(self._head(one)).add_class("lab-text"))
             if one.answer is None:
                 continue
             for topic in one.answer.topics:
-                chips.append(self._chip(one.name, topic))
+                chips.append((topic, self._chip(one.name, topic)))
                 rows += self._reasons(one.name, topic) if one.whole else []
             rows += [part for step in one.answer.steps for part in self._step(step)] if one.whole else []
-        topics = [topic for one in found if one.answer for topic in one.answer.topics]
-        seen = max(_SEEN, sum(topic.verdict in ("bad", "doubtful") for topic in topics[:_MOST]))
-        self.chips.children = chips[:seen]
-        more = widgets.HBox(chips[seen:], layout={"flex_flow": "row wrap"}).add_class("lab-chips")
-        self.why.children = [more, *rows] if chips[seen:] else rows
+        chips.sort(key=lambda one: VERDICTS.index(one[0].verdict))  # the worst of all campaigns first
+        seen = max(_SEEN, sum(topic.verdict in ("bad", "doubtful") for topic, _ in chips[:_MOST]))
+        buttons = [button for _, button in chips]
+        self.chips.children = buttons[:seen]
+        more = widgets.HBox(buttons[seen:], layout={"flex_flow": "row wrap"}).add_class("lab-chips")
+        self.why.children = [more, *rows] if buttons[seen:] else rows
         counts = joined(one.answer.counts for one in found if one.answer and one.answer.topics)
         self.folds.name(0, f"why, and what to do next{f': {counts}' if counts and not several else ''}")
         self.folds.layout.display = "" if rows else "none"

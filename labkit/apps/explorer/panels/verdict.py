@@ -115,7 +115,7 @@ class _Verdict:
 
     def _box(self, one: Difference) -> Any:
         factor = "origin" if one.unstated else one.factor
-        words = f"{named(factor)} differs ({', '.join(one.levels)}): compare nevertheless"
+        words = f"{named(factor)} differs ({one.words}): compare nevertheless"
         box = widgets.Checkbox(description=words, tooltip=words, indent=False, layout={"width": "auto"})
         box.factor = factor
         box.observe(lambda change: self._compare(), "value")
