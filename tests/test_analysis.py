@@ -104,11 +104,11 @@ def test_who_waits_for_whom_decides(benchmark: str, size: int, ranks: int, long:
     verdict = slow_rank.slow_ranks(kept(times, benchmark, size))
     assert named(verdict) == ([] if who is None else [who])
     assert verdict.undecided == (20 if who is None else 0)
-    assert ("fit no single rank" in verdict.sentence) == (who is None)
+    assert ("no rank, or more than one, fits" in verdict.sentence) == (who is None)
 
 
 @pytest.mark.parametrize(
-    ("columns", "text"), [([3], "In 1 more slow iteration the"), ([3, 50], "In 2 more slow iterations")]
+    ("columns", "text"), [([3], "In 1 more slow iteration no rank"), ([3, 50], "In 2 more slow iterations")]
 )
 def test_iterations_that_fit_no_rank_are_counted(columns: list[int], text: str) -> None:
     times = quiet(3)

@@ -158,7 +158,7 @@ def test_each_reason_is_given_where_it_holds_and_nowhere_else(made: dict[str, ob
 def test_a_mean_is_claimed_to_differ_only_where_launches_show_it(launches: list[Samples], why: str) -> None:
     impact = congestion.impact(launches)
     assert set(impact.table.query("statistic == 'mean'")["differs"]) == {why}
-    assert "the mean does not differ certainly from before: " in impact.sentence
+    assert "the mean is not certainly different: " in impact.sentence
     assert "No effect is certain." in impact.sentence
 
 

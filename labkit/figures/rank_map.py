@@ -26,6 +26,7 @@ from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_HOSTS
 
 ROWS, COLUMNS = 512, 256  # cells that can be told apart, and a figure of a few MB
+_TICKS = 16  # columns of which each has a tick
 _UNKNOWN = 64  # ranks of a row where their hosts are not known
 _CELL, _TALL = 14, 900  # px: of a row, of the figure
 
@@ -141,6 +142,7 @@ def rank_map(
         xaxis={
             "title": {"text": "rank in its node"},
             "showgrid": False,
+            "dtick": 1 if cells.shape[1] <= _TICKS else None,  # else it has ticks between two ranks
         },
         yaxis={"title": {"text": by}, "type": "category", "showgrid": False, "autorange": "reversed"},
         plot_bgcolor="#f4f4f4",

@@ -12,6 +12,7 @@ without. The family is the statistics and phases of a point.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +33,7 @@ from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_HOSTS
 
 LOADED = "congestion.gpcnet_loaded"
+CLAIMS = ("longer", "shorter")
 STATISTICS: dict[str, float | None] = {"mean": None, "p99": 0.99, "p999": 0.999}  # quantile; None for the mean
 _RESAMPLES = 400
 _FEWEST = 20  # iterations for an interval inside a launch
@@ -317,17 +319,17 @@ def _times(centre: float, low: float, high: float, label: str, words: str = "") 
 
 def _effect(table: pd.DataFrame) -> str:
     """What a reader needs to know."""
-    claims, others, after = [], [], ""
+    claims, unclaimed, after = [], defaultdict(list), ""
     for row in table.to_dict("records"):
         factor = partial(_times, row["factor"], row["low"], row["high"], row["label"])
-        name, clear = _WORDS[row["statistic"]], row["differs"] in ("longer", "shorter")
+        name, clear = _WORDS[row["statistic"]], row["differs"] in CLAIMS
         if row["phase"] == "loaded" and clear:
             claims.append(f"the {name} is {factor(' as long')}")
         elif row["phase"] == "loaded":
-            others.append(f"No claim about the {name} beside them: {factor()}, because {row['differs']}.")
+            unclaimed[row["differs"]].append(f"{name} {factor()}")
         elif name == "mean":
-            said = "is {} that before" if clear else "does not differ certainly from before: {}"
-            after = f"After them, the mean {said.format(factor())}."
-    first = [f"Beside the congestors, {joined(claims)}."] if claims else []
+            after = f"After them, the mean is {'' if clear else 'not certainly different: '}{factor()} that before."
     none = [] if len(_felt(table)) else ["No effect is certain."]
-    return " ".join([*first, *others, after, *none])
+    first = [f"Beside the congestors, {joined(claims)}."] if claims else []
+    others = [f"No claim, because {why}: {joined(values)}." for why, values in unclaimed.items()]
+    return " ".join([*none, *first, *others, after])

@@ -253,7 +253,7 @@ def _needed(ranks: int) -> int:
 def _sentence(table: pd.DataFrame, iterations: int, undecided: int, enough: bool, ranks: int) -> str:
     """What a reader needs to know."""
     rest = (
-        f" In {plural(undecided, 'more slow iteration')} the times fit no single rank, or several alike."
+        f" In {plural(undecided, 'more slow iteration')} no rank, or more than one, fits the times."
         if undecided
         else ""
     )

@@ -16,6 +16,7 @@ from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.io import beneath
 from labkit.judge import congestion, effects, gpcnet
+from labkit.point.notes import joined
 from labkit.point.spec import Spec, sweep
 from labkit.studies import amount, counts, number, size_words, words
 
@@ -152,7 +153,7 @@ class Study(studies.Study):
         if rows.empty or rows["pattern"].nunique() * rows["congestor"].nunique() < 2:
             return NOTHING
         factors = [number(value) for value in rows["factor"]]
-        shows = rows["differs"].isin(["longer", "shorter"])
+        shows = rows["differs"].isin(congestion.CLAIMS)
         shown = [text if show else f"({text})" for text, show in zip(factors, shows, strict=True)]
         about = [
             f"{row['pattern']} beside {row['congestor']}<br><b>{text} times</b>"
@@ -200,16 +201,17 @@ class Study(studies.Study):
         return Figure(figures.phases(times, title="time (µs)", small=caption))
 
     def impact_table(self) -> pd.DataFrame:
-        """Impact factors of every pattern and congestor, loaded and recovered."""
+        """Impact factors of every pattern and congestor, loaded and recovered, and what may be claimed."""
         table = self.impacts("pattern", pattern=None, congestor=None)
         if table.empty:
             return table
+        table = table.assign(claim=table["differs"].where(table["differs"].isin(congestion.CLAIMS), "none"))
         wide = [
             {"pattern": pattern, "congestor": kind, "statistic": statistic}
             | {
                 f"{row['phase']}{text}": row[column]
                 for _, row in rows.iterrows()
-                for column, text in (("factor", ""), ("low", ", low"), ("high", ", high"), ("differs", ", differs"))
+                for column, text in (("factor", ""), ("low", ", low"), ("high", ", high"), ("claim", ", claim"))
             }
             for (pattern, kind, statistic), rows in table.groupby(["pattern", "congestor", "words"], sort=False)
         ]
@@ -252,13 +254,13 @@ class Study(studies.Study):
         points = [
             (_resolved(group[0]), congestion.impact(group)) for group in self.loaded(pattern=None, congestor=None)
         ]
-        doubts = Counter(impact.doubt for _, impact in points if impact.doubt)
+        shared = Counter(impact.reasons for _, impact in points if impact.reasons)
         for spec, impact in points:
             name = f"{spec.options.pattern} with {size_words(spec.size)} beside {spec.options.congestor}"
-            yield f"{name}: {impact.effect if doubts[impact.doubt] > 1 else impact.sentence}"
-        for doubt, count in doubts.items():
+            yield f"{name}: {impact.effect if shared[impact.reasons] > 1 else impact.sentence}"
+        for reasons, count in shared.items():
             if count > 1:
-                yield f"In {count} of these {len(points)} cases, {doubt.removeprefix('But ')}"
+                yield f"What may explain it in {count} of these {len(points)} cases: {joined(reasons)}."
 
     def _sweeps(self) -> Iterator[str]:
         """Where along a sweep the mean suffers most."""
