@@ -27,7 +27,7 @@ _SCORES = re.compile(
     rf"\[SCORE(?P<kind>X?) *(?P<bad>-\w+)?\] Bandwidth (?P<BW>{NUMBER}) Gi?B/s *: IOPS (?P<MD>{NUMBER}) kiops *: "
     rf"TOTAL (?P<SCORE>{NUMBER})(?P<invalid> *\[INVALID\])?$"
 )
-_BEGINS = re.compile(r"\[run\]$|\[SCOREX? *(?:-\w+)?\] Bandwidth|\[SCORE\]$|config-hash +=|IO500 version ")
+_BEGINS = re.compile(r"\[run\]$|\[RESULT\] |\[SCOREX? *(?:-\w+)?\] Bandwidth|\[SCORE\]$|config-hash +=|IO500 version ")
 _VERSION = re.compile(r"IO500 version (\S+)(?: \((\w+)\))?$")
 _HASH = re.compile(r"config-hash +=")
 _SECTION = re.compile(r"\[([\w-]+)\]$")

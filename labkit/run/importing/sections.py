@@ -11,8 +11,8 @@ from labkit.formats.reading.lines import LONGEST
 from labkit.formats.reading.wrapped import FENCE
 
 _ABOVE = 60  # lines above the first one of a program's output that may name the program
-# or a comment, or a line of JSON but its end; a measurement of YCSB is none
-_COMMAND = re.compile(r"\s*(?:[#$%>\"{,]|\[(?![\w-]+\], )|[+]+ )|\s+[}\]]")
+# or a comment, or a line of JSON but its end
+_COMMAND = re.compile(r"\s*(?:[#$%>\"{,]|\[\s*(?:$|[{\[\"]|-?[\d.]+\s*(?:,|$))|[+]+ )|\s+[}\]]")
 Sections = Mapping[str, Sequence[tuple[int, int]]]
 
 
