@@ -198,7 +198,7 @@ def impact(launches: Sequence[Samples]) -> Impact:
             if name == "p999" and not enough:
                 continue
             one = _factor(pairs, quantile, len(STATISTICS) * len(phases), paired=True)
-            doubt = one.doubt if enough else "too few samples"
+            doubt = one.doubt if enough else "there are too few samples"
             differs = doubt or ("longer" if one.effect.more else "shorter")
             rows.append((name, phase, one.centre, one.low, one.high, one.label, one.launches, differs, one.measured))
     columns = ["statistic", "phase", "factor", "low", "high", "label", "launches", "differs", "measured"]
