@@ -26,10 +26,15 @@ def metric_of(frame: pd.DataFrame, metric: str) -> Metric:
     """Return the metric of that name; raise a `DataError` if the table does not have it."""
     if metric not in METRICS:
         raise unknown_name("metric", metric, list(METRICS), error=DataError)
-    present = [name for name in METRICS if any(statistic_column(name, s) in frame for s in STATISTICS)]
-    if metric not in present:
+    if not _has(frame, metric):
+        present = [name for name in METRICS if _has(frame, name)]
         raise DataError(f"The table has no {metric}. It has: {', '.join(present) or 'no metric at all'}.")
     return METRICS[metric]
+
+
+def _has(frame: pd.DataFrame, metric: str) -> bool:
+    """Return whether a table has any statistic of a metric."""
+    return any(statistic_column(metric, statistic) in frame for statistic in STATISTICS)
 
 
 def error_bars(

@@ -32,7 +32,7 @@ function render({ model, el }) {
     const focused = document.activeElement?.closest?.("thead th")?.dataset.name;
     head.replaceChildren(made("tr", {}, ...model.get("head").map(({ name, title, number }) => {
       const mark = by === name ? (falling ? " ▼" : " ▲") : "";
-      const button = made("button", { type: "button", textContent: title + mark });
+      const button = made("button", { type: "button", textContent: title.replaceAll("_", "_\u200b") + mark }); // breaks there
       button.onclick = () => model.send({ ask: "sort", name });
       const cell = made("th", { scope: "col", className: number ? "lab-number" : "" }, button);
       cell.dataset.name = name;

@@ -52,6 +52,7 @@ class _Point:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._samples: list[Samples] = []
+        self._told: tuple[list[Samples], str, str, str] = ([], "", "", "")  # what the facts are about
         self._pinned: list[tuple[Chosen, Samples]] = []
         self._long: Long | None = None
         self.shown = widgets.ToggleButtons(options=_VIEWS, style={"button_width": "auto"}).add_class("lab-views")
@@ -145,8 +146,10 @@ class _Point:
             return
         here = view is not None and (view.benchmark, view.metric) == (chosen.row["benchmark"], chosen.metric)
         unit = view.unit if view is not None and here else ""
-        title = self._session.title(chosen.key[0])
-        self.facts.value = facts(self._samples, chosen.row | {"campaign": title}, chosen.metric, unit)
+        about = (self._samples, chosen.metric, unit, self._session.title(chosen.key[0]))
+        if self._told[1:] != about[1:] or self._told[0] is not about[0]:  # another statistic of plot A changes nothing
+            self._told = about
+            self.facts.value = facts(self._samples, chosen.row | {"campaign": about[-1]}, chosen.metric, unit)
         self.at.value = ""
         if view is not None and here:
             summary = self._session.store.summary(self._session.campaigns, view.benchmark)
