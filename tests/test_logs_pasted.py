@@ -890,6 +890,10 @@ _PERFLOGS = {
         "2022-06-23T20:18:19|reframe 3.9.2|Stream on a:b using gnu|jobid=1|num_tasks=4|Copy=6606.1|ref=0 (l=null, u=null)|MB/s\n"
         "2022-06-23T20:18:19|reframe 3.9.2|Stream on a:b using gnu|jobid=1|num_tasks=4|Scale=6447.7|ref=0 (l=null, u=null)|MB/s\n"
     ),
+    "3, unit before the reference": (
+        "|reframe 3.2-dev1 (rev: 7)|Stream on a:b using gnu|jobid=1|Copy=6606.1|MB/s|ref=0 (l=None, u=None)|num_tasks=4,stream\n"
+        "|reframe 3.2-dev1 (rev: 7)|Stream on a:b using gnu|jobid=1|Scale=6447.7|MB/s|ref=0 (l=None, u=None)|num_tasks=4,stream\n"
+    ),
     "4": (
         "result|job_completion_time|environ|jobid|name|num_tasks|partition|Copy_value|Copy_unit|Copy_ref|Scale_value|Scale_unit|system\n"
         "pass|2024-02-21T22:51:16|gnu|65|Stream|4|b|6606.1|MB/s|0|6447.7|MB/s|a\n"
@@ -974,3 +978,26 @@ def test_a_workbook_is_refused_with_what_to_do(tmp_path: Path) -> None:
         DataError, match=r"found 'an archive or workbook', wanted a file of text. Unpack it; of an Excel"
     ):
         bring([tmp_path / "results.xlsx"], into=tmp_path / "campaign")
+
+
+def test_the_lines_of_fio_may_lack_those_of_the_job(tmp_path: Path) -> None:
+    shown = FIO_2[FIO_2.index("  write:") :]
+    whole = read(tmp_path, FIO_2)[1][0]
+    kind, (run,) = read(tmp_path, shown)
+    assert (kind, run.test, run.size, run.values) == ("fio", whole.test, 0, whole.values)
+    assert "untitled" in {one.code for one in run.doubts}
+    _, (run,) = read(tmp_path, f"{FIO_2.splitlines()[0]}\n{shown}")
+    assert (run.size, run.options["pattern"]) == (65536, "sequential")
+    with pytest.raises(DataError, match=r"cpu|issued"):
+        read(tmp_path, shown.partition("  cpu")[0])
+
+
+def test_a_row_of_hpl_needs_no_head_if_its_rate_follows_from_order_and_time(tmp_path: Path) -> None:
+    row = "WR11C2R4        1000   192     2     4               1.00             6.6817e-01\n"
+    check = "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   2.80e-03 ...... PASSED\n"
+    kind, (run,) = read(tmp_path, f"==========\nT/V  N  NB  P  Q  Time  Gflops\n{row}{check}")
+    assert (kind, run.test, run.ranks, run.verified) == ("HPL", "HPL", 8, True)
+    assert ([v.value for v in run.values], run.doubts[0].code) == ([0.66817, 1.0], "untitled")
+    assert len(read(tmp_path, f"> {row}> {row.replace('192', '256')}")[1]) == 2
+    with pytest.raises(DataError, match="the output of a benchmark that labkit reads"):
+        read(tmp_path, row.replace("6.6817e-01", "9.6817e-01"))

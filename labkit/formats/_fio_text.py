@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from labkit.formats import metric
-from labkit.formats.reading.log import CUT, NUMBER, SIZE_UNKNOWN, Lines, Run, binary, decimal
+from labkit.formats.reading.log import CUT, NUMBER, SIZE_UNKNOWN, UNTITLED, Lines, Run, binary, decimal
 from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar
 
@@ -16,7 +16,7 @@ _SETUP = re.compile(
     r"(?P<name>\S.*): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?:\(R\) )?(?P<bs>[\d.]+[KMG]?i?B?)-.*"
     r"ioengine=(?P<engine>[\w-]+), iodepth=(?P<depth>\d{1,9})"
 )
-_IO = re.compile(  # of version 3, and of version 2, which counts 1024 B to the KB
+IO = re.compile(  # of version 3, and of version 2, which counts 1024 B to the KB
     rf" *(?P<way>read|write) *: (?:IOPS=(?P<iops>{NUMBER})(?P<k>[kMG]?), BW=\S+ \((?P<bw>{NUMBER})(?P<p>[kMGT]?)B/s\)"
     rf"|io=\S+, bw=(?P<old_bw>{NUMBER})(?P<old_p>[KMGT]?)B/s, iops=(?P<old_iops>{NUMBER})(?P<old_k>[kKMG]?),)"
 )
@@ -42,8 +42,11 @@ def runs(lines: Lines) -> list[Run]:
     every: list[Run] = []
     setups = [(number, match) for number, line in lines if (match := _SETUP.match(line))]
     versions = [(number, line) for number, line in lines if re.fullmatch(r"fio-\d\S*", line)]
-    for first, last, job in lines.blocks(_JOB):
-        if job["error"] != "0":
+    jobs: list[tuple[int, int, re.Match[str] | None]] = list(lines.blocks(_JOB))
+    if not jobs and (begun := lines.find(IO.pattern, 1, len(lines))):  # an excerpt
+        jobs = [(begun[0], len(lines), None)]
+    for first, last, job in jobs:
+        if job and job["error"] != "0":
             raise lines.wrong(first, "a job without error")
         version = max((one for one in versions if one[0] < first), default=(0, ""))[1].removeprefix("fio-")
         closed = lines.find(_ISSUED, first, last)
@@ -52,8 +55,9 @@ def runs(lines: Lines) -> list[Run]:
         ):  # its time lacks that of a fsync, which is printed below
             synced = lines.find(f" *{_SYNC}", first, last)
             lines.need(_ISSUED if synced else r" *cpu +: usr=", first, last, "'issued rwts', which closes a job,")
-        doubts = () if closed else (CUT,)
-        for run in _of_text(lines, first, last, job, _setup(lines, setups, first, job), version):
+        doubts = (*(() if closed else (CUT,)), *(() if job else (UNTITLED,)))
+        setup = _setup(lines, setups, first, job) if job else setups[0][1] if len(setups) == 1 else None
+        for run in _of_text(lines, first, last, job, setup, version):
             every.append(replace(run, doubts=run.doubts + doubts))
     return every
 
@@ -81,10 +85,10 @@ def _setup(
 
 
 def _of_text(
-    lines: Lines, first: int, last: int, job: re.Match[str], setup: re.Match[str] | None, version: str
+    lines: Lines, first: int, last: int, job: re.Match[str] | None, setup: re.Match[str] | None, version: str
 ) -> list[Run]:
-    """Read the directions of one job of the text."""
-    starts = [(n, io) for n in range(first, last + 1) if (io := _IO.match(lines.texts[n - 1]))]
+    """Read the directions of one job of the text; of an excerpt its line may be missing."""
+    starts = [(n, io) for n in range(first, last + 1) if (io := IO.match(lines.texts[n - 1]))]
     ends = [number - 1 for number, _ in starts[1:]] + [last]
     every = []
     for (number, io), end in zip(starts, ends, strict=False):  # a job may have no line of either direction
@@ -131,7 +135,7 @@ def _of_text(
                 number,
                 size,
                 options,
-                int(job["jobs"]),
+                int(job["jobs"]) if job else 0,
                 version,
                 synced,
                 lines.source(number, end),
@@ -203,7 +207,7 @@ def made(
         line=line,
         size=size,
         options=given,
-        parameters={"jobs": str(jobs)},
+        parameters={"jobs": str(jobs)} if jobs else {},
         version=version,
         doubts=tuple(doubts),
         source=source,

@@ -1,8 +1,9 @@
 """ReFrame's performance logs (``perflogs/*.log``): a line for each variable up to version 3, a table since 4.
 
 Up to version 3 a line holds one variable: ``…|reframe 3.9|Test on system:partition using gnu|jobid=1|Copy=9.5|ref=0
-(l=null, u=null)|MB/s``. Since version 4 the first line names the columns, and a line holds all variables of a test
-case. Both layouts can be changed in ReFrame's settings; labkit needs the cells that name test, variable and value.
+(l=null, u=null)|MB/s``; the unit may stand before the reference, and tags behind it. Since version 4 the first line
+names the columns, and a line holds all variables of a test case. Both layouts can be changed in ReFrame's settings;
+labkit needs the cells that name test, variable and value.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ BEGINS = (
 FAILED = note("test-failed", "ReFrame's test did not pass")
 _INFO = re.compile(r"(?P<test>.+?)(?: on (?P<system>\S+) using (?P<environ>\S+)| /\w{8} @(?P<place>\S+))$")
 _PAIR = re.compile(r"(?P<name>[\w .%+/-]{1,80}?) ?= ?(?P<value>[^|]*)")
-_STATED = re.compile(r"num_\w+|env_vars|extra_resources|modules|spack_spec|use_multithreading|exclusive_access|params?")
+_STATED = re.compile(
+    r"num_\w+|procs_per_node|env_vars|extra_resources|modules|spack_spec|use_multithreading|exclusive_access|params?"
+)
 _EMPTY = ("", "null", "None", "{}", "[]")
 _NO_VALUE = ("null", "None", "", "nan")
 
@@ -65,14 +68,16 @@ def _of_line(lines: Lines, number: int, cells: list[str], made: list[Run]) -> No
     """Add the variable of a line to the run of its test case, or to a new one."""
     place = next((k for k, cell in enumerate(cells) if cell.strip().startswith("ref=")), 0)
     info = next((found for cell in cells if (found := _INFO.match(cell.strip()))), None)
-    pair = _PAIR.fullmatch(cells[place - 1].strip())
-    if place < 1 or not pair or not info:
+    at = place - 1 if "=" in cells[place - 1] else place - 2  # the unit may stand before the reference
+    pair = _PAIR.fullmatch(cells[at].strip()) if at > 0 else None
+    if not pair or not info:
         raise lines.wrong(number, "cells 'test on system using environment', 'variable=value', 'ref=…' and the unit")
     if pair["value"] in _NO_VALUE:
         return
-    unit = cells[place + 1].strip() if place + 1 < len(cells) else ""
-    value = Reported(pair["name"][:100], unit[:40], "value", lines.number(pair["value"], number))
-    pairs = [found for cell in cells[: place - 1] if (found := _PAIR.fullmatch(cell.strip()))]
+    unit = cells[place - 1] if at < place - 1 else next(iter(cells[place + 1 :]), "")
+    value = Reported(pair["name"][:100], unit.strip()[:40], "value", lines.number(pair["value"], number))
+    others = [*cells[:at], *(tag for cell in cells[place + 1 :] for tag in cell.split(","))]
+    pairs = [found for cell in others if (found := _PAIR.fullmatch(cell.strip()))]
     stated = {found["name"]: found["value"] for found in pairs}
     system = f"{info['system']}:{info['environ']}" if info["system"] else info["place"]
     run = _run(lines, number, info["test"], system, [value], stated)

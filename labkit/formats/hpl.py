@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
 from labkit.formats import metric
-from labkit.formats.reading.log import NUMBER, Lines, Log, Run, settings
+from labkit.formats.reading.log import NUMBER, UNTITLED, Lines, Log, Run, settings
 from labkit.point.notes import note
 
 CLOCK_NS = 1e7  # prints s with two decimals
@@ -26,7 +27,17 @@ def runs(text: str, where: str) -> list[Run]:
     lines, made = Lines(text, where), []
     for first, last, version in lines.blocks(_BEGINS):
         made += rows(lines, first, last, version[1])
+    if not made and any(map(_alone, lines.texts)):  # an excerpt
+        made = [replace(run, doubts=(*run.doubts, UNTITLED)) for run in rows(lines, 1, len(lines), "")]
     return made
+
+
+def _alone(line: str) -> bool:
+    """Whether a line is a row whose rate follows from its order and time, so that it needs no head."""
+    if not (row := _ROW.match(line)):
+        return False
+    order, seconds, rate = (float(row[k]) for k in (2, 6, 7))
+    return seconds > 0 and math.isclose(rate * seconds * 1e9, order**3 * 2 / 3 + order**2 * 3 / 2, rel_tol=0.02)
 
 
 def rows(lines: Lines, first: int, last: int, version: str) -> list[Run]:
@@ -68,4 +79,4 @@ def _run(lines: Lines, number: int, end: int, row: re.Match[str], version: str) 
     )
 
 
-LOG = Log("HPL", ("HPLinpack",), _BEGINS, runs)
+LOG = Log("HPL", ("HPLinpack",), _BEGINS, runs, rows=_alone)
