@@ -388,7 +388,9 @@ def test_a_verdict_selects_the_points_behind_it() -> None:
     made = answer_panel._Answers(session)
     session.tell("data")
     assert session.views["A"].benchmark == "mpi.latency"
-    assert re.match(r"<p><b>512 B, median: [\d.]+ µs \([\d.]+ to [\d.]+\)", made.lead.value)
+    assert re.match(
+        r'<p class="lab-led"><span>512 B, median:</span> <span><b>[\d.]+ µs</b> \([\d.]+ to [\d.]+\)', made.lead.value
+    )
     assert "shared memory: no reference" in made.lead.value
     (chip,) = (one for one in made.chips.children if "MPI bandwidth over shared memory" in one.description)
     chip.click()

@@ -429,14 +429,14 @@ def test_small_print_stands_apart_from_the_axis() -> None:
 
 def test_the_answer_names_a_range_as_the_plot_does_and_no_interval_where_there_is_none() -> None:
     row = Store().summary(["two-cores"], "mpi.latency").iloc[:1]
-    assert leading.values(LATENCY, row).count("(") == 1
+    assert str(leading.values(LATENCY, row)).count("(") == 1
     two = row.assign(headline="range of 2 launches")
-    assert "range of 2 launches)" in leading.values(LATENCY, two)
+    assert "range of 2 launches)" in str(leading.values(LATENCY, two))
     assert "range of 2 launches" in drawing.said(LATENCY, "line", two.iloc[0].to_dict())
     ends = [name for name in row if name.startswith("latency_us") and name.endswith(("_low", "_high"))]
     one = row.assign(**dict.fromkeys(ends, float("nan")))
     assert ends
-    assert "(" not in leading.values(LATENCY, one)
+    assert "(" not in str(leading.values(LATENCY, one))
 
 
 def test_during_a_run_its_own_time_left_is_the_only_estimate(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,7 @@ def test_a_prediction_stays_when_the_result_is_known(tmp_path: Path) -> None:
     assert "it stays" in panel.reply.value
     kept = Attempts(tmp_path / "run")
     assert (kept.predictions, kept.later["tcp_8"]) == ({"tcp_8": 12.5, "times": 10.0}, [20.0])
-    assert "12.5 (after the measurement: 20)" in summary.beside(labs.get(session.name), kept, session.results)
+    assert "12.5 µs (after the measurement: 20 µs)" in summary.beside(labs.get(session.name), kept, session.results)
 
 
 def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,24 +25,52 @@ _DEFAULT = "the library's default path"
 _MOST = 3  # paths that a line names
 
 
-def values(view: View, summary: pd.DataFrame) -> str:
+@dataclass(frozen=True)
+class Values:
+    """The best value of each path at one message size; false without any.
+
+    Parameters
+    ----------
+    what : the size and the statistic.
+    of_paths : for each path its value with the unit, and the interval and the path in words.
+    more : paths that are left out.
+    """
+
+    what: str = ""
+    of_paths: tuple[tuple[str, str], ...] = ()
+    more: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.of_paths)
+
+    @property
+    def rest(self) -> str:
+        """How many paths are left out; empty if none."""
+        return plural(self.more, "more path") if self.more else ""
+
+    def __str__(self) -> str:
+        parts = [value + words for value, words in self.of_paths]
+        return f"{self.what}: {', '.join([*parts, self.rest] if self.more else parts)}" if self else ""
+
+
+def values(view: View, summary: pd.DataFrame) -> Values:
     """Return the best value of each path at one message size: 8 B for a cost, the largest size for a rate."""
     by_path: dict[str, dict[str, Any]] = {}
     for row in rows(view, summary):
         by_path.setdefault(path_name(str(row.get("transport", "")), str(row.get("testbed", "local"))), row)
     if not by_path:
-        return ""
+        return Values()
     shown, unit = _statistic(view, summary), view.unit or METRICS[view.metric].unit
     parts = []
     for path, row in [*by_path.items()][:_MOST]:
         value = view.value(row, shown)
         about = f", {value.label}" if value.label.startswith("range") else ""  # fewer launches than an interval needs
         interval = "" if math.isnan(value.low) else f" ({value.range}{about})"
-        parts.append(f"{value.text} {unit}{interval}{f' over {path or _DEFAULT}' if len(by_path) > 1 or path else ''}")
-    if len(by_path) > _MOST:
-        parts.append(plural(len(by_path) - _MOST, "more path"))
+        over = f" over {path or _DEFAULT}" if len(by_path) > 1 or path else ""
+        parts.append((f"{value.text} {unit}", interval + over))
     size = int(next(iter(by_path.values())).get(SIZE) or 0)
-    return f"{f'{format_size(size)}, ' if size else ''}{STATISTICS[shown].label}: {', '.join(parts)}"
+    what = f"{f'{format_size(size)}, ' if size else ''}{STATISTICS[shown].label}"
+    return Values(what, tuple(parts), max(0, len(by_path) - _MOST))
 
 
 def rows(view: View, summary: pd.DataFrame) -> list[dict[str, Any]]:

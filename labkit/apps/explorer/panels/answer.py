@@ -109,13 +109,11 @@ class _Answers:
                 summary = session.store.summary([name], view.benchmark)
             except LabkitError:
                 continue
-            text = leading.values(view, summary) if len(summary) else ""
-            if not text:
+            best = leading.values(view, summary) if len(summary) else leading.Values()
+            if not best:
                 continue
-            one = known.get(name)
-            more = [*_said(one, view.benchmark)]
             head = f"{session.title(name)}: " if len(session.campaigns) > 1 else ""
-            lines.append(f"<p><b>{html.escape(f'{head}{text}')}</b> {html.escape(' · '.join(['', *more])[1:])}</p>")
+            lines.append(_led(head, best) + f"<p>{html.escape(' · '.join(_said(known.get(name), view.benchmark)))}</p>")
         if session.compared:
             lines.append(f"<p><b>Compared</b>: {html.escape(session.compared)}</p>")
         self.lead.value = "".join(lines)
@@ -181,6 +179,13 @@ class _Answers:
     def _step(step: Step) -> list[Any]:
         """What to do next, in words."""
         return [widgets.HTML(f"<p>{judged.todo(step)}</p>").add_class("lab-text")]
+
+
+def _led(head: str, best: leading.Values) -> str:
+    """Return the values of the paths as a line of HTML with large numbers."""
+    parts = [f"<span><b>{html.escape(value)}</b>{html.escape(words)}</span>" for value, words in best.of_paths]
+    rest = [f"<span>{best.rest}</span>"] if best.rest else []
+    return f'<p class="lab-led"><span>{html.escape(head + best.what)}:</span> {" ".join([*parts, *rest])}</p>'
 
 
 def _said(one: _Judged | None, benchmark: str) -> Iterator[str]:
