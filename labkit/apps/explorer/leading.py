@@ -1,4 +1,4 @@
-"""Summary of a plot in one line: a value on each path, the verdict, and what to do next."""
+"""Summary of a plot: a value on each path, the verdict, and what to do next."""
 
 from __future__ import annotations
 
@@ -103,17 +103,23 @@ def verdicts(found: Answer, benchmark: str) -> Iterator[str]:
 
 
 def judged(found: Answer, benchmark: str) -> Iterator[str]:
-    """Yield the sentences about a benchmark: the verdict on each path, its tail, and what to do next."""
+    """Yield the sentences about a benchmark: the verdict on each path, and its tail."""
     yield from verdicts(found, benchmark)
     tails = {name for one in found.of_method if _of_tail(one, benchmark) for name in one.subject.points}
     if tails:
         yield f"tail doubtful at {plural(len(tails), 'point')}"
+
+
+def step(found: Answer, benchmark: str) -> str:
+    """Return what to do next about a benchmark; empty if nothing."""
     own = (one for topic in found.topics for one in topic.findings if one.subject.benchmark == benchmark)
     about = {name for one in own for name in one.subject.points}
-    for step in found.steps:
-        if any(one.subject.benchmark == benchmark or about & {*one.subject.points} for one in step.why):
-            yield f"next: {step.command}"
-            return
+    wanted = (
+        one.command
+        for one in found.steps
+        if any(why.subject.benchmark == benchmark or about & {*why.subject.points} for why in one.why)
+    )
+    return next(wanted, "")
 
 
 def _of_tail(one: Finding, benchmark: str) -> bool:

@@ -113,7 +113,10 @@ class _Answers:
             if not best:
                 continue
             head = f"{session.title(name)}: " if len(session.campaigns) > 1 else ""
-            lines.append(_led(head, best) + f"<p>{html.escape(' · '.join(_said(known.get(name), view.benchmark)))}</p>")
+            one = known.get(name)
+            lines += [_led(head, best), f"<p>{html.escape(' · '.join(_said(one, view.benchmark)))}</p>"]
+            step = leading.step(one.answer, view.benchmark) if one and one.answer and one.whole else ""
+            lines += [f"<p><b>Next</b>: {html.escape(step)}</p>"] if step else []
         if session.compared:
             lines.append(f"<p><b>Compared</b>: {html.escape(session.compared)}</p>")
         self.lead.value = "".join(lines)
