@@ -30,7 +30,6 @@ from labkit.store import campaign
 
 SIZE = "message_size_B"
 HEIGHT = 406  # px of a figure
-_TOP = 2  # px above its legend
 _PERCENTILES = ("p50", "p95", "p99", "p999")  # always offered, with a note if no point has them
 _SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # table, axis, columns of the lines
 _LINES: deque[tuple[pd.DataFrame, object, list[Line]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
@@ -179,7 +178,7 @@ class View:
         if self.relation != "ratio":
             figure = figures.in_unit(figure, self.metric, self.unit)
         axes = {name: kind for name, kind in self.axes().items() if not self.relation or name == "xaxis_type"}
-        figure.update_layout(**axes, width=None, height=HEIGHT, margin_t=_TOP)
+        figure.update_layout(**axes, width=None, height=HEIGHT)
         return figure
 
     def shown(self) -> str | dict[str, str]:
