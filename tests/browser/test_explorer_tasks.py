@@ -76,7 +76,7 @@ def test_whether_it_is_good_is_seen_without_an_action(page: Any) -> None:
     playwright.expect(lead).to_contain_text(re.compile(r"8 B, median: .* µs \(.* to .*\) over shared memory"))
     playwright.expect(lead).to_contain_text("MPI latency: no reference")
     for select in (".lab-lead", ".lab-chip", ".lab-run", ".lab-stop", ".lab-status", ".lab-plot-A .js-plotly-plot"):
-        assert seen(page, select), select
+        until(lambda select=select: seen(page, select))  # type: ignore[misc]
     assert page.locator("h1").all_inner_texts() == ["labkit Explorer"]
     page.locator(".lab-field-sizes input").fill("many")
     page.locator(".lab-field-sizes input").press("Tab")

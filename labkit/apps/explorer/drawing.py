@@ -19,7 +19,6 @@ from labkit.point.notes import joined
 from labkit.point.units import format_number, format_size
 
 _AROUND, _BESIDE = 90, 150  # px of a figure above and below its axes, and beside a name
-_TOP = 2  # px above a figure in the page
 _LEGEND = 50  # px of a figure that a page without legends need not give
 _LETTER = 6  # px of a letter of a name
 MARKS = "marks"  # what the trace of the marks is called
@@ -68,9 +67,8 @@ def fitted(figure: go.Figure, width: int, *, narrow: bool) -> go.Figure:
     traces, layout = raw(figure)
     if narrow:  # plotly gives the room of a legend back only with another height
         label_lines(figure, HEIGHT - _LEGEND - _AROUND, max(8, (width - _BESIDE) // _LETTER))
-        return figure.update_layout(height=HEIGHT - _LEGEND, margin_t=_TOP)
-    rows = style.further_rows(traces, width) if layout.get("showlegend") else 0
-    return figure.update_layout(height=HEIGHT + rows, margin_t=_TOP)
+        return figure.update_layout(height=HEIGHT - _LEGEND)
+    return figure.update_layout(height=HEIGHT + (style.further_rows(traces, width) if layout.get("showlegend") else 0))
 
 
 def said(view: View, name: str, row: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ from labkit.read.reference import Entry, comparing
 from labkit.store import campaign
 
 SIZE = "message_size_B"
-HEIGHT = 406  # px of a figure
+HEIGHT = 430  # px of a figure
 _PERCENTILES = ("p50", "p95", "p99", "p999")  # always offered, with a note if no point has them
 _SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # table, axis, columns of the lines
 _LINES: deque[tuple[pd.DataFrame, object, list[Line]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
