@@ -363,7 +363,7 @@ def test_nothing_is_an_error(tool: str) -> None:
 @pytest.mark.parametrize("name", WHOLE)
 @given(part=st.floats(0, 0.99))
 def test_a_cut_output_is_an_error(name: str, part: float) -> None:
-    whole = text(name).rstrip()
+    whole = text(name).rstrip().rstrip("-")  # excerpts hold any part of the rule that closes it
     for parse in (perftest.parse, perftest.samples):
         with pytest.raises(DataError):
             parse(whole[: int(len(whole) * part)])

@@ -27,7 +27,7 @@ def texts(document: str) -> dict[str, str]:
     Examples
     --------
     >>> texts('{"jobs": [{"stdout": "one\\ntwo"}], "n": 2}')
-    {'jobs[0].stdout': 'one\\ntwo'}
+    {'jobs[0].stdout': 'one\ntwo'}
     """
     found: dict[str, str] = {}
     if len(document) <= LARGEST:
