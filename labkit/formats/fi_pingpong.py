@@ -107,6 +107,8 @@ def _rows(lines: Lines, head: int, last: int, columns: list[str]) -> list[tuple[
     for number in range(head + 1, last + 1):
         cells = lines.texts[number - 1].split()
         if len(cells) != len(columns) or not re.fullmatch(r"[\d.]+", cells[-1]):
+            if len(cells) > 1 and all(re.fullmatch(r"\d[\d.]*[kmgbs]?", cell) for cell in cells):
+                raise lines.wrong(number, f"{len(columns)} columns: {' '.join(columns)}")
             break
         rows.append((number, dict(zip(columns, cells, strict=True))))
     return rows

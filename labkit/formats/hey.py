@@ -37,6 +37,8 @@ def _run(lines: Lines, first: int, last: int) -> Run:
         if (share := _SHARE.match(lines.texts[number - 1])) and float(share[2]) > 0:
             digits = share[1].rstrip("0").rstrip(".") if "." in share[1] else share[1]
             values.append(metric("round_trip_us", "p" + digits.replace(".", ""), 1e6 * float(share[2])))
+        elif not share and re.match(r"\s*\d{1,2}(?:\.\d+)?%", lines.texts[number - 1]):
+            raise lines.wrong(number, "a percentile, 'in', and its time in secs")
     answers = [row for line in lines.texts[at:last] if (row := _STATUS.match(line))]
     failed = sum(int(row[2]) for row in answers if row[1][0] not in "23")
     doubts = [] if answers else [CUT]

@@ -18,6 +18,7 @@ from labkit.point.notes import Note, note
 _BEGINS = re.compile(r"This is the DARPA/DOE HPC Challenge Benchmark version (\S+)")
 _HELD = re.compile(f"{hpl.LOG.begins.pattern}|{stream.LOG.begins.pattern}")
 _PAIR = re.compile(rf"(\w+)=({NUMBER})$")
+_DAMAGED = re.compile(r"(?:HPL|PTRANS|MPI|Star|Single|Max|Min|Avg|Naturally|Randomly)\w*(?:=(?:[\d.+-].*)?)?$")
 _SUMMARY, _END = re.compile(r"Begin of Summary section"), r"End of Summary section"
 _SIZES = {"Latency": 8, "Bandwidth": 2_000_000}
 _NAMES = re.compile(
@@ -56,6 +57,8 @@ def _summary(lines: Lines, start: int, end: int, version: str) -> list[Run]:
     pairs = {}
     for number in range(start + 1, end):
         pair = _PAIR.match(lines.texts[number - 1])
+        if not pair and _DAMAGED.match(lines.texts[number - 1]):
+            raise lines.wrong(number, "name=value in the summary")
         if pair and (_NAMES.fullmatch(pair[1]) or pair[1] in ("CommWorldProcs", "Success")):
             pairs[pair[1]] = number, lines.number(pair[2], number)
     if "CommWorldProcs" not in pairs or "Success" not in pairs:

@@ -82,7 +82,7 @@ def _rows(lines: Lines) -> Iterator[Run]:
             values, ended = _of_scores(lines, number, row.groupdict()), True
             name = "extended score" if row["kind"] else "score"
             yield about.run(lines, number, number, name, values, bad=bool(row["bad"] or row["invalid"]))
-        elif line.startswith(("[RESULT", "[SCORE")) and not _SECTION.match(line):
+        elif line.startswith(("[RES", "[SCO")) and not _SECTION.match(line):
             raise lines.wrong(number, "phase, score, unit and time, as IO500 prints them")
 
 
@@ -96,6 +96,9 @@ def _sections(lines: Lines) -> Iterator[Run]:
                 continue
             texts = lines.texts[first : min(last, end)]
             found = {pair[1]: pair[2] for line in texts if (pair := _PAIR.match(line))}
+            for number, line in enumerate(texts, first + 1):
+                if re.match(r"(?:s|sc|sco|scor|score) *=? *$", line):
+                    raise lines.wrong(number, "'score =' and its value")
             bad = any(line.startswith("; ERROR INVALID") for line in texts)
             if head[1] in ("SCORE", "SCOREX"):
                 cells = {key: found.get(key, "").partition("[")[0] for key in _SCALES}

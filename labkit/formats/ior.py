@@ -118,6 +118,8 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
         if not made and re.fullmatch(r"[- ]*", lines.texts[number - 1]):
             continue
         if not re.match(r"(?:write|read) ", lines.texts[number - 1]):
+            if damaged := lines.find(r"(?:write|read) +\d+\.\d+ +\d+\.\d+ .* \d+ *(?:[A-Z]\w* +\d+)?$", number, last):
+                raise lines.wrong(damaged[0], "this row directly below those of the summary")
             break
         row = _row(lines, number, names)
         run = _run(Entry(row, lines.where, REMEDY), told, version, number, lines.source(head, number))

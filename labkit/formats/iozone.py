@@ -7,6 +7,7 @@ IOzone's kB is 1024 B: its ``-n 64k`` is a file of 65536 B, and rates are bytes 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
@@ -141,6 +142,8 @@ _FIELDS = (  # where a column ends: iozone prints each into a field of 8 to 10 c
     "fread",
     "freread",
 )
+_ASIDE = 2  # characters from the end of a column
+_COLUMNS = 3  # numbers of the shortest row: file size, record size, a rate
 _LEAST = 9  # columns of every table
 _THROUGHPUT = re.compile(rf"\s*Children see throughput for +(\d{{1,6}}) ([a-z -]+?)\s+= +({NUMBER}) (?:kB|KB)/sec$")
 _BLOCK = 6  # lines of a test of throughput mode after its first, with room for one more
@@ -217,18 +220,22 @@ def _grid(lines: Lines, first: int, last: int) -> list[Run]:
             break
         place = start + len(name)
         ends.append(place)
-    values, sizes = list[Reported](), list[tuple[int, int]]()
+    values, sizes, count = list[Reported](), list[tuple[int, int]](), 0
     for number in range(head + 1, end):
         text = lines.texts[number - 1]
         if not text.strip() or not re.fullmatch(r"[ \d]+", text):
+            if re.match(r" *\d+ +\d", text):
+                raise lines.wrong(number, "a row of file size, record size and rates, all whole numbers")
             if values and text.strip():
                 break
             continue
         cells = [(cell.end(), int(cell[0])) for cell in re.finditer(r"\d{1,15}", text)]
+        count = count or len(cells)
+        if len(cells) != count or len(cells) < _COLUMNS:
+            raise lines.wrong(number, f"{max(count, _COLUMNS)} numbers, as the other rows have")
         file, record = cells[0][1] * KIB, cells[1][1] * KIB
         sizes.append((file, record))
-        for stop, rate in cells[2:]:
-            column = min(range(len(ends)), key=lambda k, stop=stop: abs(ends[k] - stop))  # type: ignore[misc]
+        for column, rate in _placed(lines, number, cells[2:], ends):
             if rate:
                 labels: dict[str, Scalar] = {"test": _NAMES[column], "file_size_B": file, "record_size_B": record}
                 values.append(metric("bandwidth_MBps", "mean", rate * KIB * 1e-6, labels))
@@ -243,6 +250,18 @@ def _grid(lines: Lines, first: int, last: int) -> list[Run]:
     source = lines.source(head, end)
     doubts = () if closed else (CUT,)
     return [Run(test="IOzone", values=tuple(values), line=head, options=options, doubts=doubts, source=source)]
+
+
+def _placed(lines: Lines, number: int, cells: list[tuple[int, int]], ends: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield column and rate of each cell of a row, given where cells and columns end.
+
+    A row with every column has them in their order. Otherwise a cell ends where its column does.
+    """
+    for place, (stop, rate) in enumerate(cells):
+        column = place if len(cells) == len(ends) else min(range(len(ends)), key=lambda k: abs(ends[k] - stop))
+        if len(cells) != len(ends) and abs(ends[column] - stop) > _ASIDE:
+            raise lines.wrong(number, "each rate below the end of its column's name, as IOzone prints it")
+        yield column, rate
 
 
 def _each(lines: Lines, first: int, last: int) -> tuple[int, int]:
@@ -264,6 +283,8 @@ def _throughput(lines: Lines, first: int, last: int) -> list[Run]:
     for number in range(first, last + 1):
         row = _THROUGHPUT.match(lines.texts[number - 1])
         if not row:
+            if re.match(r"\s*Children\b", lines.texts[number - 1]):
+                raise lines.wrong(number, "'Children see throughput for', processes, test, and kB/sec")
             continue
         lines.need(r"\s*Min xfer ", number, min(number + _BLOCK, last), "'Min xfer', the last line of the test,")
         rate = lines.number(row[3], number)

@@ -165,7 +165,7 @@ def _last(text: str) -> str:
 
 
 _BEGINS = re.compile(
-    r"(?:Client connecting to|Server listening on) .*(?:TCP|UDP) port \d+|\d{14},[\d.a-f:]+,\d+,[\d.a-f:]+,\d+,"
+    r"[ \t]*(?:Client connecting to|Server listening on) .*(?:TCP|UDP) port \d+|\d{14},[\d.a-f:]+,\d+,[\d.a-f:]+,\d+,"
 )
 _BANNER = re.compile(r"(Client connecting to|Server listening on) .*(TCP|UDP) port (\d+)")
 _ANY = re.compile(
@@ -173,7 +173,7 @@ _ANY = re.compile(
     rf"(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?(?:bits|Bytes))/sec *(?P<rest>.*)$"
 )
 # of an excerpt; iperf3 prints two decimals
-_ROW = re.compile(r"\[ *(?:\d+|SUM)\] +\d+\.\d(?:\d{3})?- *\d+\.\d(?:\d{3})? sec +[\d.]+ [KMGT]?Bytes ")
+_ROW = re.compile(r"\s*\[ *(?:\d+|SUM)\] +\d+\.\d(?:\d{3})?- *\d+\.\d(?:\d{3})? sec +[\d.]+ [KMGT]?Bytes ")
 _SIZE = re.compile(r"(?:Write buffer size: *|Sending )(\d{1,9})(?:\.0)? [Bb]yte")
 
 
@@ -184,6 +184,7 @@ def runs(text: str, where: str) -> list[Run]:
     A client with ``-d`` or ``-r`` is a server too: with ``-d`` both ways are one test.
     """
     lines = Lines(text, where)
+    lines.texts = [line.lstrip() for line in lines.texts]
     if not any(_BANNER.match(line) for line in lines.texts):
         return _excerpt(lines) if any(map(_ROW.match, lines.texts)) else _iperf_csv.runs(lines)
     if csv := next((number for number, line in lines if _iperf_csv.LINE.match(line)), 0):

@@ -18,6 +18,7 @@ _SUMMARY = re.compile(r"SUMMARY(?: rate(?: \(in ops/sec\))?)?: \(of (\d{1,9}) it
 _ROW = re.compile(
     rf" *([A-Z][a-z]+ (?:creation|stat|rename|read|removal)) *:?((?: +{NUMBER}){{4}}|(?: +{NUMBER}){{7}})$"
 )
+_NAMED = re.compile(r" *(?:File|Directory|Tree)\b")  # begins a row, be it a damaged one
 _ITEMS = r"(\d{1,9}) tasks, (\d{1,18}) files"
 
 
@@ -46,7 +47,8 @@ def _block(lines: Lines, first: int, last: int, head: re.Match[str] | None) -> l
         line = lines.texts[number - 1]
         row = _ROW.match(line)
         if not row:
-            if number > start + 3 and re.search(r": +[-+\d.]", line) and not line.startswith("--"):
+            damaged = number > start + 3 and re.search(r": +[-+\d.]", line) and not line.startswith("--")
+            if damaged or _NAMED.match(line):
                 raise lines.wrong(number, "the name of an operation and 4 or 7 numbers")
             if number > start + 3:
                 break

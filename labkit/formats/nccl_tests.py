@@ -44,6 +44,7 @@ _ROWS = {
     root: re.compile(rf" *(\d{{1,18}}) +(\d{{1,18}}) +([a-z]\w*)(?: +([a-z]\w*))?{where}{_NUMBERS}")
     for root, where in ((True, r" +(-?\d{1,9})"), (False, "()"))
 }
+_DAMAGED = re.compile(r" *\d+ +\d+(?: +[a-z]| *$)")
 _LARGEST_ERROR = {"half": 1e-2, "bfloat16": 1e-2, "float": 1e-5, "double": 1e-12}  # up to 2.11, for each further rank
 _BYTES = {
     **dict.fromkeys(("int8", "uint8", "char", "f8e4m3", "f8e5m2"), 1),
@@ -158,28 +159,32 @@ def _concluded(lines: Lines, start: int) -> int:
     return last
 
 
+def _rows_of(lines: Lines, first: int, last: int, layout: _Layout) -> tuple[Rows, bool]:
+    """Return the rows of a table, and whether the text ends inside one."""
+    rows: Rows = []
+    wanted, pattern = len(layout.places) * layout.wide, _ROWS[layout.root]
+    for number in range(first, last + 1):
+        line = lines.texts[number - 1]
+        row = pattern.match(line)
+        cells = row[6].split() if row else []
+        if row and len(cells) == wanted:
+            rows.append((number, row, cells))
+        elif row or _DAMAGED.match(line):
+            if rows and number == len(lines) and len(cells) < wanted:
+                return rows, True
+            raise lines.wrong(number, f"size, count, type, reduction where there is one, and {wanted} numbers")
+    return rows, False
+
+
 def _table(lines: Lines, start: int, head: int, end: int, layout: _Layout, doubts: tuple[Note, ...] = ()) -> list[Run]:
     """Read one table, whose rows stand from line `head` + 1 to `end`, and what belongs to it from line `start`."""
     above = lines.texts[_concluded(lines, start) : head]
     listed = {int(match[1]) for line in above if (match := _RANK.match(line))}
     program = [match[1] for line in above if (match := _PROGRAM.match(line))]
     version = next((line.split()[3] for line in above if line.startswith("# nccl-tests version ")), "")
-    rows: Rows = []
     wide, places = layout.wide, layout.places
-    pattern = _ROWS[layout.root]
-    for number in range(head + 1, end + 1):
-        line = lines.texts[number - 1]
-        row = pattern.match(line)
-        if row:
-            cells = row[6].split()
-            if rows and number == len(lines) and len(cells) < len(places) * wide:
-                doubts += (CUT,)
-                break
-            if len(cells) != len(places) * wide:
-                raise lines.wrong(number, f"{len(places) * wide} numbers behind the words of the row")
-            rows.append((number, row, cells))
-        elif rows and re.match(r" *\d+ +\d+ +[a-z]", line) and number < len(lines):
-            raise lines.wrong(number, "a row of size, count, type, reduction and numbers")
+    rows, cut = _rows_of(lines, head + 1, end, layout)
+    doubts += (CUT,) if cut else ()
     if not rows:
         return []
     collective, doubt = _collective(lines, program, len(listed), wide, rows)

@@ -90,6 +90,9 @@ _SHOWN = re.compile(  # the number at the begin looks like the label of a rank, 
 )
 
 
+_DAMAGED = re.compile(r" *\d+ +(?:\d|bytes)| {0,3}\d{1,3}: +[\d,]+(?: |$)| *[\d,]+(?: b.*)?$")
+
+
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each size, from ``np.out`` or from what the client prints; not of ``-2``, which looks the same."""
     lines, made = Lines(text, where), []
@@ -101,7 +104,7 @@ def runs(text: str, where: str) -> list[Run]:
             seconds = 8 * size / rate if rate > 0 and size else lines.number(shown[4], number) * 1e-6
             if not size or abs(seconds * 1e6 - float(shown[4])) > 0.02 * float(shown[4]) + 0.02:
                 raise lines.wrong(number, "a rate and a time that follow from one another")
-        elif re.match(r" *\d+ +(?:\d|bytes)", line):
+        elif _DAMAGED.match(line):
             raise lines.wrong(number, "bytes, Mbps and seconds, as NetPIPE prints them")
         else:
             continue

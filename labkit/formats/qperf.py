@@ -112,6 +112,7 @@ _SIZE = re.compile(rf" *msg_size += +(?:({_DIGITS}) *([KMG])?i?(?:bytes|B)?)(?: 
 
 _NAME = re.compile(r" *(\w+)( +)=")
 _LINE = re.compile(r" *(\w+) +=(.*)$")
+_KNOWN = r" *(?:latency|(?:send_|recv_)?bw|msg_(?:rate|size)|(?:loc|rem|send|recv)_\w+) +=.*\d"
 _GAP = 2  # blanks behind the longest name
 _RESULT = re.compile(r"bw|lat|rate|cost|cpu|msgs|bytes|_time|^time$|max_|min_")  # not settings
 
@@ -136,6 +137,8 @@ def runs(text: str, where: str) -> list[Run]:
                 if re.search(r"\bfailed\b|\berror\b|timed out|unable to", line, re.IGNORECASE):
                     raise lines.wrong(number, "'name = value unit': qperf failed")
                 if line.strip():
+                    if further := lines.find(_KNOWN, number, last):
+                        raise lines.wrong(number, f"'name = value unit', because line {further[0]} goes on with such")
                     break
                 continue
             if pair[1] in seen:

@@ -28,6 +28,7 @@ _VALID = r"\[Valid Duration\] RunTime=(\d+\.?\d*) sec;.*ReceivedMessages=(\d{1,1
 _TOTAL = r"\[Total Run\].*SentMessages=(\d{1,18})"
 _COUNTS = r"dropped messages = (\d{1,18}); # duplicated messages = (\d{1,18}); # out-of-order messages = (\d{1,18})"
 _GOES_ON = re.compile(r"[.,' \u00a0\u202f]?\d")  # a number that a pattern took in part
+_SHARE = re.compile(r"sockperf: -+(?:> (?:<(?:MAX|MIN)> observation|percentile [\d.]+) *= *[\d.,]+)?")
 _RULE = "------------------------------"  # closes the log
 _STEP_US = 0.0011  # the log rounds latencies to 1 ns and halves before it does
 
@@ -49,6 +50,8 @@ def parse(text: str) -> list[Reported]:
     for number, line in enumerate(lines, 1):
         if "ERROR" in line or re.match(r"sockperf: '-.*' Invalid", line):
             raise malformed(_WHAT, number, line, "statistics")
+        if re.match(r"sockperf: -", line) and not _SHARE.fullmatch(line.rstrip()):
+            raise malformed(_WHAT, number, line, "<MAX>, <MIN> or a percentile, and its time")
     plain = "\n".join(lines)
     rtt = r"avg-(lat|latency|rtt)= *(\d+\.?\d*) \(std-dev=(\d+\.?\d*)"
     kind, mean, deviation = _find(plain, rtt, "a line 'avg-latency=…'")

@@ -23,7 +23,8 @@ _BEGINS = re.compile(r" *Running \S+ test @ (\S+)$")
 _AGAIN = re.compile(r" *Thread Stats +Avg ")
 _CONNECTIONS = r" *(\d{1,9}) threads? and (\d{1,9}) connections?$"
 _TIME = r"(\d+\.\d+)(us|ms|s|m|h)"
-_STATS = re.compile(rf" *Latency +{_TIME} +{_TIME} +{_TIME} +[\d.]+%$")
+_STATS = re.compile(rf" *Latency +{_TIME} +{_TIME} +{_TIME} +(?:[\d.]+|-?nan)%$")
+_NO_STATS = r" *Latency(?! +Distribution)(?: |$)"
 _TITLE = re.compile(r" *Latency Distribution(?: \(HdrHistogram - (.+)\))?$")
 _SPECTRUM = re.compile(r" *Detailed Percentile spectrum:$")
 _PLACE = re.compile(r" *(\d+\.\d+) +0\.950000 +\d+ +20\.00 *$")  # in ms; the list above has no 95th percentile
@@ -57,6 +58,8 @@ def _run(lines: Lines, head: int, first: int, last: int, url: str) -> Run:
     end, rate = lines.need(_RATE.pattern, first, last, "a line 'Requests/sec: …'")
     at, done = lines.need(_DONE.pattern, first, last, "a line '… requests in …, … read'")
     stats = lines.find(_STATS.pattern, first, end)
+    if not stats and (damaged := lines.find(_NO_STATS, first, end)):
+        raise lines.wrong(damaged[0], "'Latency', three times with units, and a share in %")
     titles = [(number, match[1]) for number in range(first, end) if (match := _TITLE.match(lines.texts[number - 1]))]
     paced = any(kind for _, kind in titles) or bool(lines.find(r" *Thread calibration: mean lat\.: ", first, end))
     quantity = "response_us" if paced else "round_trip_us"
@@ -94,6 +97,8 @@ def _percentiles(lines: Lines, start: int, end: int, name: str) -> list[Reported
     for number in range(start, end):
         row = _SHARE.match(lines.texts[number - 1])
         if not row:
+            if re.match(r" *\d+(?:\.\d+)?(?:%|$)", lines.texts[number - 1]):
+                raise lines.wrong(number, "a percentile and its time")
             break
         if float(row[1]) < 100 and float(row[2]):  # 0.00us where wrk found none
             digits = row[1].rstrip("0").rstrip(".") if "." in row[1] else row[1]

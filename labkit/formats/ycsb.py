@@ -38,8 +38,10 @@ WORKLOADS: Mapping[str, tuple[Mapping[str, float], str]] = {
 }
 CLOCK_NS = 1000.0  # counts whole µs
 _LINE = re.compile(rf"\[([\w-]+)\], ([^,]+), ({NUMBER}|NaN)$")
+_DAMAGED = re.compile(r"\[[A-Z-]+(?:\],(?! Return=)|\]?$)")
 _GO = re.compile(r"([A-Z_]+) *- Takes\(s\): (\d+\.?\d*), Count: (\d+), OPS: (\d+\.?\d*), (Avg\(us\): .*)$")
 _GO_PAIR = re.compile(r"(Avg|Min|Max|[\d.]+th)\(us\): (\d+(?:\.\d+)?)")
+_GO_PAIRS = re.compile(rf"{_GO_PAIR.pattern}(?:, {_GO_PAIR.pattern})*")
 _LATENCIES = {"AverageLatency(us)": "mean", "MinLatency(us)": "min", "MaxLatency(us)": "max"}
 _PERCENTILE = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)(?:th)?Percentile(?:Latency)?\(us\)")
 _NO_OPERATION = re.compile(r"(?:Intended-)?(?:OVERALL$|TOTAL_|CLEANUP)|.*-FAILED$|BATCH$")
@@ -64,7 +66,7 @@ def runs(text: str, where: str) -> list[Run]:
         if match := _LINE.match(line):
             if match[3] != "NaN":  # the mean of no operation
                 listed.append((number, match[1], match[2], lines.number(match[3], number)))
-        elif line.startswith("[") and "Latency" in line and not line.startswith("[READ:"):
+        elif _DAMAGED.match(line) or (line.startswith("[") and "Latency" in line and not line.startswith("[READ:")):
             raise lines.wrong(number, "[operation], measurement, number")
     parts = _parted(listed)
     version = next((line.rpartition(" ")[2] for line in lines.texts if line.startswith("YCSB Client ")), "")
@@ -182,6 +184,8 @@ def _go(lines: Lines) -> list[Run]:
     made = []
     for number, line in lines:
         match = _GO.match(line)
+        if number > end and re.match(r"[A-Z_]+ *-(?: Takes|$)", line) and not (match and _GO_PAIRS.fullmatch(match[5])):
+            raise lines.wrong(number, "operation, Takes(s), Count, OPS, and latencies with their names")
         if not match or number < end:
             continue
         values = [metric("transaction_rate_per_s", "mean", lines.number(match[4], number))]

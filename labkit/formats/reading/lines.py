@@ -20,7 +20,7 @@ KINDS = 8  # kinds of skipped lines that are told apart
 # srun -l and mpiexec -l, mpirun --tag-output
 _LABEL = re.compile(r" *(?:\d{1,7}:(?: |$)|\[\d{1,7}\] |\[\d+,\d+\]<std\w+>:? ?)")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}$")  # ends "# HOST/POSIX_MEMALIGN: allocated 8 bytes at 0x55abf4fc0000"
-_NUMBER = rf"(?:[-+]?(?:\d[\d.]*|\.\d+)|{NO_NUMBER})"
+_NUMBER = rf"(?:[-+]?(?:\d[\d.,]*|\.\d+)|{NO_NUMBER})"  # a comma makes it a damaged one
 _NUMBERS = re.compile(rf"{_NUMBER}(?:\s+{_NUMBER})*")
 REMEDY = "Correct or delete that line or its table, and import the rest."
 

@@ -283,6 +283,11 @@ HEAD_MISSING = note(
     "head-missing",
     "the head of the table is missing: its columns follow from their number and values, its settings are unknown",
 )
+SHORTENED = note(
+    "shortened", "a line of dots stands for lines that somebody left out: settings and rows may be missing"
+)
 UNTITLED = note("untitled", "the lines above the table are missing, so its settings are unknown")
-APART = frozenset((SIZE_UNKNOWN.code, HEAD_MISSING.code, UNTITLED.code))  # such runs are no launches of one point
+APART = frozenset(
+    (SIZE_UNKNOWN.code, HEAD_MISSING.code, SHORTENED.code, UNTITLED.code)
+)  # such runs are no launches of one point
 FEW_DIGITS = note("few-digits", "the tool printed three digits", digits=3)

@@ -34,6 +34,17 @@ _BOLD = re.compile(r"\*\*([\d.,]{1,40})\*\*")  # a number that somebody stressed
 _NO_BREAK = re.compile("(?<![0-9])\u00a0|\u00a0(?![0-9])")  # the blanks of web pages, if not between digits
 _CHATTER = re.compile(r"\[[A-Za-z][\w.-]*:\d{1,8}\] ")  # a message of Open MPI, with host and process
 _COMMAND = re.compile(r"\bib_[a-z]+_(?:bw|lat)\b")  # of perftest, whose table does not name the test
+# a line that somebody wrote in place of others: dots in one or in all columns, or a word in brackets
+_DOTS = r"(?:\.{2,}|\u2026|\u22ee)"
+_LEFT_OUT = re.compile(
+    rf"[ \t]*(?:#[ \t]*)?(?:{_DOTS}(?:[ \t]+{_DOTS})*|[\[(<] ?(?:{_DOTS}|snip(?:ped)?|cut|truncated) ?[\])>])[ \t]*"
+)
+_BESIDE = re.compile(
+    r"[ \t]*[ \t][|<>]?[ \t]+"
+)  # between two outputs that stand side by side, as `diff -y` prints them
+_SAME = 2  # lines that must have the same text twice, and different words in such a text
+_WIDEST = 500  # characters of such a line
+_OF_A_TOOL = ": (g="  # fio prints a line of dots below a job of several processes
 FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
 _DOCUMENT = re.compile(r"^(?=\{\s*(?:\"|$)|\[\s*(?:\{|$))", re.MULTILINE)
 Unwrap = Callable[[str], str]
@@ -105,6 +116,8 @@ def pieces(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 def bare(text: str) -> tuple[str, Callable[[int], int]]:
     """Return a log without MPI's messages, the prose around its fences, except commands, and the indent of a fence.
 
+    Lines of dots, which stand for others, are left out too: `shortened` finds them.
+
     Returns
     -------
     The text, and a function that maps a line number in it to that in the file; both count from 1.
@@ -119,10 +132,54 @@ def bare(text: str) -> tuple[str, Callable[[int], int]]:
         told = [line for line in lines[first:last] if line.strip()]
         indent = min((len(line) - len(line.lstrip(" ")) for line in told), default=0)
         lines[first:last] = [line[indent:] for line in lines[first:last]]
-    numbers = [number for number, line in enumerate(lines, 1) if not _CHATTER.match(line)]
+    numbers = [
+        number for number, line in enumerate(lines, 1) if not (_CHATTER.match(line) or _LEFT_OUT.fullmatch(line))
+    ]
     return "\n".join(
         lines[number - 1] for number in numbers
     ), lambda line: numbers[min(line, len(numbers)) - 1] if line > 0 and numbers else line
+
+
+def shortened(text: str) -> int:
+    r"""Return the number of the first line that stands for lines which somebody left out; 0 if there is none.
+
+    Examples
+    --------
+    >>> shortened("8 1.25\n...\n1024 3.75\n")
+    2
+    """
+    lines = text.split("\n")
+    return next(
+        (
+            number
+            for number, line in enumerate(lines, 1)
+            if _LEFT_OUT.fullmatch(line) and not any(_OF_A_TOOL in near for near in lines[max(0, number - 2) : number])
+        ),
+        0,
+    )
+
+
+def beside(text: str) -> int:
+    r"""Return the number of the first line that has the same text twice, if several have; else 0.
+
+    Two outputs stand side by side in such a text, as ``diff -y`` prints them.
+
+    Examples
+    --------
+    >>> beside("Size  Latency     Size  Latency\n8 1.25     8 1.50\n16 us      | 16 us\n")
+    1
+    """
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        plain = line.strip()
+        if len(plain) > _WIDEST or not any(map(str.isalpha, plain)):
+            continue
+        twice = [plain[gap.end() :] for gap in _BESIDE.finditer(plain) if plain[: gap.start()] == plain[gap.end() :]]
+        if any(len(set(text.split())) >= _SAME for text in twice):  # heads of tables repeat single words
+            found.append(number)
+            if len(found) == _SAME:
+                return found[0]
+    return 0
 
 
 def documents(text: str, begins: re.Pattern[str] | None = None) -> tuple[list[tuple[int, int]], str]:

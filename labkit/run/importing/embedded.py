@@ -1,4 +1,4 @@
-"""Texts inside a document: strings of JSON, block scalars of YAML, and the lines of a container's log."""
+"""Texts inside a document: strings of JSON, block scalars of YAML, lines of a container's log, and those of ranks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ MOST = 1000  # texts of a document
 _DEEPEST = 100  # levels of objects and lists
 _LINES = 3  # of a list of strings that is a text
 _KEYS = ("log", "message", "msg", "line")  # of an object for each line, as Docker writes it
+_SEVERAL, _FEWEST = 2, 3  # ranks; lines of each: NetPIPE numbers its lines
+RANK = "rank-"  # begins the place of a rank's text
+# srun -l and mpiexec -l, mpirun --tag-output of Open MPI 3, 4 and 5
+_RANK = re.compile(r" *(?:\[?(\d{1,7})(?::|\] )|\[\d+,(\d{1,7})\](?:<std\w+>)?:?) ?")
 _ODD = re.compile(r"[^\w-]")  # characters of a key that a place does not have
 _BLOCK = re.compile(
     r"^(?P<indent> *)(?:- +)?(?P<key>[\w.-]+): *\|[+-]? *\n(?P<text>(?:(?P=indent) +\S.*\n?|[ \t]*\n)+)", re.MULTILINE
@@ -37,6 +41,24 @@ def texts(document: str) -> dict[str, str]:
             if len(found) == MOST:
                 break
     return found
+
+
+@lru_cache(2)
+def of_ranks(document: str) -> dict[str, str]:
+    r"""Return the lines of each rank without its label, and lines without a label, if several ranks have some lines.
+
+    Examples
+    --------
+    >>> of_ranks("0: a\n1: d\n0: b\nnone\n1: e\n0: c\n1: f\n")
+    {'rank-0': 'a\nb\nc\n', 'rank-1': 'd\ne\nf\n', 'rank-none': 'none\n'}
+    """
+    parts: dict[str, list[str]] = {}
+    for line in document.splitlines(keepends=True):
+        label = _RANK.match(line)
+        place = f"{RANK}{int(label[1] or label[2])}" if label else f"{RANK}none"
+        parts.setdefault(place, []).append(line[label.end() :] if label else line)
+    ranks = [lines for place, lines in parts.items() if place != f"{RANK}none" and len(lines) >= _FEWEST]
+    return {place: "".join(lines) for place, lines in parts.items()} if _SEVERAL <= len(ranks) <= MOST else {}
 
 
 def _of_json(document: str) -> list[tuple[str, str]]:

@@ -50,12 +50,19 @@ def sections(text: str, begins: Mapping[str, re.Pattern[str]], names: Mapping[st
 
 
 def _head(lines: Sequence[str], line: int, before: int, name: re.Pattern[str]) -> int:
-    """Return the first of the lines above a line that names the program, and of comments and commands above that."""
+    """Return the first of the lines above a line that names the program, and of comments and commands above that.
+
+    Comments directly below other text are the closing lines of the output above.
+    """
     above = range(max(before + 1, line - _ABOVE), line)
     first = next((number for number in above if name.search(lines[number][:LONGEST])), line)
-    while first - 1 > before and _COMMAND.match(lines[first - 1]):
-        first -= 1
-    return first
+    top = first
+    while top - 1 > before and _COMMAND.match(lines[top - 1]):
+        top -= 1
+    closing = bool(lines[top - 1].strip())
+    while closing and top < first and lines[top].lstrip().startswith("#"):
+        top += 1
+    return top
 
 
 def only(text: str, some: Sequence[tuple[int, int]]) -> str:

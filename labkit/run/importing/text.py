@@ -21,7 +21,7 @@ from labkit.errors import DataError
 from labkit.formats import imb, logs, malformed, omb
 from labkit.formats.reading import wrapped
 from labkit.formats.reading.lines import LONGEST, Lines
-from labkit.formats.reading.log import LARGEST, Log, Run
+from labkit.formats.reading.log import LARGEST, SHORTENED, Log, Run
 from labkit.formats.reading.table import Table
 from labkit.formats.reading.values import CutError
 from labkit.point.notes import Note, note
@@ -55,6 +55,7 @@ _NAMED = {
     "iperf": r"\biperf2?\b(?! 3)",
     "iperf3": r"\biperf ?3\b",
 }
+_SEVERAL = 2  # ranks
 _LINES = 10_000  # that are searched for such a name
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BOM = "\ufeff"
@@ -121,6 +122,7 @@ class Text:
         if self.size > LARGEST:
             raise malformed(self.where, 0, f"{self.size:,} B", f"a log of {log.name}, {LARGEST >> 20} MiB at most")
         text = "".join(piece for _, piece in self._pieces()).removeprefix(_BOM)
+        shortened = (SHORTENED,) if wrapped.shortened(text) else ()
         text, number = wrapped.bare(text)
         try:
             made = _runs(log, text, self.where)
@@ -128,7 +130,7 @@ class Text:
             told = re.sub(r"(?<=, line )\d+(?=: found)", lambda line: str(number(int(line[0]))), str(error))
             raise DataError(told) from error
         read(self.size)
-        return [replace(run, line=number(run.line)) for run in made]
+        return [replace(run, line=number(run.line), doubts=(*run.doubts, *shortened)) for run in made]
 
     def _pieces(self) -> Iterator[tuple[int, str]]:
         """Yield the text in pieces, each with the number of bytes read."""
@@ -257,8 +259,14 @@ def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
         rest = text[-256:].rpartition("\n")[2]
     if not kinds and not inside and size <= embedded.LARGEST and (found := _embedded(path, encoding, name)):
         return found
+    if kinds and not inside and size <= embedded.LARGEST and (found := _of_ranks(path, encoding, name)):
+        return found
     if not kinds and size <= PIECE:
         kinds = _of_rows(head)
+    if kinds and (number := wrapped.beside(head)):
+        line = head.split("\n")[number - 1]
+        wanted, remedy = "one output: this line has the same text twice", "Save each of the two outputs to a file."
+        raise UnknownError(malformed(str(path), number, line, wanted, remedy), "two outputs side by side")
     for log in [logs()[kind] for kind in sorted(kinds & set(logs()))]:
         kinds -= set(log.holds)
     cut = bool(_IN_LINE.match(last)) and not inside
@@ -284,6 +292,15 @@ def _embedded(path: str | Path, encoding: str, name: str) -> list[Text]:
         with contextlib.suppress(UnknownError):
             found += parts(path, f"{name}#{place}", place)
     return found
+
+
+def _of_ranks(path: str | Path, encoding: str, name: str) -> list[Text]:
+    """Return the texts of ranks that each printed an output, with a label of the rank before every line."""
+    ranks = embedded.of_ranks("".join(piece for _, piece in _decoded(path, encoding)))
+    places = [place for place, text in ranks.items() if any(form.search(text) for form in _BEGINS.values())]
+    if len(set(places) - {f"{embedded.RANK}none"}) < _SEVERAL:
+        return []
+    return [text for place in places for text in parts(path, f"{name}#{place}", place)]
 
 
 def _of_rows(text: str) -> set[str]:
@@ -357,6 +374,9 @@ def _encoding(path: str | Path) -> str:
 
 def _pieces(path: str | Path, encoding: str, inside: str = "") -> Iterator[tuple[int, str]]:
     """Yield the text in pieces, without the prefixes of its lines, each with the number of bytes read."""
+    if inside.startswith(embedded.RANK):
+        text = embedded.of_ranks("".join(piece for _, piece in _decoded(path, encoding)))[inside]
+        return wrapped.pieces([(len(text), text), (0, "")])
     pieces = wrapped.pieces(_decoded(path, encoding))
     if inside:
         text = embedded.texts("".join(piece for _, piece in pieces).removeprefix(_BOM))[inside]
