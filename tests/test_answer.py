@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from labkit import host
+from labkit import host, studies
 from labkit.apps import deciding
 from labkit.apps.cli import main
 from labkit.apps.explorer import judged, store
@@ -29,7 +29,7 @@ from labkit.apps.show.findings import as_dict, how_likely
 from labkit.errors import DataError
 from labkit.host import machine
 from labkit.judge import answer, causes, rules
-from labkit.judge.answer import Answer, Topic
+from labkit.judge.answer import PATHS, Answer, Topic
 from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Decided, Finding, Subject, Value, ordered, sound
 from labkit.judge.rules import collective_of_messages, latency_of_path
 from labkit.judge.sentences import beyond, clue, sentence, settings
@@ -665,3 +665,21 @@ def test_settings_may_have_other_levels_at_each_size() -> None:
     small = [*between(8, "a b", 10.0), *between(8, "c d", 30.0)]
     large = [*between(65536, "e f", 600.0), *between(65536, "g h", 700.0)]
     assert [topic.verdict for topic in asked([*small, *large]).topics] == ["no reference"]
+
+
+def test_the_limits_of_each_kind_of_number_are_those_of_the_judge() -> None:
+    study = studies.get("is_this_good")(measure=False, campaign=str(EXAMPLES / "sixteen-hosts"))
+    table = study.limits_table().set_index("kind of number")  # type: ignore[attr-defined]
+    kinds = [
+        "latency over a link",
+        "bandwidth over a link",
+        "incast, all senders together",
+        "collective",
+        "all pairs of hosts",
+    ]
+    assert list(table.index) == kinds
+    required = {code: one.must for code, one in rules.every().items()}
+    for kind, code in [*zip(kinds[:2], PATHS[::-1], strict=True), ("collective", "collective-of-messages")]:
+        for limit in re.findall(r"[\d.]+", table["good"][kind] + table["bad"][kind]):
+            assert f"{limit} " in required[code], "a limit of the table is one of the rule's"
+    assert "2.5 times" not in str(study.findings()), "the limits are in the table, and not in a paragraph too"  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pandas as pd
 
 from labkit import figures, studies
-from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
+from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.io.markdown import commands
 from labkit.judge import answer, causes, checking, detours, rules
 from labkit.judge.finding import Finding
@@ -18,9 +18,9 @@ from labkit.judge.view import View
 from labkit.models.bounds import Stated
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_size, parse_sizes
-from labkit.read.columnar import Launches, of_samples
+from labkit.read.columnar import Launches, of_samples, read_campaigns
 from labkit.store.samples import Samples
-from labkit.studies import words
+from labkit.studies import _limits, words
 from labkit.studies._derived import derived
 
 _MICRO = ("micro.core_to_core", "micro.system_call", "micro.wake_up", "micro.noise")
@@ -116,14 +116,13 @@ class Study(studies.Study):
         return checking.check(view, rules.about(PLAUSIBILITY, *OBSERVED))
 
     def findings(self) -> Text | Omitted:
-        """A verdict for each benchmark and path, as a Markdown list; then the rules."""
-        if not self.judged:
-            return NOTHING
-        used = dict.fromkeys(rules.every()[one.code].must for one in self.judged)
-        return Text(
-            f"The rules: {'; '.join(used)}.",
-            tuple(f"{one.subject}: {sentence(one)}: {one.level}. {beyond(one)}".rstrip() for one in self.judged),
-        )
+        """A verdict for each benchmark and path, as a Markdown list."""
+        return listed(f"{one.subject}: {sentence(one)}: {one.level}. {beyond(one)}".rstrip() for one in self.judged)
+
+    def limits_table(self) -> pd.DataFrame:
+        """What is good and what is bad, a row for each kind of number in the campaign."""
+        needed = ("benchmark", "badges", "origin")
+        return _limits.table(read_campaigns(self.campaign, columns=needed.__contains__).records)
 
     def checks(self) -> Text | Omitted:
         """What may be behind the verdicts that are not good, likeliest first, as a Markdown list."""
