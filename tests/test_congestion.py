@@ -1,5 +1,7 @@
 """Victims and congestors, impact factors, fairness and interference: no ranks."""
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks
+from labkit import benchmarks, studies
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError, LabkitWarning, SpecError
+from labkit.figures.parts import Omitted
 from labkit.formats import gpcnet
 from labkit.judge import congestion
 from labkit.judge import gpcnet as gpcnet_tables
@@ -17,10 +20,12 @@ from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.stats.decision import OPEN, TOO_FEW
 from labkit.store.samples import Samples
+from labkit.studies import congestion_impact
 
 from . import made
 
 GOLDEN = Path(__file__).parent / "golden" / "gpcnet"
+EXAMPLE = Path(__file__).parents[1] / "data" / "campaigns" / "examples" / "sixteen-hosts"
 
 
 def loaded(ranks: int, *, ppn: int = 0, **options: object) -> Spec:
@@ -281,3 +286,28 @@ def test_points_without_windows_are_the_same_as_before(name: str, options: dict[
     for memory in ("allocate", "create"):
         new = benchmarks.resolve(old.replace(options=options | {"memory": memory}))
         assert "memory" not in benchmarks.identity(new).values
+
+
+def test_effects_that_are_not_certain_are_one_sentence_and_few_times_have_no_percentile() -> None:
+    few, many = ([launch(3.0, number=k, n=n) for k in range(6)] for n in (12, 300))
+    assert [set(congestion_impact._shown(some)["statistic"]) for some in (few, many)] == [{"mean"}, {"mean", "p99"}]
+    claims = [congestion_impact._claim(row) for row in congestion_impact._shown(many).to_dict("records")[:1]]
+    assert re.fullmatch(r"the mean is 3[.\d]* times as long \(.*95 % interval of 6 launches\)", claims[0])
+    open_ = [congestion_impact._shown([launch(factor, n=12)]) for factor in (1.0, 2.0, 3.0)]
+    (said,) = congestion_impact._undecided([*open_, congestion_impact._shown(many, sure=True)])
+    assert re.fullmatch(
+        r"Undecided in 3 of 4 cases, because .*: mean [\d.]+ to [\d.]+ times that in isolation .1 launch each.\.", said
+    )
+
+
+def test_a_chapter_on_congestion_claims_only_what_its_campaign_shows() -> None:
+    study = studies.of_campaign(json.loads((EXAMPLE / "campaign.json").read_text()), EXAMPLE)["62-congestion-impact"]
+    assert isinstance(study, congestion_impact.Study)
+    said = str(study.findings())
+    assert (said.count("Undecided"), said.count("No claim"), said.count("percentile")) == (1, 0, 0)
+    assert isinstance(study.fan_in_figure(), Omitted), "one number of senders shows nothing about their number"
+    printed = str(study.gpcnet_tables())
+    assert re.match(r"labkit prints its own times .* Congestors: incast\.", printed)
+    assert list(study.impact_table())[3:] == [
+        f"{one}{end}" for one in ("loaded", "recovered") for end in ("", ", low", ", high")
+    ]

@@ -92,6 +92,13 @@ def test_boxes_of_few_ranks_are_of_all_and_say_that_extremes_were_kept() -> None
     assert "extremes" not in title(other)
 
 
+@pytest.mark.parametrize("ranks", [6, 80])
+def test_few_iterations_have_no_99th_percentile(ranks: int) -> None:
+    few, many = (title(figures.per_rank([whole(collective_times(1, ranks, iterations=n))])) for n in (99, 100))
+    assert ("99th percentile" in few, "greatest time" in few) == (False, True)
+    assert ("99th percentile" in many, "greatest time" in many) == (True, False)
+
+
 @pytest.mark.parametrize("launches", [1, 2])
 def test_many_ranks_are_bands_with_the_slow_ones_marked(launches: int) -> None:
     every = [whole(collective_times(seed, 80, late=41, iterations=400), launch=seed) for seed in range(launches)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import stats
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures.plotly import go
@@ -18,6 +19,7 @@ from labkit.store.samples import Samples
 from labkit.store.samples.facts import FINGERPRINT, TIMING
 
 ENDS = (1, 25, 50, 75, 99)  # percentiles of a box: lower whisker, box, upper whisker
+_ALL = (0, 25, 50, 75, 100)  # the same of few iterations, which have no 99th percentile
 BOXES = 64  # ranks up to which each has a box
 STEPS = 400  # of a band over more ranks
 MARKED = 20  # slow ranks that are marked in it
@@ -42,10 +44,10 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
     timed = launches_of_one_point(samples)
     if len(of_ranks.ranks(timed[0])) > BOXES:
         return _bands(timed)
-    figure = go.Figure()
+    figure, ends = go.Figure(), _ends(timed)
     launch_looks = looks.named([f"launch {launch.launch}" for launch in timed])
     for number, (launch, look) in enumerate(zip(timed, launch_looks, strict=True)):
-        low, first, middle, third, high = _percentiles(launch)
+        low, first, middle, third, high = _percentiles(launch, ends)
         figure.add_trace(
             go.Box(
                 x=[str(rank) for rank in of_ranks.ranks(launch)],
@@ -74,7 +76,7 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
     return style.finish(
         figure,
         note("box", "box: quartiles and median of a rank"),
-        note("whiskers", "whiskers: 1st and 99th percentile"),
+        note("whiskers", f"whiskers: {'1st and 99th percentile' if ends == ENDS else 'least and greatest time'}"),
         note("n", f"n={timed[0].n:,} in launch 0"),
         note("kept", of_ranks.retention(timed[0], _HISTOGRAMS)),
     )
@@ -96,18 +98,24 @@ def launches_of_one_point(samples: Iterable[Samples]) -> list[Samples]:
     return timed
 
 
-def _percentiles(launch: Samples) -> NDArray[np.float64]:
-    """`ENDS` of each rank, (percentiles, ranks), µs."""
+def _ends(timed: Sequence[Samples]) -> tuple[int, ...]:
+    """Percentiles that all launches have: `ENDS`, or the extremes where one has too few iterations."""
+    return ENDS if all(stats.given("p99", launch.n) for launch in timed) else _ALL
+
+
+def _percentiles(launch: Samples, ends: Sequence[int]) -> NDArray[np.float64]:
+    """Percentiles of each rank, (percentiles, ranks), µs."""
     if launch.over is None:
-        return np.asarray(np.percentile(launch.seconds * 1e6, ENDS, axis=1))
-    return of_ranks.quantiles(launch, [end / 100 for end in ENDS]) * 1e6
+        return np.asarray(np.percentile(launch.seconds * 1e6, ends, axis=1))
+    return of_ranks.quantiles(launch, [end / 100 for end in ends]) * 1e6
 
 
 def _bands(timed: Sequence[Samples]) -> go.Figure:
     """Percentiles of many ranks, which are ordered by the median over launches of their medians."""
     ranks = np.asarray(of_ranks.ranks(timed[0]), np.int64)
-    percentiles = [_percentiles(launch) for launch in timed]
-    middle = ENDS.index(50)
+    ends = _ends(timed)
+    percentiles = [_percentiles(launch, ends) for launch in timed]
+    middle, highest = ENDS.index(50), "99th percentile" if ends == ENDS else "greatest time"
     order = np.argsort(np.median([values[middle] for values in percentiles], axis=0), kind="stable")
     edges = np.unique(np.linspace(0, len(order), min(STEPS, len(order)) + 1).astype(int))
     x = (edges[:-1] + edges[1:] - 1) / 2
@@ -131,7 +139,7 @@ def _bands(timed: Sequence[Samples]) -> go.Figure:
                     hoverinfo="skip",
                     showlegend=False,
                 )
-        lines = [("", medians, "solid"), *([("99th percentile, ", highs[1], "dot")] if len(timed) > 1 else [])]
+        lines = [("", medians, "solid"), *([(f"{highest}, ", highs[1], "dot")] if len(timed) > 1 else [])]
         for words, y, dash in lines:
             figure.add_scatter(
                 x=x.tolist(),
@@ -151,7 +159,8 @@ def _banded(figure: go.Figure, timed: Sequence[Samples], steps: int) -> go.Figur
     ranks = len(of_ranks.ranks(timed[0]))
     each = f"each of {steps} steps stands for {format_number(ranks / steps)} ranks" if steps < ranks else ""
     extreme = ": their median, lowest lower and highest upper percentile" if each else ""
-    what = "bands: quartiles, and 1st to 99th percentile" if len(timed) == 1 else "dotted: 99th percentile"
+    highest, lowest = ("99th percentile", "1st") if _ends(timed) == ENDS else ("greatest time", "least")
+    what = f"bands: quartiles, and {lowest} to {highest}" if len(timed) == 1 else f"dotted: {highest}"
     figure.update_layout(
         xaxis={
             "title": {"text": f"{ranks:,} ranks, ordered by their median"},

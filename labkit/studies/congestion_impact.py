@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
 
 import pandas as pd
 
-from labkit import benchmarks, figures, studies
+from labkit import benchmarks, figures, stats, studies
 from labkit.benchmarks.congestion import gpcnet as network_tests
 from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
@@ -18,6 +18,7 @@ from labkit.io import beneath
 from labkit.judge import congestion, effects, gpcnet
 from labkit.point.notes import joined
 from labkit.point.spec import Spec, sweep
+from labkit.point.units import plural
 from labkit.studies import amount, counts, number, size_words, words
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Study(studies.Study):
         for group in self.loaded(**options):
             spec = _resolved(group[0])
             value = f"{spec.options.pattern}, {size_words(spec.size)}" if name == "pattern" else spec.values[name]
-            table = congestion.impact(group).table.assign(**{name: value, "congestor": spec.options.congestor})
+            table = _shown(group).assign(**{name: value, "congestor": spec.options.congestor})
             parts.append(table.assign(words=table["statistic"].map(STATISTICS)))
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
@@ -173,7 +174,7 @@ class Study(studies.Study):
         """Impact factors of the first pattern against the number of senders to one."""
         table = self.impacts("fan_in", fan_in=None)
         table = table[table["fan_in"] > 0] if len(table) else table
-        return self._factors(table, "fan_in", "congestors that send to one (fan-in)")
+        return self._factors(table, "fan_in", "congestors that send to one (fan-in)", several=True)
 
     @staticmethod
     def _factors(table: pd.DataFrame, name: str, label: str, *, several: bool = False) -> Figure | Omitted:
@@ -201,18 +202,16 @@ class Study(studies.Study):
         return Figure(figures.phases(times, title="time (µs)", small=caption))
 
     def impact_table(self) -> pd.DataFrame:
-        """Impact factors of every pattern and congestor, loaded and recovered, and what may be claimed."""
+        """Impact factors of every pattern and congestor, loaded and recovered, and claims where there are any."""
         table = self.impacts("pattern", pattern=None, congestor=None)
         if table.empty:
             return table
-        table = table.assign(claim=table["differs"].where(table["differs"].isin(congestion.CLAIMS), "none"))
+        claimed = table["differs"].isin(congestion.CLAIMS)
+        table = table.assign(claim=table["differs"].where(claimed, "none"))
+        shown = [("factor", ""), ("low", ", low"), ("high", ", high"), *[("claim", ", claim")] * bool(claimed.any())]
         wide = [
             {"pattern": pattern, "congestor": kind, "statistic": statistic}
-            | {
-                f"{row['phase']}{text}": row[column]
-                for _, row in rows.iterrows()
-                for column, text in (("factor", ""), ("low", ", low"), ("high", ", high"), ("claim", ", claim"))
-            }
+            | {f"{row['phase']}{text}": row[column] for _, row in rows.iterrows() for column, text in shown}
             for (pattern, kind, statistic), rows in table.groupby(["pattern", "congestor", "words"], sort=False)
         ]
         return pd.DataFrame(wide)
@@ -224,7 +223,16 @@ class Study(studies.Study):
         samples = [
             one for group in self.loaded(pattern=None, congestor=self.kinds[0]) for one in group if one.launch == launch
         ]
-        return Text(f"```text\n{gpcnet.text(samples)}```") if samples else NOTHING
+        if not samples:
+            return NOTHING
+        few = min(one.time_ns.size for one in samples)
+        tail = "" if stats.given("p99", few) else f"; of as few as {few} times, it is the maximum"
+        caption = (
+            f"labkit prints its own times of launch {launch} in the form of GPCNeT's network_load_test, which did not "
+            f"run here. Congestors: {self.kinds[0]}. By GPCNeT's definitions, Avg is the average over ranks, and 99% "
+            f"the 99th percentile of all times of all ranks{tail}."
+        )
+        return Text(f"{caption}\n\n```text\n{gpcnet.text(samples)}```")
 
     def export(self, folder: str = "") -> Text | Omitted:
         """Write GPCNeT's texts of all launches into files beside the samples, and say where they are."""
@@ -250,17 +258,23 @@ class Study(studies.Study):
         return listed([*self._impacts(), *self._sweeps(), *self._loads()])
 
     def _impacts(self) -> Iterator[str]:
-        """Effect of the congestors on every pattern; if there was none, possible reasons."""
+        """Certain effects of the congestors on each pattern; then all undecided ones together, and reasons."""
         points = [
-            (_resolved(group[0]), congestion.impact(group)) for group in self.loaded(pattern=None, congestor=None)
+            (f"{spec.options.pattern} with {size_words(spec.size)} beside {spec.options.congestor}", group)
+            for group in self.loaded(pattern=None, congestor=None)
+            for spec in [_resolved(group[0])]
         ]
-        shared = Counter(impact.reasons for _, impact in points if impact.reasons)
-        for spec, impact in points:
-            name = f"{spec.options.pattern} with {size_words(spec.size)} beside {spec.options.congestor}"
-            yield f"{name}: {impact.effect if shared[impact.reasons] > 1 else impact.sentence}"
-        for reasons, count in shared.items():
-            if count > 1:
-                yield f"What may explain it in {count} of these {len(points)} cases: {joined(reasons)}."
+        impacts = [(name, congestion.impact(group), _shown(group, sure=True)) for name, group in points]
+        reasons: dict[tuple[str, ...], list[str]] = {}
+        for name, impact, rows in impacts:
+            if impact.reasons:
+                reasons.setdefault(impact.reasons, []).append(name)
+            if claims := [_claim(row) for row in rows.to_dict("records") if row["differs"] in congestion.CLAIMS]:
+                yield f"{name}: {joined(claims)}."
+        yield from _undecided([rows for *_, rows in impacts])
+        for why, names in reasons.items():
+            which = names[0] if len(names) == 1 else f"{len(names)} of these {len(points)} cases"
+            yield f"What may explain it in {which}: {joined(why)}."
 
     def _sweeps(self) -> Iterator[str]:
         """Where along a sweep the mean suffers most."""
@@ -278,8 +292,6 @@ class Study(studies.Study):
                 most = [effects.Effect(worst["measured"], one, tests).more for one in rest["measured"]]
                 if worst["differs"] == "longer" and all(most):
                     yield f"Of {values}{unit}, {worst[name]:g} cost the mean most: {number(worst['factor'])} times."
-                else:
-                    yield f"Which of {values}{unit} costs the mean most is not known: the launches do not show it."
 
     def _loads(self) -> Iterator[str]:
         """Rate and time of the congestors alone."""
@@ -288,6 +300,50 @@ class Study(studies.Study):
                 f"Alone, {row['option_congestor']} with {size_words(row['message_size_B'])} moves "
                 f"{amount(row, 'bandwidth_MBps')} in all; a round takes {amount(row, 'latency_us')}."
             )
+
+
+def _shown(group: Sequence[Samples], *, sure: bool = False) -> pd.DataFrame:
+    """Impact factors of a point, without percentiles of too few times: the 99th of fewer than 100 is the maximum.
+
+    Parameters
+    ----------
+    sure : whether only percentiles that support a claim are wanted.
+    """
+    fewest, table = min(one.time_ns.size for one in group), congestion.impact(group).table
+
+    def enough(name: str) -> bool:
+        quantile = congestion.STATISTICS[name]
+        return quantile is None or (stats.reliable(fewest, quantile) if sure else stats.given(name, fewest))
+
+    return table[table["statistic"].map(enough)].reset_index(drop=True)
+
+
+def _claim(row: Mapping[str, Any]) -> str:
+    """A certain effect: while the congestors send, or after them."""
+    when = "" if row["phase"] == "loaded" else "after them, "
+    ends = "" if math.isnan(row["low"]) else f"{number(row['low'])} to {number(row['high'])}, "
+    return f"{when}the {STATISTICS[row['statistic']]} is {number(row['factor'])} times as long ({ends}{row['label']})"
+
+
+def _undecided(tables: Sequence[pd.DataFrame]) -> Iterator[str]:
+    """For each reason and statistic: in how many cases no effect is certain, and between which factors they lie."""
+    rows = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+    if rows.empty:
+        return
+    rows = rows[(rows["phase"] == "loaded") & rows["factor"].notna() & ~rows["differs"].isin(congestion.CLAIMS)]
+    for why, some in rows.groupby("differs", sort=False):
+        parts = []
+        for statistic, own in some.groupby("statistic", sort=False):
+            least, most = (number(one) for one in (own["factor"].min(), own["factor"].max()))
+            factors = f"{least} times" if least == most else f"{least} to {most} times"
+            parts.append(f"{STATISTICS[str(statistic)]} {factors}")
+        cases = some["statistic"].value_counts().max()
+        least, most = int(some["launches"].min()), int(some["launches"].max())
+        launches = plural(most, "launch") if least == most else f"{least} to {most} launches"
+        yield (
+            f"Undecided in {cases} of {plural(len(tables), 'case')}, because {why}: {', '.join(parts)} that in "
+            f"isolation ({launches}{' each' if cases > 1 else ''})."
+        )
 
 
 def _resolved(point: Samples) -> Spec[network_tests.Loaded]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from labkit import benchmarks, figures, studies, testbeds
+from labkit import benchmarks, figures, stats, studies, testbeds
 from labkit.benchmarks.congestion import interference
 from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 PAIR = "congestion.interference"
 MODES = ("off", "shares", "priority", "drop", "mark")
 QUEUES = {"drop": "Reno and queues that drop early", "mark": "Reno and queues that mark early (ECN)"}
-STATISTICS = {"p50": "median", "p99": "99th percentile"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,13 +151,18 @@ class Study(studies.Study):
         phases = [[s.phases[phase].max(axis=0) * 1e-9 / waits for s in group] for phase in ("alone_ns", "time_ns")]
         return congestion.interference(phases[0], phases[1], statistic)
 
+    def _tail(self, group: Sequence[Samples]) -> congestion.Factor | None:
+        """The same of the 99th percentile; None where a launch has too few iterations for one."""
+        enough = all(stats.given("p99", one.n) for one in group)
+        return self.factor(group, "p99") if enough else None
+
     def table(self) -> pd.DataFrame:
         """Every point: victim, aggressor, classes, times alone and beside, factors with the ends of their interval."""
         rows = []
         for group in self.groups():
             mode, victim, aggressor, _ = self._key(group[0])
             waits = interference.waits(_resolved(group[0]))
-            middle, tail = (self.factor(group, name) for name in STATISTICS)
+            middle, tail = self.factor(group), self._tail(group)
             alone, beside = (
                 float(np.median([np.median(s.phases[phase].max(axis=0)) for s in group])) * 1e-3 / waits
                 for phase in ("alone_ns", "time_ns")
@@ -172,7 +177,7 @@ class Study(studies.Study):
                     "median, times": middle.centre,
                     "low": middle.low,
                     "high": middle.high,
-                    "p99, times": tail.centre,
+                    "p99, times": tail.centre if tail else math.nan,
                     "interval": middle.label,
                 }
             )
@@ -207,12 +212,12 @@ class Study(studies.Study):
             mode, victim, aggressor, _ = self._key(group[0])
             if mode != "off":
                 continue
-            middle, tail = self.factor(group), self.factor(group, "p99")
+            middle, tail = self.factor(group), self._tail(group)
             risen = sum(self.factor([one]).centre > 1 for one in group)
             where = f"{victim} beside {aggressor}{', QoS off' if self.adjustable else ''}"
             pairs = f"The median rose in {risen} of {plural(len(group), 'interleaved pair')}."
             if middle.clear and middle.centre > 1:
-                rest = f", the 99th percentile {tail.text(' as long')}" if tail.clear else ""
+                rest = f", the 99th percentile {tail.text(' as long')}" if tail and tail.clear else ""
                 yield f"{where}: the median takes {middle.text(' as long')}{rest}. {pairs}"
             else:
                 yield (
