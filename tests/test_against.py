@@ -37,7 +37,7 @@ def member(*rows: dict[str, Any], benchmark: str) -> Member:
 
 
 def cell(name: str, campaign: Member, paper: reference.Paper = ETHERNET) -> str:
-    return against.cell(paper[name], [campaign]).replace("\u00a0", " ")
+    return against.cell(paper.measurable(paper[name]), [campaign]).replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize(("paper", "one"), EXPERIMENTS, ids=lambda one: getattr(one, "title", None))
@@ -92,12 +92,12 @@ def test_the_fft_beside_halo3d_is_never_a_latency_beside_incast() -> None:
         "transport": "rc",
     }
     rows = [{"option_victim": "latency", "option_aggressor": "incast"}, {"option_aggressor": "udp"}]
-    assert cell("qos_slowdown", member(*(value | row for row in rows), benchmark="congestion.interference")) == (
+    assert cell("qos_roce", member(*(value | row for row in rows), benchmark="congestion.interference")) == (
         "not measured: congestion impact, mean of `congestion.interference` with the paper's arguments (10000 B, "
         "victim=fft, aggressor=halo3d26, over RDMA)"
     )
     fft = value | {"impact_mean_times_value": 8.0, "option_lead": 1.0}
-    text = cell("qos_slowdown", member(fft, *(value | row for row in rows), benchmark="congestion.interference"))
+    text = cell("qos_roce", member(fft, *(value | row for row in rows), benchmark="congestion.interference"))
     assert text == "`congestion.interference` (rc, 8 ranks, the paper 48): **8** times"
 
 
@@ -170,7 +170,7 @@ def test_only_experiments_with_the_papers_arguments_count_as_repeated(monkeypatc
         for module in (repeated, beside):
             monkeypatch.setattr(module, "members" if module is beside else "all_members", lambda *_, c=campaign: [c])
         monkeypatch.setattr(repeated, "names", lambda _: {"apps.halo3d26"})
-        assert repeated.published(content) == count
+        assert len(repeated.beside(content)) == count
         assert f"repeats 0 at the scale at hand and {1 if count else 0} in part" in repeated.counts(content)  # no RDMA
         text = repeated.repeated(content)
         table = next(line for line in text.splitlines() if line.startswith("| **Halo exchange"))
@@ -261,28 +261,138 @@ def test_a_value_without_a_ratio_says_why(name: str, row: dict[str, Any], why: s
     assert one.measured
 
 
-def test_shares_and_ratios_compare_at_any_scale_and_over_an_emulated_link() -> None:
-    row = {"impact_mean_times_value": 1.32, "badges": (badge("emulated link"),), "transport": "tcp"}
-    one = compared("qos_tcp", row)
-    assert (one.number.stated, one.scale) == ("1.10 times", "2 ranks, the paper 48")
-    assert one.ratio == "1.2"
-    assert compared("hpl_tcp", {"peak_percent_value": 32.0, "transport": "tcp"}).ratio == "0.5"
+@pytest.mark.parametrize(
+    ("name", "row", "why"),
+    [
+        ("qos_tcp", {"impact_mean_times_value": 8.43}, "2 ranks, the paper 48"),
+        ("hpl_tcp", {"peak_percent_value": 32.0}, "2 ranks, the paper 3072"),
+        ("fft_tcp", {"latency_us_osu_mean": 1700.0}, "2 ranks, the paper 48"),
+        ("fft_tcp", {"latency_us_osu_mean": 1700.0, "ranks": 48}, ""),
+        ("qos_tcp", {"impact_mean_times_value": 8.43, "ranks": 48}, ""),
+        ("tcp_latency", TIME, ""),
+    ],
+)
+def test_no_quantity_has_a_ratio_at_another_number_of_ranks_than_in_the_paper(
+    name: str, row: dict[str, Any], why: str
+) -> None:
+    """Shares and quotients depend on it, too."""
+    assert compared(name, row).why == why
 
 
-def test_a_point_that_names_no_path_takes_that_of_its_kind() -> None:
-    inside = {"badges": (badge("shared memory"),)}
+def test_a_share_of_many_ranks_has_no_ratio_if_the_paper_does_not_say_how_many() -> None:
+    ibisco = reference.load("ibisco-cluster-2025")
+    one = compared("bt_io_share", {"io_percent_value": 62.0, "ranks": 1}, ibisco)
+    assert one.ratio == "– (1 rank, the paper does not say how many)"
+
+
+@pytest.mark.parametrize("inside", ["loopback", "shared memory", "path unknown"])
+def test_one_host_has_no_ratio_to_a_network(inside: str) -> None:
+    one = compared("tcp_latency", TIME | {"badges": (badge(inside),)})
+    assert one.ratio == "– (one host, without a network)"
+    ibisco = reference.load("ibisco-cluster-2025")
+    assert compared("nvlink_bandwidth", RATE | {"badges": (badge(inside),)}, ibisco).why == ""
+    assert compared("nvlink_bandwidth", RATE, ibisco).why == "not known to be on one host, as in the paper"
+
+
+def test_a_point_over_a_network_is_chosen_before_one_inside_a_host_and_one_with_a_ratio_before_both() -> None:
+    rows = [
+        TIME | {"message_size_B": 0, "ranks": 2, "badges": (badge(name),)} for name in ("loopback", "emulated link")
+    ]
+    number = ETHERNET["tcp_latency"]
+    first, second, third = (
+        member(row | {"library": str(n)}, benchmark="mpi.latency")
+        for n, row in enumerate([*rows, rows[0] | {"badges": ()}])
+    )
+    for members, chosen in (([first, second], second), ([first, second, third], third), ([first], first)):
+        found = against.pair(number, members)
+        assert found is not None
+        assert found[1] is chosen
+
+
+def test_a_point_that_names_no_path_takes_that_of_its_kind_or_none() -> None:
+    inside, here = {"badges": (badge("shared memory"),)}, {"badges": (badge("loopback"),)}
+    virtual = {"testbed": "virtual-cluster:4,rate=200mbit", "badges": (badge("emulated link"),)}
     for name, row, taken in (
-        ("roce_latency", {}, True),
+        ("roce_latency", {}, False),
+        ("roce_latency", {"transport": "not stated"}, False),
+        ("roce_latency", {"transport": "rc"}, True),
         ("roce_latency", inside, False),
+        ("roce_latency", virtual, False),
         ("tcp_latency", {}, False),
+        ("tcp_latency", {"transport": "not stated"}, False),
+        ("tcp_latency", inside, False),
+        ("tcp_latency", here, True),
+        ("tcp_latency", virtual, True),
         ("incast_tcp_one", {"message_size_B": 10_240}, True),
         ("incast_roce", {"message_size_B": 10_240}, False),
+        ("vapi_send", {}, True),
     ):
-        number = ETHERNET.measurable(ETHERNET[name])
+        paper = ETHERNET if name in ETHERNET.numbers else reference.load("cluster-interconnects-2003")
+        number = dataclasses.replace(paper.measurable(paper[name]), statistic="mean")
         options = {f"option_{key}": value for key, value in number.options.items() if value != reference.ANY}
         row = {"message_size_B": 0, "transport": "auto"} | TIME | RATE | options | row
-        found = comparing.compare(number, member(row, benchmark=number.benchmarks[0]).summary)
-        assert bool(found) is taken, name
+        summary = member(row, benchmark=number.benchmarks[0]).summary
+        assert bool(comparing.compare(number, summary)) is taken, name
+        others = comparing.compare(number, summary, other_path=True)
+        assert bool(others) is not taken, name
+        assert not [one for one in others if not one.why.startswith(("other path: ", "path unknown"))], name
+
+
+def experiment(title: str) -> tuple[literature.Literature, literature.Experiment]:
+    [found] = [each for each in EXPERIMENTS if each[1].title == title]
+    return found
+
+
+VIRTUAL = {"testbed": "virtual-cluster:4,rate=200mbit", "transport": "auto", "badges": (badge("emulated link"),)}
+
+
+def test_tcp_is_set_beside_tcp_where_the_paper_prints_both_paths() -> None:
+    """The virtual cluster names no path; its hosts have no adapter."""
+    row = VIRTUAL | {"option_preset": "ethernet2020", "latency_us_osu_mean": 150_000.0}
+    paper, one = experiment("Halo exchange in 3-D (Halo3D-26)")
+    found = against.pairs(one, paper, [member(row, benchmark="apps.halo3d26")])
+    assert [(each.number.stated, each.why) for each, _ in found] == [
+        ("4.7 ms", "8 ranks, the paper 48"),
+        ("2.8 ms", "8 ranks, the paper 48"),
+    ]
+    options = {"option_victim": "fft", "option_aggressor": "halo3d26", "message_size_B": 10_000, "ranks": 2}
+    paper, one = experiment("FFT beside Halo3D, with and without ETS")
+    beside_halo = VIRTUAL | options | {"impact_mean_times_value": 8.43}
+    [(each, _)] = against.pairs(one, paper, [member(beside_halo, benchmark="congestion.interference")])
+    assert (each.number.stated, each.why) == ("1.10 times", "2 ranks, the paper 48")
+
+
+def test_a_value_of_another_path_is_listed_without_a_ratio_where_the_paper_prints_no_other() -> None:
+    band = next(paper for paper in literature.papers() if paper.paper.key == "zambre2019")
+    [one] = [one for one in band.experiments if "latency_observed" in one.values]
+    row = VIRTUAL | TIME | {"ranks": 2}
+    found = against.pairs(one, band, [member(row, benchmark="mpi.latency")])
+    assert {each.ratio for each, _ in found} == {"– (other path: TCP, the paper RDMA)"}
+    assert "latency_observed" in {each.number.name for each, _ in found}
+    unknown = row | {"testbed": "local", "badges": ()}
+    found = against.pairs(one, band, [member(unknown, benchmark="mpi.latency")])
+    assert {each.why for each, _ in found} == {"path unknown, the paper RDMA"}
+    same = row | {"transport": "rc", "testbed": "local", "badges": ()}
+    assert {each.why for each, _ in against.pairs(one, band, [member(same, benchmark="mpi.latency")])} == {""}
+
+
+def test_a_sentence_counts_values_with_a_ratio_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    content, usual = Content([], {}), TIME | {"message_size_B": 0, "ranks": 2}
+    for rows, said in (
+        ([], ""),
+        ([usual | {"badges": (badge("loopback"),)}], "No value published by papers has a ratio"),
+        ([usual], "1 value published by papers is compared with values measured here."),
+        ([usual, RATE | {"message_size_B": 4 << 20, "ranks": 2}], "1 value published by papers is"),
+    ):
+        campaign = (
+            member(*rows, benchmark="mpi.latency")
+            if rows
+            else Member("c", {}, *[member(usual, benchmark="mpi.latency").summary[:0]] * 2)
+        )
+        monkeypatch.setattr(repeated, "all_members", lambda _, c=campaign: [c])
+        text = repeated.compared(content)
+        assert text.startswith(said), text
+        assert bool(text) is bool(said)
 
 
 def test_a_number_over_another_and_a_share_of_one_are_the_quantities_that_labkit_measures() -> None:

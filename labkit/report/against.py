@@ -13,7 +13,17 @@ from labkit.point.units import format_size, parse_size, plural
 from labkit.read.records import by_benchmark
 from labkit.read.records.factors import level, named
 from labkit.read.reference import Number
-from labkit.read.reference.comparing import PATH_WORDS, UNNAMED, Comparison, compare, first, measured, points, settings
+from labkit.read.reference.comparing import (
+    PATH_WORDS,
+    UNNAMED,
+    Comparison,
+    compare,
+    first,
+    measured,
+    points,
+    settings,
+    worth,
+)
 from labkit.report.campaigns import Member
 from labkit.report.choosing import dropped, hard, interval
 from labkit.report.literature import Experiment, Literature
@@ -84,12 +94,26 @@ def _values(number: Number, rows: pd.DataFrame) -> Iterator[str]:
         yield f"{code(name)}: {plural(len(parts) - _SHOWN, 'more setting')} ({escape(missing)})"
 
 
-def pair(number: Number, members: Sequence[Member]) -> tuple[Comparison, Member] | None:
-    """Return what to print beside a number, with the first campaign that has it; None without any."""
-    for member in members:
-        if found := first(number, (member.of(name) for name in number.benchmarks)):
-            return found, member
-    return None
+def pair(number: Number, members: Sequence[Member], *, other_path: bool = False) -> tuple[Comparison, Member] | None:
+    """Return what to print beside a number, with its campaign; None without any.
+
+    Parameters
+    ----------
+    other_path : print a value that differs in the path, and therefore has no ratio.
+    """
+    tables = [(member, [member.of(name) for name in number.benchmarks]) for member in members]
+    found = [(one, member) for member, of in tables if (one := first(number, of, other_path=other_path))]
+    return min(found, key=lambda each: worth(each[0]), default=None)
+
+
+def pairs(one: Experiment, paper: Literature, members: Sequence[Member]) -> list[tuple[Comparison, Member]]:
+    """Return the numbers of an experiment that have a measured value of the same path.
+
+    If none has one, these are the numbers that have a value of another path.
+    """
+    numbers = paper.numbers_of(one)
+    same = [found for number in numbers if (found := pair(number, members))]
+    return same or [found for number in numbers if (found := pair(number, members, other_path=True))]
 
 
 def _text(one: Comparison) -> str:

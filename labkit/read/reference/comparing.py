@@ -1,6 +1,7 @@
 """Compare published numbers with points that measure the same: arguments, path, size, quantity and statistic.
 
-The ratio is measured over published. Its interval is that of the measured value, because papers print none.
+The ratio is measured over published. Its interval is that of the measured value, because papers print none. There is no
+ratio if the number of ranks differs: times of several ranks depend on it, and so do their shares and quotients.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _NEUTRAL = ("timing", "tool", "gid", "directory", "hugepages")
 _PATH = ("transport", "testbed")
 _HOST = {"loopback": "loopback", "shared-memory": "shared memory"}  # badges of paths inside a host
+_WITHIN = (*_HOST, "path-unknown")  # badges of points whose ranks were on one host
 _CHOSEN = {
     "emulated-link": "the rate of an emulated link was chosen",
     "simulation": "the network is simulated",
@@ -37,7 +39,6 @@ _CHOSEN = {
 }
 # relation of a published value → that of what is divided by it
 _TURNED = {"": "", "about": "about ", "above": "< ", "below": "> ", "up to": "≥ ", "at least": "≤ "}
-_NORMAL = ("%", "times")  # units in which values of different scale may be compared
 OF_WORDS = {SMALL: 8, LARGE: 2**20}  # B that labkit measures where a paper says small or large messages only
 PATH_WORDS = {"tcp": "TCP", "rdma": "RDMA"}  # paths of numbers, for sentences
 UNNAMED = "the paper does not say which statistic it is"
@@ -81,7 +82,7 @@ def beside(rows: pd.DataFrame, metric: str) -> list[Entry]:
     return [one for one in matching(names, metric) if len(with_arguments(rows, one.number.options))]
 
 
-def measured(number: Number, rows: pd.DataFrame) -> pd.DataFrame:
+def measured(number: Number, rows: pd.DataFrame, *, other_path: bool = False) -> pd.DataFrame:
     """Return the rows that a published number may be compared with.
 
     Where the paper speaks of small or large messages only, these are the rows of the smallest or the largest size.
@@ -90,36 +91,41 @@ def measured(number: Number, rows: pd.DataFrame) -> pd.DataFrame:
     ----------
     number : that is published.
     rows : of one benchmark, from `labkit.read.records.table` or `summary`.
+    other_path : return those that differ in the path only, or whose path nobody knows.
     """
     column = statistic_column(number.metric, number.statistic) if number.statistic else ""
     if rows.empty or str(rows["benchmark"].iloc[0]) not in number.benchmarks or column not in rows:
         return rows[:0]
     rows = with_arguments(rows[rows[column].notna()], number.options)
-    rows = rows[_of_path(number, rows)]
+    rows = rows[_of_path(number, rows) != other_path]
     return rows[_of_size(number, rows["message_size_B"])]
 
 
 def _of_path(number: Number, rows: pd.DataFrame) -> pd.Series[bool]:
-    """Say which points send over the number's path.
-
-    Where a library, a tool or a log does not name the path, MPI inside one host uses none of a network, and a tool the
-    sockets, unless the benchmark is of RDMA itself.
-    """
+    """Say which points send over the number's path."""
     if not number.transport or rows.empty:
         return rows["message_size_B"].notna()
-    benchmark = benchmarks.get(str(rows["benchmark"].iloc[0]))
-    badges = rows["badges"] if "badges" in rows else [()] * len(rows)
-    paths = [_takes(number.transport, benchmark, *row) for row in zip(rows["transport"], badges, strict=True)]
-    return rows["transport"].isin(PATHS[number.transport]) | np.array(paths, bool)
+    names = ["benchmark", "transport", "testbed", *(["badges"] if "badges" in rows else [])]
+    same = [path_of(row) == number.transport for row in rows[names].to_dict("records")]
+    return rows["message_size_B"].notna() & np.array(same, bool)
 
 
-def _takes(path: str, benchmark: benchmarks.Benchmark, transport: str, badges: Sequence[Note]) -> bool:
-    """Whether a point that names no transport takes a path."""
+def path_of(row: Mapping[str, Any]) -> str:
+    """Return the path of a point as in `PATHS`, or its transport; empty if nobody knows it.
+
+    A tool that names no transport uses sockets, unless the benchmark is of RDMA itself. An MPI library or a log that
+    names none leaves the path unknown, except inside one host and on the virtual cluster, which has no adapter.
+    """
+    transport, benchmark = str(row["transport"]), benchmarks.get(str(row["benchmark"]))
     if transport not in OPEN:
-        return False
-    if path == "tcp":
-        return not benchmark.mpi or transport != "auto"
-    return benchmark.name.startswith("verbs.") or (benchmark.mpi and not any(notes.has(badges, one) for one in _HOST))
+        return next((path for path, names in PATHS.items() if transport in names), transport)
+    if not benchmark.mpi:
+        return "rdma" if benchmark.name.startswith("verbs.") else "tcp"
+    if notes.has(_badges(row), "shared-memory"):
+        return "shm"
+    if notes.has(_badges(row), "loopback") or str(row["testbed"]).startswith("virtual-cluster"):
+        return "tcp"
+    return ""
 
 
 def _of_size(number: Number, sizes: pd.Series[int]) -> pd.Series[bool]:
@@ -230,11 +236,30 @@ class Comparison:
         return ", ".join(dict.fromkeys(filter(None, [path_name(str(row["transport"]), str(row["testbed"])), *inside])))
 
     @property
+    def inside(self) -> bool:
+        """Whether all ranks were on one host."""
+        return any(notes.has(_badges(row), code) for row in self.rows for code in _WITHIN)
+
+    @property
+    def path(self) -> str:
+        """How the path differs from that of the paper; empty if it is the same."""
+        number, path = self.number, path_of(self.rows[0])
+        if number.transport and path != number.transport:
+            here = f"other path: {PATH_WORDS.get(path) or path_name(path, 'local')}" if path else "path unknown"
+            return f"{here}, the paper {PATH_WORDS[number.transport]}"
+        if self.inside and (number.transport or number.nodes > 1):
+            return "one host, without a network"
+        apart = number.nodes == 1 and not self.inside and int(self.rows[0]["ranks"]) > 1
+        return "not known to be on one host, as in the paper" if apart else ""
+
+    @property
     def scale(self) -> str:
         """How many ranks were measured, if the paper has another number; else empty, as of a tool, which has none."""
-        ranks, mpi = int(self.rows[0]["ranks"]), benchmarks.get(str(self.rows[0]["benchmark"])).mpi
-        differs = mpi and self.number.processes and ranks != self.number.processes
-        return f"{plural(ranks, 'rank')}, the paper {self.number.processes}" if differs else ""
+        ranks, benchmark = int(self.rows[0]["ranks"]), benchmarks.get(str(self.rows[0]["benchmark"]))
+        low, high = benchmark.ranks
+        if not benchmark.mpi or ranks == self.number.processes or (not self.number.processes and low == high):
+            return ""
+        return f"{plural(ranks, 'rank')}, the paper {self.number.processes or 'does not say how many'}"
 
     @property
     def chosen(self) -> str:
@@ -249,8 +274,9 @@ class Comparison:
 
     @property
     def setting(self) -> str:
-        """Path, scale and chosen options in words; empty if there is nothing to say."""
-        return ", ".join(filter(None, (self.where, self.scale, self.chosen)))
+        """Path, scale and chosen options in words, less what `why` says; empty if there is nothing to say."""
+        scale = "" if self.why == self.scale else self.scale
+        return ", ".join(filter(None, (self.where, scale, self.chosen)))
 
     @property
     def measured(self) -> str:
@@ -261,15 +287,13 @@ class Comparison:
     @property
     def why(self) -> str:
         """Why there is no ratio; empty if there is one."""
-        number, badges = self.number, [one for row in self.rows for one in _badges(row)]
-        if not all(end > 0 for end in number.ends):
+        badges = [one for row in self.rows for one in _badges(row)]
+        if not all(end > 0 for end in self.number.ends):
             return "the published value is no divisor"
         if any(value.coarse for value in self.values):
             return "the clock is too coarse"
-        if number.unit in _NORMAL:
-            return ""
-        if self.scale:
-            return self.scale
+        if different := self.path or self.scale:
+            return different
         if doubt := next((one.text for one in badges if one.code in notes.NO_SPEED), ""):
             return doubt
         return next((words for code, words in _CHOSEN.items() if notes.has(badges, code)), "")
@@ -291,22 +315,32 @@ class Comparison:
         return f"{sign}{first.text} to {last.text}{_bracket(ends) if ends else ''}"
 
 
-def compare(number: Number, rows: pd.DataFrame) -> list[Comparison]:
+def compare(number: Number, rows: pd.DataFrame, *, other_path: bool = False) -> list[Comparison]:
     """Return a published number beside each setting of the points that it may be compared with.
 
     Parameters
     ----------
     number : as the quantity that labkit measures, see `labkit.read.reference.Paper.measurable`.
     rows : of one benchmark, from `labkit.read.records.summary`.
+    other_path : beside the points that differ from it in the path; these have no ratio.
     """
-    rows = measured(number, rows)
+    rows = measured(number, rows, other_path=other_path)
     parts = settings(number, rows)[0] if len(rows) else []
     return [Comparison(number, tuple(part.sort_values("message_size_B").to_dict("records"))) for part in parts]
 
 
-def first(number: Number, tables: Iterable[pd.DataFrame]) -> Comparison | None:
-    """Return the comparison with the processes nearest to the paper's, of the first table that has any; else None."""
-    return next((found[0] for rows in tables if (found := compare(number, rows))), None)
+def first(number: Number, tables: Iterable[pd.DataFrame], *, other_path: bool = False) -> Comparison | None:
+    """Return the best comparison of some tables: one with a ratio, else one over a network; None if there is none.
+
+    Of several such, it is that with the processes nearest to the paper's, of the first table that has any.
+    """
+    found = [one for rows in tables for one in compare(number, rows, other_path=other_path)]
+    return min(found, key=worth, default=None)
+
+
+def worth(one: Comparison) -> tuple[bool, bool]:
+    """Return by what the comparisons of a number are sorted, the best first."""
+    return bool(one.why), one.inside
 
 
 def not_measured(number: Number) -> str:

@@ -61,7 +61,7 @@ class Number:
     ratio : names of two numbers; it is the first over the second, or that in %.
     saving : names of two numbers; it is the part of the first, in %, by which the second is less.
     observed : name of the number that its authors compare it with.
-    instead : name of the number that the models use where the paper prints two values of the same.
+    instead : name of the number that the models use where the paper prints the same quantity twice.
     note : what to know about it.
     """
 

@@ -68,13 +68,12 @@ def _worst(member: Member, content: Content, widest: list[tuple[float, dict[str,
 
 
 def references(content: Content) -> str:
-    """Say how many published values stand beside the report's own."""
-    count = repeated.published(content)
-    if not count:
+    """Say how many published values are compared with the report's own."""
+    if not (said := repeated.compared(content)):
         return ""
     return (
-        f"{repeated.counts(content)} {plural(count, 'published value')} are compared with ours. They come from "
-        "other machines, so they show the expected order of magnitude, and no error of either side."
+        f"{repeated.counts(content)} {said} Published values come from other machines, so they show the expected "
+        "order of magnitude, and no error of either side."
     )
 
 

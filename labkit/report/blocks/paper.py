@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from labkit.judge.answer import FAMILIES, counted
 from labkit.judge.finding import Finding
@@ -11,9 +10,10 @@ from labkit.judge.finding import Value as Number
 from labkit.judge.sentences import sentence
 from labkit.point.notes import listed
 from labkit.point.units import plural
-from labkit.report import SUPPLEMENT, abstract, against, answered, judged, literature, markdown, topics
+from labkit.read.reference.comparing import Comparison
+from labkit.report import SUPPLEMENT, abstract, answered, judged, literature, markdown, topics
 from labkit.report.blocks import repeated
-from labkit.report.campaigns import all_members
+from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import hard
 from labkit.report.content import Content
 from labkit.report.markdown import escape
@@ -56,7 +56,7 @@ def summary(content: Content) -> str:
         " ".join(filter(None, (_much(content), abstract.no_network(members), abstract.sure(members)))),
         *(said or ["No comparison supports a claim about performance."]),
         f"Judged by the bounds of their paths, {counted(every)}." if every else "",
-        _beside(content),
+        repeated.compared(content),
     ]
     for place, one in enumerate(_HOW[1:] if _brought(content) else _HOW, start=2):
         if len(" ".join([*parts, abstract.doubts(members)]).split()) < _LEAST:
@@ -78,11 +78,6 @@ def _much(content: Content) -> str:
     return f"{points} were measured in {launches}."
 
 
-def _beside(content: Content) -> str:
-    count = repeated.published(content)
-    return f"{plural(count, 'value')} published by papers are compared with values measured here." if count else ""
-
-
 def keywords(content: Content) -> str:
     """Return the keywords: what was measured, and what every such paper is about."""
     names = [str(name).partition(".")[0] for one in all_members(content) for name in one.summary.get("benchmark", ())]
@@ -98,7 +93,7 @@ def contributions(content: Content) -> str:
         f"{numbers} of {abstract.families(members)}, with intervals over launches;",
         "a verdict on each number against a reference that was measured, computed or stated, with the likeliest cause "
         "if it is not good;",
-        *(_COMPARED if repeated.published(content) else ()),
+        *(_COMPARED if any(not one.why for _, one, _ in repeated.beside(content)) else ()),
         "a supplement with every definition, command, table and figure, so that each number can be traced.",
     ]
     return markdown.bullets(points)
@@ -158,37 +153,38 @@ def _measured(one: Finding) -> tuple[str, str]:
 
 def published(content: Content) -> str:
     """Return one table for all papers: each printed number that has a counterpart here, and the ratio of both."""
-    rows = [row for paper in literature.papers() for one in paper.experiments for row in _pairs(one, paper, content)]
-    if not rows:
+    found = repeated.beside(content)
+    if not found:
         return "No number that the five papers of the supplement print was measured here with the same arguments."
     head = ["published in", "quantity", "published", "measured here", "launches", "ratio"]
     caption = (
-        "Published and measured numbers with the same arguments, path, quantity and statistic, and the ratio of "
-        "measured to published. Intervals are over launches of the measured values. {#tbl-published}"
+        "Published numbers beside measured ones with the same arguments, quantity and statistic. The ratio is measured "
+        "over published; without one, the reason is given. Intervals are over launches of the measured values. "
+        "{#tbl-published}"
     )
+    rated = any(not one.why for _, one, _ in found)
+    last = "The machines differ, so a ratio is no error of either side." if rated else "Here none has a ratio."
     text = (
         f"{repeated.counts(content)} The table has each number that the papers print and that was measured with the "
-        "same arguments. The machines differ, so a ratio is no error of either side."
+        "same arguments. A number has a ratio only if path and number of ranks are the same: times of several ranks, "
+        f"and shares and quotients of such times, depend on both. {last}"
     )
+    rows = [_pair(*each, content) for each in found]
     return f"{text}\n\n{markdown.differing(head, rows, align='llrrrr', caption=caption)}"
 
 
-def _pairs(one: literature.Experiment, paper: literature.Literature, content: Content) -> Iterator[list[str]]:
-    """Yield the rows of an experiment."""
-    for number in paper.numbers_of(one):
-        if not (pair := against.pair(number, all_members(content))):
-            continue
-        found, member = pair
-        where = [member.name if content.several else "", found.setting]
-        place = escape(", ".join(filter(None, where)))
-        yield [
-            f"[@{paper.paper.key}], {escape(number.where)}",
-            escape(", ".join(filter(None, (number.text, number.network)))),
-            hard(f"{escape(number.stated)}"),
-            hard(f"{escape(found.measured)} {number.unit}") + (f" ({place})" if place else ""),
-            str(found.launches),
-            hard(escape(found.ratio)) if not found.why else escape(found.ratio),
-        ]
+def _pair(paper: literature.Literature, found: Comparison, member: Member, content: Content) -> list[str]:
+    """Return the row of a number."""
+    number = found.number
+    place = escape(", ".join(filter(None, [member.name if content.several else "", found.setting])))
+    return [
+        f"[@{paper.paper.key}], {escape(number.where)}",
+        escape(", ".join(filter(None, (number.text, number.network)))),
+        hard(f"{escape(number.stated)}"),
+        hard(f"{escape(found.measured)} {number.unit}") + (f" ({place})" if place else ""),
+        str(found.launches),
+        hard(escape(found.ratio)) if not found.why else escape(found.ratio),
+    ]
 
 
 def supplement(content: Content) -> str:

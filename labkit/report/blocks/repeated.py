@@ -11,7 +11,7 @@ from labkit.errors import LabkitError
 from labkit.point.notes import joined, listed
 from labkit.point.units import parse_size, plural
 from labkit.read.reference import UNMEASURED, Number
-from labkit.read.reference.comparing import with_arguments
+from labkit.read.reference.comparing import Comparison, with_arguments
 from labkit.report import against, literature, markdown
 from labkit.report.blocks.surveyed import names
 from labkit.report.campaigns import Member, all_members
@@ -174,11 +174,25 @@ def _commands(one: Experiment, paper: Literature) -> list[str]:
     ]
 
 
-def published(content: Content) -> int:
-    """Return the number of published values that stand beside a value of this report."""
+def compared(content: Content) -> str:
+    """Say how many published values have a ratio to a measured one; empty if none stands beside a measured one."""
+    found = [one for _, one, _ in beside(content)]
+    if count := sum(not one.why for one in found):
+        said = "value published by papers is" if count == 1 else "values published by papers are"
+        return f"{count} {said} compared with values measured here."
+    none = "No value published by papers has a ratio to one measured here, because paths, ranks or machines differ."
+    return none if found else ""
+
+
+def beside(content: Content) -> list[tuple[Literature, Comparison, Member]]:
+    """Return the published numbers that stand beside a value of this report, each with it and its campaign."""
     members = all_members(content)
-    numbers = [n for paper in literature.papers() for one in paper.experiments for n in paper.numbers_of(one)]
-    return sum(against.compared(number, members) for number in numbers)
+    return [
+        (paper, *found)
+        for paper in literature.papers()
+        for one in paper.experiments
+        for found in against.pairs(one, paper, members)
+    ]
 
 
 BLOCKS = {"papers": repeated, "papers-counts": counts}
