@@ -8,29 +8,47 @@ from collections.abc import Iterable, Sequence
 from labkit.io.markdown import COMMAND
 from labkit.io.markdown import table as table
 from labkit.io.sanitize import plain
+from labkit.point.units import format_size
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~^$@])")
 APART = "{{\u200b<"  # how a shortcode is written where it is text: no engine takes it for one
 NEEDING = re.compile(r'<span data-needs="([\w -]*)">(.*?)</span>', re.S)  # as `needing` writes it
+_NO_VALUE = re.compile(r"–$|none\b")  # a cell that says that there is nothing
+_COUNTED = re.compile(r"[a-z]*[^\W\ds]s")  # what a column counts
+_WITH_UNIT = re.compile(r"(.+) \(([^()\s]+)\)")
+_NUMERAL = re.compile(r"[-−≤≥ ]*\d")
 _SMART = re.compile(r"""["']|--+|\.{3,}""")  # otherwise curly, a dash, an ellipsis
 
 
 def varied(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[int], str]:
     """Return which columns of a table differ between its rows, and as a sentence what all rows have in common.
 
-    A table keeps at least two columns, and columns to be filled in.
+    A table keeps at least two columns, and columns to be filled in. A column without any value says nothing.
 
     Examples
     --------
     >>> varied(["size", "path", "n", "p99"], [["8 B", "shm", "6", "–"], ["1 B", "shm", "7", "–"]])
-    ([0, 2], 'In all rows: path shm, no p99.')
+    ([0, 2], 'In all rows: path shm.')
+    >>> varied(["size (B)", "ranks", "n", "time (µs)"], [["2048", "2", "6", "1.5"], ["2048", "2", "7", "2.5"]])
+    ([2, 3], 'In all rows: size 2 KiB, 2 ranks.')
     """
     same = [len({row[n] for row in rows}) == 1 and bool(rows[0][n].strip()) for n in range(len(head))] if rows else []
     kept = [n for n, one in enumerate(same) if not one]
     if len(rows) < 2 or len(kept) < 2 or len(kept) == len(head):
         return list(range(len(head))), ""
-    common = [f"no {head[n]}" if rows[0][n] == "–" else f"{head[n]} {rows[0][n]}" for n in range(len(head)) if same[n]]
-    return kept, f"In all rows: {', '.join(common)}."
+    common = [_constant(head[n], rows[0][n]) for n in range(len(head)) if same[n] and not _NO_VALUE.match(rows[0][n])]
+    return kept, f"In all rows: {', '.join(common)}." if common else ""
+
+
+def _constant(head: str, value: str) -> str:
+    """Return what all rows have in a column: ``2 ranks``, ``sum 119 MB/s``, ``path shm``."""
+    count = value.isdecimal()
+    if count and _COUNTED.fullmatch(head):
+        single = head.removesuffix("es") if head.endswith("ches") else head.removesuffix("s")
+        return f"{value} {single if value == '1' else head}"
+    if (unit := _WITH_UNIT.fullmatch(head)) and _NUMERAL.match(value):
+        return f"{unit[1]} {format_size(int(value)) if unit[2] == 'B' and count else f'{value} {unit[2]}'}"
+    return f"{head} {value}"
 
 
 def differing(head: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "", caption: str) -> str:

@@ -338,8 +338,8 @@ def _undecided(tables: Sequence[pd.DataFrame]) -> Iterator[str]:
             factors = f"{least} times" if least == most else f"{least} to {most} times"
             parts.append(f"{STATISTICS[str(statistic)]} {factors}")
         cases = some["statistic"].value_counts().max()
-        least, most = int(some["launches"].min()), int(some["launches"].max())
-        launches = plural(most, "launch") if least == most else f"{least} to {most} launches"
+        fewest, greatest = int(some["launches"].min()), int(some["launches"].max())
+        launches = plural(fewest, "launch") if fewest == greatest else f"{fewest} to {greatest} launches"
         yield (
             f"Undecided in {cases} of {plural(len(tables), 'case')}, because {why}: {', '.join(parts)} that in "
             f"isolation ({launches}{' each' if cases > 1 else ''})."
