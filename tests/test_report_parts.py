@@ -701,3 +701,18 @@ def test_the_words_of_pages_have_a_german_form() -> None:
     used |= {f"{what} copied" for what in re.findall(r'"(Command|Code|Link)"', script)}
     assert len(used) > 20
     assert used <= known, used - known
+
+
+def test_the_caption_of_a_figure_that_became_a_table_names_no_axis() -> None:
+    figure = go.Figure(go.Scatter(x=[16], y=[2.5], name="6 neighbours", mode="markers"))
+    figure.update_layout(xaxis={"title": {"text": "ranks"}}, yaxis={"title": {"text": "latency (µs)"}}, showlegend=True)
+    shown = parts.bundle(parts.Figure(figure))
+    source = '#| label: fig-a\n#| fig-cap: "Time against the number of ranks, slowest rank."\nshow()'
+    cell = new_code_cell(source, outputs=[new_output("display_data", data=shown)])
+    chapter = notebook.finish(Path("10-a.ipynb"), book=new_notebook(cells=[cell]))
+    (one,) = (one for one in chapter.notebook.cells if one.cell_type == "code")
+    assert '#| tbl-cap: "Time, slowest rank."' in one.source
+    empty = [("a", "1", "–", "none"), ("b", "2", "–", "none")]
+    assert markdown.varied(["x", "y", "p99", "claim"], empty) == ([0, 1], ""), (
+        "columns without a value are not announced"
+    )

@@ -175,12 +175,13 @@ def _sight(points: Sequence[_Point], words: _Words) -> str:
     pairs = [_ends(group) for group in by_place.values() if len({p.series for p in group}) > 1]
     if len(names) > 1 and pairs and all(point.value > 0 for point in points):
         low, high = max(pairs, key=lambda pair: (not _overlap(*pair), _ratio(*pair)))
-        return f"Farthest apart {words.at(high.at)}: {_both(high, low, words, high.series, low.series)}."
+        both = _both(high, low, words, high.series, low.series)
+        return f"{_visible(low, high)}Farthest apart {words.at(high.at)}: {both}."
     low, high = _ends(points)
     if len(names) == 1 and all(isinstance(point.at, int | float) for point in points):
         return _course(sorted(points, key=lambda p: float(p.at)), low, high, words)
     labels = [_label(p, words, several=len(names) > 1) for p in (high, low)]
-    return f"Highest and lowest: {_both(high, low, words, *labels)}."
+    return f"{_visible(low, high)}Highest and lowest: {_both(high, low, words, *labels)}."
 
 
 def _label(one: _Point, words: _Words, *, several: bool) -> str:
@@ -203,6 +204,12 @@ def _ratio(low: _Point, high: _Point) -> float:
 def _overlap(low: _Point, high: _Point) -> bool:
     """Whether the bars of two points overlap; points without bars do."""
     return not low.high < high.low
+
+
+def _visible(low: _Point, high: _Point) -> str:
+    """Return that the points which lie farthest apart show no difference, as a sentence; empty where they do."""
+    overlap = not math.isnan(low.high + high.low) and _overlap(low, high)
+    return "No difference is visible. " if overlap or 0 < _ratio(low, high) < _ALIKE else ""
 
 
 def _both(high: _Point, low: _Point, words: _Words, one: str, other: str) -> str:
@@ -236,9 +243,9 @@ def _course(points: Sequence[_Point], low: _Point, high: _Point, words: _Words) 
     ends = sorted((first, last), key=lambda p: p.value)
     if not _overlap(*ends):
         return f"{text}."
-    return (
-        f"{text}; {'without intervals' if math.isnan(ends[0].high + ends[1].low) else 'the bars of both ends overlap'}."
-    )
+    if math.isnan(ends[0].high + ends[1].low):
+        return f"{text}; without intervals."
+    return f"{'' if between else 'No change is visible. '}{text}; the bars of both ends overlap."
 
 
 def _largest(points: Sequence[_Point], words: _Words) -> str:

@@ -29,6 +29,7 @@ _PART = "labkit_part"  # in the metadata of an output, while a chapter is made
 _SIGHT = "labkit_sight"  # likewise
 _STRANGE = "[This output cannot be shown in a report.]"
 _HIDDEN = {"parameters", "injected-parameters"}
+_AGAINST = re.compile(r",? against (?:(?! with | and |[,.:;]).)+")  # of a caption: what a table of one place has not
 _OF_TABLES = {"fig-cap": "tbl-cap", "fig-scap": "tbl-scap"}
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -179,7 +180,8 @@ def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
     if label.startswith("fig-") and len(cell.outputs) == 1 and isinstance(part_of(cell.outputs[0]), parts.Table):
         taken = f"tbl-{label[4:]}"
         chapter.tables[label] = f"{taken}-values" if taken in labels(chapter) else taken
-        chosen = {_OF_TABLES.get(key, key): value for key, value in chosen.items() if key != ALT}
+        captions = {key: _AGAINST.sub("", str(chosen[key])) for key in chosen if key in _OF_TABLES}
+        chosen = {_OF_TABLES.get(key, key): value for key, value in (chosen | captions).items() if key != ALT}
     cell.source = written(chosen, code)
     shown = [o for o in cell.outputs if o.output_type != "stream"]
     if label.startswith(("fig-", "tbl-")) and not shown and chosen.get("include") is not False:
@@ -231,7 +233,7 @@ def _slim(output: Any) -> tuple[Any, str]:
     if not isinstance(part, parts.Table):
         return output, ""
     kept, common = markdown.varied([column.title for column in part.columns], part.rows)
-    if not common:
+    if len(kept) == len(part.columns):
         return output, ""
     rows, values = (tuple(tuple(row[n] for n in kept) for row in every) for every in (part.rows, part.values))
     return laid_out(parts.Table(tuple(part.columns[n] for n in kept), rows, values)), common
