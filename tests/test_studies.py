@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from pathlib import Path
@@ -356,6 +357,16 @@ def test_findings_give_the_numbers_of_the_table_beside_them() -> None:
         study.findings()
     )
     assert f"({studies.number(slowest / mean)} times)" in str(study.findings())
+
+
+def test_a_barrier_counts_among_the_collectives_whose_mean_hides_the_slowest_rank() -> None:
+    folder = project.CAMPAIGNS / "examples" / "sixteen-hosts"
+    study = studies.of_campaign(json.loads((folder / "campaign.json").read_text()), folder)["30-collectives"]
+    table = study.mean_table()  # type: ignore[attr-defined]
+    ratios = (table["latency_us_mean"] / table["latency_us_osu_mean"]).set_axis(table["collective"])
+    assert ratios.idxmax() == "barrier"
+    assert "hides the slowest rank most in barrier: in the mean" in str(study.findings())  # type: ignore[attr-defined]
+    assert f"({studies.number(ratios.max())} times)" in str(study.findings())  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("sizes", "text"), [((8, 8), "size: 8 B"), ((8, 64), ""), ((0, 0), "")])

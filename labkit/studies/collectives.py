@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -308,8 +308,8 @@ class Study(studies.Study):
                 yield text + f"takes {statement(least, 'latency_us')}, slowest rank."
 
     def _slowest(self) -> Iterator[str]:
-        """Slowest rank against the mean over ranks, and the tail."""
-        rows = self.sized()
+        """Slowest rank against the mean over ranks, and the tail, also of collectives without a message."""
+        rows = self.rows()
         if rows.empty or "latency_us_osu_mean" not in rows:
             return
         rows = rows[[len(effects.of_row(row, "latency_us").launches) > 1 for row in rows.to_dict("records")]]
@@ -319,8 +319,7 @@ class Study(studies.Study):
             row = rows.loc[ratio.idxmax()]
             root = ", one root" if "rotate" in _options(row["benchmark"]) else ""
             yield (
-                f"The mean over ranks hides the slowest rank most in {row['collective']} with "
-                f"{size_words(row['message_size_B'])}{root}: in "
+                f"The mean over ranks hides the slowest rank most in {_named(row)}{root}: in "
                 f"the mean over iterations, the slowest rank takes {number(row['latency_us_mean'])} µs, the mean over "
                 f"ranks is {number(row['latency_us_osu_mean'])} µs ({number(ratio.max())} times)."
             )
@@ -329,7 +328,7 @@ class Study(studies.Study):
         if len(tails):
             row = rows.loc[tails.idxmax()]
             yield (
-                f"{row['collective']} with {size_words(row['message_size_B'])} has the longest tail: "
+                f"{_named(row)} has the longest tail: "
                 f"one of 100 iterations takes {number(tails.max())} times the median or longer."
             )
 
@@ -362,6 +361,12 @@ class Study(studies.Study):
                         f"{size_words(larger)}: {statement(by_size[size], 'latency_us')} against "
                         f"{statement(by_size[larger], 'latency_us')}."
                     )
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    """Collective and size of a row; a barrier has no size."""
+    size = int(row["message_size_B"])
+    return f"{row['collective']} with {size_words(size)}" if size else str(row["collective"])
 
 
 def _options(name: str) -> set[str]:
