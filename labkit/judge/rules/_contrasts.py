@@ -186,7 +186,7 @@ def in_words(factor: str, *some: str) -> list[str]:
     Examples
     --------
     >>> in_words("testbed", "virtual-cluster:4,rate=50mbit,loss=1", "virtual-cluster:4,rate=50mbit")
-    ['virtual-cluster:4 with loss=1', 'virtual-cluster:4']
+    ['virtual-cluster:4 with loss=1', 'virtual-cluster:4 without loss']
     >>> in_words("option_window", "64", "-")
     ['window=64', 'no window']
     >>> in_words("testbed", "virtual-cluster:4,rate=50mbit")
@@ -196,8 +196,10 @@ def in_words(factor: str, *some: str) -> list[str]:
     if factor != "testbed" or len(some) == 1 or len({names[0] for names in parts}) > 1:
         return [_LEVELS.get(text, text if factor in _BARE else _stated(factor, text)) for text in some]
     shared = set(parts[0]).intersection(*parts)
-    rests = [listed([name for name in names if name not in shared]) for names in parts]
-    return [names[0] + (f" with {rest}" if rest else "") for names, rest in zip(parts, rests, strict=True)]
+    rests = [[name for name in names if name not in shared] for names in parts]
+    absent = listed(list(dict.fromkeys(name.partition("=")[0] for rest in rests for name in rest)))
+    said = [f"with {listed(rest)}" if rest else f"without {absent}" for rest in rests]
+    return [f"{names[0]} {rest}" for names, rest in zip(parts, said, strict=True)]
 
 
 def _stated(factor: str, text: str) -> str:
