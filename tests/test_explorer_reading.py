@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 import pyarrow.parquet as pq
 import pytest
 
-from labkit import __version__
+from labkit import __version__, figures
 from labkit.apps.explorer import (
     code,
     drawing,
@@ -35,6 +35,7 @@ from labkit.apps.explorer import (
 )
 from labkit.apps.explorer.panels import answer as answers
 from labkit.apps.explorer.panels import export as export_panel
+from labkit.apps.explorer.panels import point as point_panel
 from labkit.apps.explorer.panels.measure import _Measure as Measure
 from labkit.apps.explorer.panels.verdict import _Verdict as Verdict
 from labkit.apps.explorer.session import Session
@@ -53,6 +54,7 @@ from labkit.run import estimate
 from labkit.run.estimate import Estimate
 from labkit.run.progress import Progress
 from labkit.store import campaign
+from tests import made
 
 LATENCY = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_us", statistic="p50")
 
@@ -149,6 +151,21 @@ def test_the_table_is_sorted_and_searched() -> None:
     doubtful = values.page(LATENCY, summary, search="busy machine")
     assert 0 < doubtful.found < len(summary)
     assert all("busy machine" in one["cells"][-1] for one in doubtful.rows)
+
+
+def test_the_axis_of_a_distribution_ends_where_few_iterations_are_left() -> None:
+    page = Page()
+    point, figure = page.part("point", "_Point"), page.plot.figure
+    page.plot._pressed(next(n for n, trace in enumerate(figure.data) if trace.mode == "lines+markers"), 1)
+    marks = [x for trace in point.figure.data if trace.mode == "markers" for x in trace.x]
+    slowest = max(max(trace.x) for trace in point.figure.data if trace.mode == "lines")
+    left, right = (10**end for end in point.figure.layout.xaxis.range)
+    assert left < min(marks) and max(marks) < right < slowest
+    assert "beyond the axis" in point.note.value
+    point.shown.value = "tail"
+    assert "beyond the axis" not in point.note.value
+    alone = figures.distribution([made.samples("mpi.latency", [1000] * 100)], "latency_us")
+    assert not point_panel._body(alone), "one value for all iterations leaves nothing out"
 
 
 @pytest.mark.slow

@@ -642,6 +642,10 @@ def test_the_abstract_says_first_that_no_network_was_measured(tmp_path: Path) ->
     text = abstract.abstract(Content([source(inside, tmp_path)], {}))
     assert said in text
     assert "one host, without" not in text, "it is said once"
+    emulated = [*inside, *(point(8, "tcp", n, 9000, badges=["emulated link"]) for n in range(3))]
+    text = abstract.abstract(Content([source(emulated, tmp_path)], {}))
+    assert "**No real network was measured:** the links are emulated on one machine" in text
+    assert "an emulated link" not in text, "it is said once"
     across = [*inside, point(64, "tcp", 0, 9000)]
     text = abstract.abstract(Content([source(across, tmp_path)], {}))
     assert said not in text

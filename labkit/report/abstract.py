@@ -26,6 +26,7 @@ _BUSY = "busy machine"
 _ALL = markdown.needing("sec-caveats", "; @sec-caveats has all")
 _ROW = ["benchmark", "origin", "badges", "warnings"]
 _WITHIN = ("within one host", "loopback", "path unknown", "emulated device")  # groups of launches on one host
+_EMULATED = "emulated link"
 _MOSTLY = 0.5  # of the launches on a busy machine, from which the abstract warns of it first
 _DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
     "stand-in for a GPU": "**a stand-in for a GPU in host memory, which says nothing about a GPU**",
@@ -34,7 +35,7 @@ _DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
     "path unknown": "an unknown path of the messages",
     "loopback": "the loopback interface instead of a network",
     "within one host": "one host, without a network",
-    "emulated link": "an emulated link",
+    _EMULATED: "an emulated link",
     "no core left": "no core left for the system",
     _BUSY: "a busy machine",
     "virtual machine": "a virtual machine",
@@ -137,10 +138,16 @@ def extent(member: Member) -> str:
 
 
 def no_network(members: Sequence[Member]) -> str:
-    """Say that no message left its host, where that is so; empty otherwise."""
+    """Say that no message left its host, or none its machine, where that is so; empty otherwise."""
     rows = [row for member in members for row in member.records[_ROW].to_dict("records") if _networked(row)]
-    if not rows or any({*caveats.groups_of(row)}.isdisjoint(_WITHIN) for row in rows):
+    groups = [{*caveats.groups_of(row)} for row in rows]
+    if not rows or any(each.isdisjoint((*_WITHIN, _EMULATED)) for each in groups):
         return ""
+    if any(_EMULATED in each for each in groups):
+        return (
+            "**No real network was measured:** the links are emulated on one machine, and their rates and delays were "
+            "set. The values say nothing about cables, adapters or switches; compare settings with each other."
+        )
     return "**No network was measured:** every message stayed on its host."
 
 
@@ -179,7 +186,7 @@ def doubts(members: Sequence[Member], most: int = _CAVEATS) -> str:
     What `no_network` says is left out.
     """
     rows = [row for member in members for row in member.records[_ROW].to_dict("records")]
-    said = _WITHIN if no_network(members) else ()
+    said = (*_WITHIN, _EMULATED) if no_network(members) else ()
     counts = Counter(name for row in rows for name in caveats.groups_of(row) if name not in said)
     total = len(rows)
     busy = counts[_BUSY] / total if total else 0.0

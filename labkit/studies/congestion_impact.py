@@ -297,8 +297,9 @@ class Study(studies.Study):
         """Rate and time of the congestors alone."""
         for _, row in self.of(LOAD).iterrows():
             yield (
-                f"Alone, {row['option_congestor']} with {size_words(row['message_size_B'])} moves "
-                f"{amount(row, 'bandwidth_MBps')} in all; a round takes {amount(row, 'latency_us')}."
+                f"Alone, ranks of {row['option_congestor']} with {size_words(row['message_size_B'])} hand over "
+                f"{amount(row, 'bandwidth_MBps')} in all; a round takes {amount(row, 'latency_us')}. As in GPCNeT, a "
+                "sender is done when buffers hold its message, so this rate may exceed that of a link."
             )
 
 

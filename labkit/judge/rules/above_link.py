@@ -14,17 +14,22 @@ from labkit.judge.rule import PLAUSIBILITY, Rule
 from labkit.judge.rules._deciding import IMPORTED, REMEDY, level_of, over
 from labkit.judge.view import View
 from labkit.judge.view.points import PER_BYTE, TIMED, Point, Table
+from labkit.models import bounds
+from labkit.point.adapters import links_of
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.testbed import amount, parse
 from labkit.read.records.factors import coded
+from labkit.store.samples.facts import TESTBED
 
 
 def check(view: View) -> Iterator[Finding]:
     """Yield points that move more bytes per time than their emulated link lets through."""
     for table in view.tables.values():
-        for place, metric, rate, bound in _fast(table):
+        for place, metric, rate, bound in _fast(view, table):
             point = table.point(place, metric, "measured")
             assert point is not None
+            if any(map(bounds.inside, view.first_launches([str(point.row["fingerprint"])]).values())):
+                continue
             decision = over(_inverse(point), 1 / bound) if metric in TIMED else over(point, bound)
             if decision:
                 yield RULE.found(
@@ -43,10 +48,10 @@ def check(view: View) -> Iterator[Finding]:
                 )
 
 
-def _fast(table: Table) -> Iterator[tuple[int, str, float, float]]:
+def _fast(view: View, table: Table) -> Iterator[tuple[int, str, float, float]]:
     """Yield points with a median beyond the limit of their link: metric, rate, bit/s, and the metric's limit."""
     rows, size = table.rows, table.rows["message_size_B"].to_numpy()
-    rate = _rates(table)
+    rate = _rates(view, table)
     if not rate.any():
         return
     chosen, metrics = table.headlines((*PER_BYTE[:1], *TIMED[:1]))
@@ -69,27 +74,31 @@ def _inverse(point: Point) -> Point:
     return Point(point.row, 1 / point.values, point.metric, point.statistic, point.where, point.at)
 
 
-def _rates(table: Table) -> NDArray[np.float64]:
+def _rates(view: View, table: Table) -> NDArray[np.float64]:
     """Return the rate of the link that all bytes of a point cross one after the other, bit/s; 0 where none is known."""
     rows = table.rows
     codes, testbeds = coded(rows["testbed"])
     benchmark = benchmarks.runnable(table.benchmark)
     if benchmark is None or not benchmark.one_flow:
         return np.zeros(len(rows))
-    rates = np.array([_rate(one) for one in testbeds])[codes]
+    first = [str(rows["fingerprint"].iloc[np.flatnonzero(codes == code)[0]]) for code in range(len(testbeds))]
+    rates = np.array([_rate(*one, view) for one in zip(testbeds, first, strict=True)])[codes]
     several = (rows["transport"] == "shm") | ((rows["ranks"] > 1) & ~rows["ppn"].isin((0, 1)))
     rates[several.to_numpy(bool)] = 0.0
     return rates
 
 
-def _rate(testbed: str) -> float:
-    """Return the rate of the links of a testbed, bit/s; 0 where none is known."""
+def _rate(testbed: str, fingerprint: str, view: View) -> float:
+    """Return the rate of the links of a testbed, bit/s, as it was asked for, or as a launch there notes it; 0 if unknown."""
     try:
         _, _, options = parse(testbed)
     except SpecError:
         return 0.0
-    value = amount(options.get("rate", ""))
-    return value if value > 0 else 0.0
+    asked = amount(options.get("rate", ""))
+    if asked > 0:
+        return asked
+    launches = view.first_launches([fingerprint]).values()
+    return next((rate for one in launches if (rate := links_of(TESTBED.of(one.meta)).shaped) > 0), 0.0)
 
 
 RULE = Rule(

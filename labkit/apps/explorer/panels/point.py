@@ -36,6 +36,7 @@ TITLE, PLACE, ORDER = "Point", "beside", 1
 HEIGHT = 300  # px
 _ROW, _ROWS, _LETTERS = 22, 2, 42  # px of a row of the legend; rows in the usual height; letters of a row
 _TICKS = {"nticks": 4, "tickfont": {"size": 11}}  # on a logarithmic axis to the right: the labels of more would overlap
+_NEAR = 6  # ticks of an axis that leaves the tail out
 _ALWAYS = ("p50", "p95", "p99")  # said also where there is none
 _VIEWS = ("distribution", "tail", "histogram", "over iterations", "per rank")
 _HINT = "Click a point in the plot, or go to one with the arrow keys and press Enter."
@@ -199,12 +200,15 @@ class _Point:
         except LabkitError as error:
             self.why.value, self.figure.data = html.escape(str(error)), ()
             return
-        self.note.value = html.escape(drawing.apart(drawn))
+        beyond = _body(drawn) if self.shown.value == "distribution" else ""
+        self.note.value = html.escape("; ".join(filter(None, (drawing.apart(drawn), beyond))))
         drawn.update_layout(width=None, height=HEIGHT + _ROW * max(0, _rows(drawn) - _ROWS))
         if self.shown.value in ("distribution", "tail") and not self._pinned:
             drawn.update_layout(showlegend=False)  # the room is small, and the text at a line names its launch
         if drawn.layout.xaxis.type == "log":
             drawn.layout.xaxis.update(_TICKS)
+            if beyond:
+                drawn.layout.xaxis.nticks = _NEAR
         live.redraw(self.figure, drawing.brief(drawn, asks=False))
 
     def _distribution(self, chosen: Chosen, metric: str) -> go.Figure:
@@ -218,6 +222,18 @@ class _Point:
         """Show the iterations in the zoomed range, as many as fit."""
         if self._long is not None and ends is not None and len(self.figure.data) == len(self._long.lines):
             self._long.show(self.figure, *ends)
+
+
+def _body(figure: go.Figure) -> str:
+    """Show the range of the percentiles that are marked, and twice as far; return where the rest is, if there is any."""
+    lines = [trace.x for trace in figure.data if trace.mode == "lines"]
+    marks = [x for trace in figure.data if trace.mode == "markers" for x in trace.x]
+    first, last = min(min(x) for x in lines), max(max(x) for x in lines)
+    low, high = max(first, min(marks) / 2), min(last, max(marks) * 2)
+    if (low, high) == (first, last):
+        return ""
+    figure.update_xaxes(range=[math.log10(low * 0.9), math.log10(high * 1.1)])
+    return "a few iterations lie beyond the axis: double-click the plot, or open the tail"
 
 
 def _by_point(figure: go.Figure) -> go.Figure:
