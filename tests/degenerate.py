@@ -133,6 +133,7 @@ def point(spec: Spec, place: int, launch: int, kind: Kind) -> Samples:
     meta = dict(like.meta) if like else {"engine": "c", "library": "L"}
     meta |= {"start": f"2026-01-01T00:{launch:02}:00.000+00:00"}  # in turns: else no difference could be claimed
     meta |= {"badges": [BUSY] if kind.busy else [], "warnings": [], "fingerprint": f"{place:016x}"}
+    meta |= {"testbed": {}} if spec.testbed == "local" else {}  # else a recorded job's links would bound made values
     meta |= {} if math.isnan(kind.clock_ns) else {"clock_ns": kind.clock_ns}
     if like and not like.n:
         fields: dict[str, Any] = {

@@ -687,6 +687,8 @@ def test_processes_that_wait_for_processors_make_a_machine_busy_although_nobody_
     assert likely(judged("busy-machine", launches(MPI, WIDE, **load(0.95))))
     assert judged("busy-machine", launches(MPI, WIDE, **load(0.3))) is None
     assert judged("busy-machine", launches(MPI.replace(ranks=16), WIDE, **load(0.95))) is None, "ranks wait themselves"
+    emulated = launches(MPI, WIDE, testbed={"nodes": 16}, **load(0.95))
+    assert judged("busy-machine", emulated) is None, "switches and other hosts wait for the same processors"
     assert judged("busy-machine", launches(MPI, WIDE, load_start={"pressure": None}, load_end={})) is None
 
 

@@ -72,8 +72,10 @@ class Value:
         """Return the number with its unit; ``interval`` adds its ends, ``named`` also what it is of, ``+`` a sign.
 
         A number says how many digits. ``about`` shows two, and three of a ratio near 1; ``alone`` shows as many as
-        ``interval`` does.
+        ``interval`` does; ``ratio`` is ``interval``, and ``about`` for a bound or without an interval.
         """
+        if how == "ratio":
+            how = "about" if self.sign or not self.bounded else "interval"
         if self.unit == SHARE:
             return format_share(self.value, sign=how == "+")
         if self.unit == SIZE:

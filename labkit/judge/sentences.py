@@ -56,7 +56,7 @@ class _Alone:
     value: object
 
     def __format__(self, how: str) -> str:
-        return format(self.value, "alone" if how == "interval" else how)
+        return format(self.value, {"interval": "alone", "ratio": "about"}.get(how, how))
 
 
 def told(one: Finding, detail: Detail = "whole") -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from labkit.judge import rules
 from labkit.judge.answer import Answer, Step, Topic
+from labkit.judge.finding import likeliest
 from labkit.judge.sentences import beyond, cause, cause_name, name_of, sentence, settings
 from labkit.point.notes import listed
 from labkit.point.units import plural
@@ -32,7 +33,7 @@ def of_source(content: Content, source: Source) -> Answer:
 def overall(content: Content, source: Source) -> str:
     """Say how many topics of a campaign are good, in a sentence; empty without any."""
     found = of_source(content, source)
-    return escape(f"{found.counts[0].upper()}{found.counts[1:]}.") if found.topics else ""
+    return escape(f"{found.counts[0].upper()}{found.counts[1:]}{asked_for(found.topics)}.") if found.topics else ""
 
 
 def bad(content: Content, source: Source) -> str:
@@ -43,6 +44,16 @@ def bad(content: Content, source: Source) -> str:
     ]
     more = [plural(len(topics) - _BAD, "more topic")] if len(topics) > _BAD else []
     return escape(f"Bad: {listed([*names, *more])}.") if names else ""
+
+
+def asked_for(topics: Sequence[Topic]) -> str:
+    """Say how many topics are bad because their settings asked for a slower path, as the end of a sentence."""
+    bad = [one for one in topics if one.verdict == "bad"]
+    asked = sum(any(each.code == "asked" for each in found.evidence) for one in bad if (found := likeliest(one.lead)))
+    if not asked:
+        return ""
+    of = f"{asked} of the bad ones" if asked < len(bad) else "all bad ones" if len(bad) > 1 else "the bad one"
+    return f"; {of} {'is' if max(asked, 1) == 1 else 'are'} so because a slower path than the fastest was asked for"
 
 
 def answers(content: Content) -> str:

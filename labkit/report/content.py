@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,7 @@ class Content:
     beside : figures of measured curves beside the published values of experiments.
     pictures : those that parts show, by name.
     terms : term of the glossary → name of its row, where the report has the glossary.
+    whole : `chapters` before the style left some out; empty where it left out none.
     """
 
     sources: Sequence[Source]
@@ -69,6 +70,12 @@ class Content:
     beside: list[Beside] = field(default_factory=list)
     pictures: dict[str, Picture] = field(default_factory=dict)
     terms: dict[str, str] = field(default_factory=dict)
+    whole: Mapping[str, Chapter] = field(default_factory=dict)
+
+    @property
+    def every(self) -> Mapping[str, Chapter]:
+        """All chapters, with those that the style left out."""
+        return self.whole or self.chapters
 
     @property
     def several(self) -> bool:

@@ -134,6 +134,7 @@ def stage(
     elsewhere = {label for name, one in chapters.items() if name not in listed for label in notebook.labels(one)}
     chapters = {name: chapters[name] for name in listed if name in chapters}
     _edit(draft := Content(sources, chapters))
+    whole = chapters
     if chosen.settings.form in ("paper", "slides"):
         elsewhere |= {label for one in chapters.values() for label in notebook.labels(one)}
         shorten = {"paper": paper.shorten, "slides": slides.shorten}[chosen.settings.form]
@@ -141,7 +142,7 @@ def stage(
     config = {**config, book.SEAL: _sealed(chapters)}
     content = Content(
         sources, chapters, empty, replace(first, svg=svg) if first and svg else None, style=style, contract=contract,
-        gate=gate, log=log, allow=allow, made=draft.made,
+        gate=gate, log=log, allow=allow, made=draft.made, whole=whole,
     )  # fmt: skip
     content.add(papers, svgs)
     for name in _COPIED:

@@ -89,7 +89,7 @@ def _rates(view: View, table: Table) -> NDArray[np.float64]:
 
 
 def _rate(testbed: str, fingerprint: str, view: View) -> float:
-    """Return the rate of the links of a testbed, bit/s, as it was asked for, or as a launch there notes it; 0 if unknown."""
+    """Return the rate of a testbed's links, bit/s, as it was asked for or as a launch notes it; 0 if unknown."""
     try:
         _, _, options = parse(testbed)
     except SpecError:

@@ -18,6 +18,7 @@ from labkit.point.columns import METRICS
 from labkit.read.records import headline_metric
 from labkit.read.records.factors import named
 from labkit.stats.decision import RELEVANT, TOO_FEW, enough
+from labkit.stats.shift import least_launches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +67,7 @@ def _found(one: Contrast) -> Finding:
         given = claimed | {"form": f"{claimed['form']}{APART}", "cost": math.nan}
     elif end.effect.doubt:
         evidence = (Evidence(code="values", values=pair),)
-        given = {"form": "open", "doubt": end.effect.doubt, "decided": _undecided(end), "evidence": evidence}
+        given = {"form": "open", "doubt": _doubt(end), "decided": _undecided(end), "evidence": evidence}
         given |= {"form": "same", "relevant": _RELEVANT} if end.effect.same else {}
     else:
         given = _claimed(one)
@@ -109,6 +110,14 @@ def _undecided(end: End) -> Decided:
     return OPEN if min(one.launches for one in end.values) > 1 else Decided(how="one launch")
 
 
+def _doubt(end: End) -> str:
+    """Return why no difference is claimed; how many comparisons need more launches, where one alone would not."""
+    enough_for_one = all(one.launches >= least_launches(1) for one in end.values)
+    if end.effect.doubt != TOO_FEW or not enough_for_one or end.tests < 2:
+        return end.effect.doubt
+    return f"{TOO_FEW} among {end.tests} comparisons"
+
+
 def _times(end: End) -> Value:
     """Return how many times the levels differ, at least."""
     low, high = end.interval
@@ -146,9 +155,9 @@ def _beside(level: str, value: str, kind: str) -> str:
 
 _AGAINST, _BEST_FIRST = " ({bad:interval} against {good:interval})", " ({good:interval} against {bad:interval})"
 _CLAIMS = {
-    "cost": "{worst} takes {times:about} as long as {best}" + _AGAINST,
+    "cost": "{worst} takes {times:ratio} as long as {best}" + _AGAINST,
     "cost, nearly": "{worst} takes {more} more time than {best}" + _AGAINST,
-    "rate": "{best} reaches {times:about} the {metric} of {worst}" + _BEST_FIRST,
+    "rate": "{best} reaches {times:ratio} the {metric} of {worst}" + _BEST_FIRST,
     "rate, nearly": "{best} has {more} more {metric} than {worst}" + _BEST_FIRST,
     "other": "{metric} differs most between {best} and {worst}" + _BEST_FIRST,
 }

@@ -18,11 +18,11 @@ from labkit.stats.shift import least_launches
 
 
 def topics(content: Content) -> str:
-    """Return a paragraph for each campaign: which topics have a certain answer."""
+    """Return a paragraph for each campaign: which chapters have a certain answer."""
     parts = []
     several = len(all_members(content)) > 1
     for source in content.sources:
-        chapters = [one for one in content.chapters.values() if one.path in source.notebooks]
+        chapters = [one for one in content.every.values() if one.path in source.notebooks]
         for member in members(source):
             if len(member.summary):
                 findings = [(c.title, one) for c in chapters if (one := finding(c, member))]
@@ -31,7 +31,7 @@ def topics(content: Content) -> str:
 
 
 def _paragraph(findings: list[tuple[str, Finding]]) -> str:
-    """Say how many topics have a certain answer, which one is largest, and which have none and why."""
+    """Say how many chapters have a certain answer, which one is largest, and which have none and why."""
     if not findings:
         return "No chapter compares settings that were measured."
     sound = [(topic, one) for topic, one in findings if one.claims]
@@ -41,7 +41,7 @@ def _paragraph(findings: list[tuple[str, Finding]]) -> str:
     apart = [topic for topic, one in sound if one.form.endswith(APART)]
     none = {*open_, *apart}
     alone = [topic for topic, one in sound if one.certain and one not in certain and topic not in none]
-    text = f"In {len(certain)} of {plural(len(findings), 'topic')} the launches show a difference."
+    text = f"In {len(certain)} of {plural(len(findings), 'chapter')} the launches show a difference."
     if certain:
         text += f" The largest difference: {judged.told(max(certain, key=lambda one: one.cost))}"
     if open_:

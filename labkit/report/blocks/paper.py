@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Sequence
 
+from labkit import stats
 from labkit.judge.answer import FAMILIES, counted
 from labkit.judge.finding import Finding
 from labkit.judge.finding import Value as Number
@@ -42,7 +45,7 @@ def summary(content: Content) -> str:
         return "The campaign holds no samples, so nothing was found."
     places = listed(list(dict.fromkeys(abstract.place(one) for one in members)))
     most = max(1, _FINDINGS // len(members))
-    found = [(one, topics.chosen(abstract.found_in(one, content), _FINDINGS, _FINDINGS)) for one in members]
+    found = [(one, _worth_saying(abstract.found_in(one, content))) for one in members]
     first = [(one, each) for one, some in found for each in some[:most]]
     more = [(one, each) for one, some in found for each in some[most:]]
     chosen = [*first, *more][:_FINDINGS]
@@ -55,7 +58,7 @@ def summary(content: Content) -> str:
         f"{abstract.question(members)}{'' if _brought(content) else f', on {places}'}.",
         " ".join(filter(None, (_much(content), abstract.no_network(members), abstract.sure(members)))),
         *(said or ["No comparison supports a claim about performance."]),
-        f"Judged by the bounds of their paths, {counted(every)}." if every else "",
+        f"Judged by references, {counted(every)}{answered.asked_for(every)}." if every else "",
         repeated.compared(content),
     ]
     for place, one in enumerate(_HOW[1:] if _brought(content) else _HOW, start=2):
@@ -66,6 +69,11 @@ def summary(content: Content) -> str:
         if len(text.split()) <= _MOST:
             break
     return text
+
+
+def _worth_saying(found: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of an abstract: differences that were measured; others where there are none."""
+    return topics.chosen([one for one in found if math.isfinite(one.cost)] or found, _FINDINGS, _FINDINGS)
 
 
 def _much(content: Content) -> str:
@@ -90,13 +98,24 @@ def contributions(content: Content) -> str:
     members = [one for one in all_members(content) if len(one.summary)]
     numbers = "numbers" if _brought(content) else "measurements"
     points = [
-        f"{numbers} of {abstract.families(members)}, with intervals over launches;",
+        f"{numbers} of {_with_intervals(members)};",
         "a verdict on each number against a reference that was measured, computed or stated, with the likeliest cause "
         "if it is not good;",
         *(_COMPARED if any(not one.why for _, one, _ in repeated.beside(content)) else ()),
         "a supplement with every definition, command, table and figure, so that each number can be traced.",
     ]
     return markdown.bullets(points)
+
+
+def _with_intervals(members: Sequence[Member]) -> str:
+    """Name what has intervals over launches, and what has too few launches for them."""
+    rows = [(str(row["benchmark"]), int(row["launches"])) for one in members for row in one.summary.to_dict("records")]
+    sure = {name.partition(".")[0] for name, launches in rows if launches >= stats.LAUNCHES}
+    kinds = [name for name, _ in Counter(name.partition(".")[0] for name, _ in rows).most_common() if name in FAMILIES]
+    some, few = ([FAMILIES[name] for name in kinds if (name in sure) is wanted] for wanted in (True, False))
+    parts = [f"{listed(some)}, with intervals over launches"] * bool(some)
+    parts += [f"{listed(few)}, with fewer than {stats.LAUNCHES} launches"] * bool(few)
+    return "; of ".join(parts) or "its benchmarks"
 
 
 def _brought(content: Content) -> bool:
@@ -139,7 +158,10 @@ def verdicts(content: Content) -> str:
         for source in content.sources
         for topic in answered.of_source(content, source).topics
     ]
-    caption = "Whether the numbers are good: each topic with the number that decides, and its reference. {#tbl-judged}"
+    caption = (
+        "Whether the numbers are good. The worst benchmark of a topic decides, by its best setting; its number stands "
+        "beside its reference. {#tbl-judged}"
+    )
     return content.table(["topic", "verdict", "number", "reference"], rows, align="llrr", caption=caption, empty="")
 
 

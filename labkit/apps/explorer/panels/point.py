@@ -225,7 +225,7 @@ class _Point:
 
 
 def _body(figure: go.Figure) -> str:
-    """Show the range of the percentiles that are marked, and twice as far; return where the rest is, if there is any."""
+    """Show the marked percentiles and twice as far; return where the rest is, if there is any."""
     lines = [trace.x for trace in figure.data if trace.mode == "lines"]
     marks = [x for trace in figure.data if trace.mode == "markers" for x in trace.x]
     first, last = min(min(x) for x in lines), max(max(x) for x in lines)
