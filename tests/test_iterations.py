@@ -247,7 +247,7 @@ def test_a_command_repeats_the_point_with_its_setting() -> None:
     assert rerun.command(spec, "-x", "5") == f"labkit measure mpi.latency {words}"
     assert rerun.command(Spec(benchmark="mpi.barrier", ranks=4)) == "labkit measure mpi.barrier --ranks 4"
     rotating = benchmarks.resolve(Spec(benchmark="mpi.reduce", launcher="mpich", options={"rotate": True}))
-    assert rerun.command(rotating) == "labkit measure mpi.reduce -m 8 --launcher mpich -o rotate=true"
+    assert rerun.command(rotating) == "labkit measure mpi.reduce -m 8 --ranks 2 --launcher mpich -o rotate=true"
 
 
 LIBRARIES = {"intelmpi": "Intel MPI 2021.14", "mpich": "MPICH 4.0.2", "openmpi": "Open MPI 4.1.4"}

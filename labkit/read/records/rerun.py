@@ -6,6 +6,7 @@ import shlex
 from dataclasses import fields
 
 from labkit import benchmarks
+from labkit.benchmarks import CollectiveBenchmark
 from labkit.point.spec import Spec
 from labkit.read.records.factors import level
 
@@ -14,23 +15,28 @@ _FLAGS = {name: f"--{name}" for name in ("ranks", "ppn", "launcher", "transport"
 
 
 def words(spec: Spec) -> list[str]:
-    """Return ``labkit measure …`` for a spec without its size and its launches: what differs from the defaults."""
+    """Return ``labkit measure …`` for a spec without its size and its launches: what differs from the defaults.
+
+    Of a collective it always says the number of ranks.
+    """
     usual = Spec(benchmark=spec.benchmark)
     if spec.launcher == "none":  # a tool, or a simulation
         usual = usual.replace(launcher="none")
     out = ["labkit", "measure", spec.benchmark]
-    single = benchmarks.get(spec.benchmark).single
+    known = benchmarks.get(spec.benchmark)
+    said = {"ranks"} if isinstance(known, CollectiveBenchmark) else set[str]()
+    silent = {"ranks"} if known.single else set[str]()
     for name, flag in _FLAGS.items():
         value = getattr(spec, name)
-        if value != getattr(usual, name) and not (single and name == "ranks"):
+        if name in said or (value != getattr(usual, name) and name not in silent):
             out += [flag, str(value)]
     if spec.hosts and spec.testbed == usual.testbed:
         out += ["--hosts", ",".join(spec.hosts)]
     if spec.testbed != usual.testbed:
         out += ["--testbed", spec.testbed]
-    known = {one.name for one in fields(benchmarks.get(spec.benchmark).options)}
+    options = {one.name for one in fields(known.options)}
     for name, value in benchmarks.identity(spec).values.items():
-        if name in known and value is not None:  # a log may state other values, or none
+        if name in options and value is not None:  # a log may state other values, or none
             out += ["-o", f"{name}={level(value)}"]
     for name, variable in spec.environment:
         out += ["--factor", f"env.{name}={variable}{';' if ',' in variable else ''}"]
