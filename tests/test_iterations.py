@@ -29,6 +29,7 @@ from labkit.read.records import rerun
 from labkit.stats import periodic
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
+from labkit.studies import is_this_good
 from tests.made import samples, values
 
 EXAMPLES = project.SHIPPED / "data" / "campaigns" / "examples"
@@ -320,6 +321,17 @@ def test_the_notebook_reads_what_a_campaign_holds() -> None:
     assert study.noise_figure().plot.data  # type: ignore[attr-defined]
     assert study.observations()  # type: ignore[attr-defined]
     assert "leave `--transport` out" in str(study.checks()), "options are code, or two dashes become one"  # type: ignore[attr-defined]
+
+
+def test_the_text_on_noise_is_about_the_launches_of_its_figure() -> None:
+    study = studies.get("is_this_good")(measure=False, campaign=str(EXAMPLES / "sixteen-hosts"))
+    assert isinstance(study, is_this_good.Study)
+    few, periodic_ = str(study.noise()).splitlines()
+    assert "1 detour in 646 pieces" in few
+    assert "too few for a spectrum" in few
+    assert "they come back at 999 Hz (power 43.1; random ones reach 13.9)" in periodic_
+    assert [trace.name for trace in study.noise_figure().data] == ["launch 1", "limit of random events"]  # type: ignore[union-attr]
+    assert "fixed rate" not in str(study.observations())
 
 
 def test_a_spectrum_shows_its_limit() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import pandas as pd
 
 from labkit import figures, studies
@@ -13,18 +14,20 @@ from labkit.io.markdown import commands
 from labkit.judge import answer, causes, checking, detours, rules
 from labkit.judge.finding import Finding
 from labkit.judge.rule import OBSERVED, PLAUSIBILITY
-from labkit.judge.sentences import beyond, sentence, whole
+from labkit.judge.sentences import beyond, clue, sentence, whole
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
 from labkit.point.spec import Spec, sweep
-from labkit.point.units import format_size, parse_sizes
+from labkit.point.units import format_share, format_size, parse_sizes, plural
 from labkit.read.columnar import Launches, of_samples, read_campaigns
+from labkit.stats import periodic
 from labkit.store.samples import Samples
-from labkit.studies import _limits, words
+from labkit.studies import _limits, number, words
 from labkit.studies._derived import derived
 
 _MICRO = ("micro.core_to_core", "micro.system_call", "micro.wake_up", "micro.noise")
 _NOISE = "micro.noise"
+_NOISE_RULE, _WHAT_RAN = "noise", ("programs", "guest", "firmware")  # code of the rule, and of evidence on long detours
 _NAMED = 3  # settings that a cause names
 
 
@@ -179,16 +182,43 @@ class Study(studies.Study):
             else Omitted("there is no spectrum, because too few quanta were interrupted.", "too-few")
         )
 
+    def noise(self) -> Text | Omitted:
+        """What the figure shows of each launch, by the same test; launches without a spectrum too."""
+        long = [
+            f"Launch {self._noise()[0].launch}: {clue(one, each)}."
+            for one in self.observed
+            if one.code == _NOISE_RULE
+            for each in one.evidence
+            if each.code in _WHAT_RAN
+        ]
+        return listed([*map(_detours, self._noise()), *long])
+
     def _noise(self) -> list[Samples]:
         """Launches of micro.noise, in order."""
         launches = [one for one in self.samples if one.spec.benchmark == _NOISE and one.n]
         return sorted(launches, key=lambda one: one.launch)
 
     def observations(self) -> Text | Omitted:
-        """What else the numbers show, each with its evidence, as a Markdown list."""
-        if not self.observed:
-            return Text("Nothing else stands out.")
-        return listed(f"**{one.code}**, {whole(one)}" for one in self.observed)
+        """What else the numbers show, each with its evidence, as a Markdown list; detours have their own."""
+        others = [one for one in self.observed if one.code != _NOISE_RULE]
+        return listed(f"**{one.code}**, {whole(one)}" for one in others) if others else Text("Nothing else stands out.")
+
+
+def _detours(one: Samples) -> str:
+    """How many detours a launch has, what they take, and whether they come back at a fixed rate, tested as drawn."""
+    seen = detours.of(one)
+    count, spent = int(seen.detour.sum()), float(np.asarray(one.time_ns).sum())
+    share = format_share(float(seen.excess_ns[seen.detour].sum()) / spent)
+    head = f"Launch {one.launch}: {plural(count, 'detour')} in {plural(one.n, 'piece')} of work, {share} of the time"
+    spectrum = seen.spectrum
+    if spectrum is None:
+        few = f", too few for a spectrum, which needs {periodic.MIN_EVENTS}" if count < periodic.MIN_EVENTS else ""
+        return f"{head}{few}."
+    limit = f"random ones reach {number(spectrum.limit)}"
+    if tick := periodic.period(seen.starts, seen.detour, seen.quantum):
+        return f"{head}; they come back at {number(tick.frequency)} Hz (power {number(tick.power)}; {limit})."
+    most = float(spectrum.power.max()) if len(spectrum.power) else 0.0
+    return f"{head}, at no fixed rate (highest power {number(most)}; {limit})."
 
 
 def _to_do(cause: Finding) -> str:
