@@ -308,3 +308,11 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LABKIT_CAMPAIGNS", str(folder))
         yield folder
+
+
+@pytest.fixture
+def mark(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """A word that marks everything the test starts, for `tests.waiting.marked`."""
+    word = f"{request.node.name}-{os.getpid()}"
+    monkeypatch.setenv("LABKIT_TEST", word)
+    return word

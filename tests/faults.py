@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 
 from labkit.io.markdown import table
 from labkit.run.staging import packed
+from tests.waiting import commandline
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "LABKIT_FAULT"
@@ -141,7 +142,9 @@ class Run:
         until = time.monotonic() + seconds
         while self.processes():
             if time.monotonic() > until:
-                raise BrokenError(f"goes on after {seconds:.0f} s: {[commandline(pid) for pid in self.processes()]}")
+                raise BrokenError(
+                    f"goes on after {seconds:.0f} s: {[commandline(pid)[:120] for pid in self.processes()]}"
+                )
             time.sleep(0.1)
 
     def settle(self, fault: int = 0, *, lost: int = 0) -> str:
@@ -197,14 +200,6 @@ class Run:
         if not 1 <= len(marked) <= POINTS // LAUNCHES:
             raise BrokenError(f"{len(marked)} points are marked as retried")
         return self.settle(fault)
-
-
-def commandline(pid: int) -> str:
-    """A process for a message."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:120]
-    except OSError:
-        return "gone"
 
 
 def _reached(run: Run, process: subprocess.Popen[str], count: int) -> int:

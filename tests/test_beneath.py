@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -27,6 +25,7 @@ from labkit.suites import notebooks
 from labkit.tuning import files, osu
 from tests.test_samples import small_samples
 from tests.test_store import filled
+from tests.waiting import answers, jupyter, until
 
 OSU = "# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n8   1.50\n"
 FILES = (
@@ -327,15 +326,9 @@ def _linked(top: Path, name: str) -> tuple[Path, dict[str, bytes]]:
 
 def _got(address: str) -> str:
     """What a server answers, which may write its address before it listens."""
-    until = time.monotonic() + 120
-    while True:
-        try:
-            with urllib.request.urlopen(address, timeout=60) as answer:
-                return str(answer.read().decode())
-        except urllib.error.URLError as error:
-            if not isinstance(error.reason, ConnectionRefusedError) or time.monotonic() > until:
-                raise
-            time.sleep(0.2)
+    until(lambda: answers(address))
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        return str(answer.read().decode())
 
 
 @pytest.mark.slow
@@ -369,11 +362,7 @@ def test_the_lab_leaves_targets_of_links_alone(master: Path, tmp_path: Path, mon
     monkeypatch.setenv("JUPYTER_TOKEN", "secret")
     words = [sys.executable, "-m", "labkit", "lab", "--no-browser", "--port=0"]
     with supervise.start(words, stdout=supervise.DEVNULL, grace=8.0) as server:
-        found = (tmp_path / "jupyter_runtime_dir").glob
-        while not (notes := [one for one in found("jpserver-*.json") if one.stat().st_size]):
-            assert server.poll() is None, server.stderr_tail(20)
-            time.sleep(0.2)
-        url = json.loads(notes[0].read_text())["url"]
+        url = jupyter(tmp_path / "jupyter_runtime_dir", server)
         assert "jupyter" in _got(f"{url}lab?token=secret")
         assert "start" in _got(f"{url}api/contents?token=secret")
     assert content(campaigns / "victim") == before

@@ -18,6 +18,7 @@ from labkit.run.measuring import Progress
 from labkit.store import lease
 from labkit.store.campaign import HOME, Campaign, find
 from labkit.suites.following import news
+from tests.waiting import until
 
 from .test_samples import small_samples
 
@@ -134,10 +135,7 @@ def test_a_lease_that_was_put_away_is_taken_again(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(lease, "HEARTBEAT", 0.02)
     with Campaign(tmp_path).lease():
         (tmp_path / "lease.json").unlink()
-        end = time.monotonic() + 240
-        while not lease.holder(tmp_path) and time.monotonic() < end:
-            time.sleep(0.01)
-        assert lease.holder(tmp_path)
+        until(lambda: lease.holder(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["campaign.json"]
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from bench import diagnosis, situations
 from bench.situations import Kind, NotShownError, _recorded, stopped_rank
 from labkit.judge import causes, rules
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("kind", situations.every().values(), ids=lambda kind: kind.name)
@@ -213,8 +213,7 @@ def test_a_stopped_rank_goes_on_at_the_end() -> None:
     with stopped_rank.stopped({"rank": 0, "stopped_ms": 20}):
         ours = {**os.environ, "OMPI_COMM_WORLD_RANK": "0"}
         rank = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ours)
-        while state(rank.pid) != "T":
-            time.sleep(0.001)
+        until(lambda: state(rank.pid) == "T", each=0.001)
     out, _ = rank.communicate(b"\n", timeout=60)
     assert out == b"1\n"
     assert rank.returncode == 0

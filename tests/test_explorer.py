@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -50,6 +49,7 @@ from labkit.report import sources
 from labkit.run import launch
 from labkit.store import archive, campaign
 from labkit.store.samples import facts
+from tests.waiting import commandline, until
 
 from . import made
 from .test_foreign import filled, forged
@@ -610,11 +610,7 @@ def test_a_panel_runs_and_its_points_come_into_the_plot() -> None:
     assert not panel.run.disabled, panel.why.value
     panel.run.click()
     assert panel.run.disabled
-    end = time.monotonic() + 240
-    while session.running:
-        assert time.monotonic() < end
-        time.sleep(0.1)
-        session.runs.tick()
+    until(lambda: session.runs.tick() or not session.running)
     assert made
     assert panel.status.value == "done: 2 of 2 points × launches measured"
     assert sum(len(trace.x) for trace in session.figures["A"].data) == 2
@@ -680,10 +676,7 @@ def test_a_campaign_that_is_deleted_while_it_is_measured_into_frees_the_form(mon
     assert "so labkit stopped its run" in made.status.value
     assert "deleted" not in made._session.campaigns
     assert not made.run.disabled
-    end = time.monotonic() + 240
-    while one.running and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not one.running
+    until(lambda: not one.running)
     one._tree.stdout.close()
 
 
@@ -703,18 +696,11 @@ def test_jupyterlab_ends_with_labkit_lab(number: int, tmp_path: Path) -> None:
     env = os.environ | {"JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime")}
     command = [sys.executable, "-m", "labkit", "lab", "--no-browser", "--port", "0"]
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as owner:
-        end = time.monotonic() + 240
-        while not (servers := list((tmp_path / "runtime").glob("jpserver-*.json"))):
-            assert owner.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        servers = until(lambda: list((tmp_path / "runtime").glob("jpserver-*.json")), runs=owner)
         pid = int(servers[0].stem.removeprefix("jpserver-"))
         owner.send_signal(number)
         owner.wait(240)
-        end = time.monotonic() + 240
-        while Path(f"/proc/{pid}/cmdline").exists() and b"jupyterlab" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        until(lambda: "jupyterlab" not in commandline(pid))
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from labkit.point import conditions
 from labkit.point.notes import texts
 from labkit.run import launch
 from labkit.run import programs as run_programs
+from tests.waiting import until
 
 KEYS = {
     "hostname",
@@ -527,10 +528,7 @@ def test_programs_are_told_by_their_name_not_by_a_folder(tmp_path):
     for name, command in words.items():
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             try:
-                deadline = time.monotonic() + 240
-                while others.program(process.pid) != name and time.monotonic() < deadline:
-                    time.sleep(0.02)
-                assert others.program(process.pid) == name
+                until(lambda pid=process.pid, name=name: others.program(pid) == name)
             finally:
                 process.kill()
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 from labkit import benchmarks, studies, testbeds, tools
@@ -29,9 +25,9 @@ from labkit.point.notes import texts
 from labkit.point.spec import Effort, Spec
 from labkit.studies import _rdma
 from labkit.tools import _kv, memcached, redis, redis_benchmark, ycsb
-from tests.test_tools import mark, marked, need, reported
+from tests.test_tools import need, reported
+from tests.waiting import listens, marked, until
 
-__all__ = ["mark"]  # a fixture
 YCSB = json.loads((Path(__file__).parent / "golden" / "ycsb" / "generators.json").read_text())
 SHORT = Effort(time_cap=0.2, time_limit=120)
 CLOSED, OPEN = "kv.closed_loop", "kv.open_loop"
@@ -108,10 +104,7 @@ def _redis(folder: Path) -> Iterator[str]:
     words = [word.replace("@socket@", path) for word in redis.server(resolved(CLOSED, "unix"))]
     server = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL)
     try:
-        end = time.monotonic() + 240
-        with socket.socket(socket.AF_UNIX) as one:  # the socket is there before redis listens on it
-            while one.connect_ex(path) and time.monotonic() < end:
-                time.sleep(0.02)
+        until(lambda: listens(path), runs=server)
         yield path
     finally:
         server.kill()
@@ -258,35 +251,6 @@ def test_overload_is_told_whether_or_not_what_waited_was_done_in_the_end(seconds
     effort = Effort(time_cap=seconds, time_limit=120)
     outcome = run(OPEN, effort, "unix", rate=1e6, workload="C")
     assert any(text.startswith("overload: ") for text in texts(outcome.warnings))
-
-
-@pytest.mark.slow
-def test_servers_end_with_their_owner_even_if_it_is_killed(mark: str) -> None:
-    need(redis)
-    client()
-    code = (
-        "from labkit import benchmarks, tools; from labkit.point.spec import Effort, Spec; "
-        f"spec = benchmarks.resolve(Spec(benchmark={CLOSED!r}, size=1000, options={{'servers': 2}})); "
-        "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=30)))"
-    )
-    owner = subprocess.Popen([sys.executable, "-c", code])
-    end = time.monotonic() + 240
-    while time.monotonic() < end and not any("kv_client" in _name(pid) for pid in marked(mark)):
-        time.sleep(0.1)
-    names = [_name(pid) for pid in marked(mark)]
-    assert sum("redis-server" in name for name in names) == 2
-    os.kill(owner.pid, signal.SIGKILL)
-    owner.wait()
-    while time.monotonic() < end and marked(mark):
-        time.sleep(0.1)
-    assert not marked(mark)
-
-
-def _name(pid: int) -> str:
-    try:
-        return " ".join(psutil.Process(pid).cmdline())
-    except psutil.Error:
-        return ""
 
 
 def test_redis_benchmark_runs() -> None:

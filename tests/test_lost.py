@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from labkit.apps.cli import main
 from labkit.errors import DataError, LostError
 from labkit.store import samples
 from labkit.store.campaign import HOME, Campaign, fresh
+from tests.waiting import until
 
 from . import made
 from .test_store import filled
@@ -30,10 +30,7 @@ def measured(folder: Path, fault: Callable[[Path], None], *words: str) -> tuple[
     command = [sys.executable, "-m", "labkit", *WORDS, "--into", str(into), *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        end = time.monotonic() + 240
-        while len(list(into.glob("samples/*/[0-9a-f]*.parquet"))) < 2 and time.monotonic() < end:
-            assert process.poll() is None, process.communicate()[1]
-            time.sleep(0.01)
+        until(lambda: len(list(into.glob("samples/*/[0-9a-f]*.parquet"))) > 1, runs=process, each=0.01)
         fault(into)
         _, said = process.communicate(timeout=240)
     finally:

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,6 +29,7 @@ from labkit.report.stage import stage
 from labkit.suites import definition
 from tests.test_gate import HISTORY, campaign, judge, kept
 from tests.test_suites import TINY, _Entry, suite
+from tests.waiting import until
 
 Nights = Callable[..., int]
 
@@ -226,9 +226,7 @@ def test_a_night_that_was_killed_is_resumed_and_the_next_one_works(tmp_path: Pat
     words = [sys.executable, "-m", "labkit", "nightly", "--suite", str(path), "--against", str(history)]
     clean = {**os.environ, "BROWSER_PATH": "/nowhere"}
     process = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=clean)
-    until = time.monotonic() + 240
-    while not list(history.glob(".unfinished/*/samples/*/*.parquet")) and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: list(history.glob(".unfinished/*/samples/*/*.parquet")), runs=process)
     process.send_signal(signal.SIGKILL)
     process.wait()
     (left,) = nightly.unfinished(history)

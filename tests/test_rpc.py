@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 from labkit import benchmarks, studies, testbeds, tools
@@ -30,9 +26,9 @@ from labkit.point.notes import texts
 from labkit.point.spec import Effort, Spec
 from labkit.studies import _linked
 from labkit.tools import _rpc
-from tests.test_tools import mark, marked, reported
+from tests.test_tools import reported
+from tests.waiting import listens, marked, until
 
-__all__ = ["mark"]  # a fixture
 SHORT = Effort(time_cap=0.2, time_limit=120)
 FEW = Effort(iterations=50, warmup=5, time_limit=120)
 PROGRAMS = {"grpc": "rpc_grpc", "thrift": "rpc_thrift"}
@@ -78,18 +74,11 @@ def server(system: str, folder: Path, *words: str) -> Iterator[str]:
     path = folder / "s.sock"
     process = subprocess.Popen([program(system), "server", f"address=unix:{path}", *words], stderr=subprocess.DEVNULL)
     try:
-        end = time.monotonic() + 240
-        while time.monotonic() < end and process.poll() is None and not _accepts(path):
-            time.sleep(0.02)
+        until(lambda: listens(path), runs=process)
         yield str(path)
     finally:
         process.kill()
         process.wait()
-
-
-def _accepts(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as one:
-        return one.connect_ex(str(path)) == 0
 
 
 def client(system: str, folder: Path, path: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -257,36 +246,6 @@ def test_overload_is_told() -> None:
     program("thrift")
     outcome = run("open_loop", transport="unix", system="thrift", rate=1e6)
     assert any(text.startswith("overload: ") for text in texts(outcome.warnings))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("system", PROGRAMS)
-def test_servers_end_with_their_owner_even_if_it_is_killed(system: str, mark: str) -> None:
-    name = program(system)
-    code = (
-        "from labkit import benchmarks, tools; from labkit.point.spec import Effort, Spec; "
-        "spec = benchmarks.resolve(Spec(benchmark='rpc.parameter_server', size=0, "
-        f"options={{'servers': 2, 'large': 100, 'system': {system!r}}})); "
-        "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=30)))"
-    )
-    owner = subprocess.Popen([sys.executable, "-c", code])
-    end = time.monotonic() + 240
-    while time.monotonic() < end and not any(f"{name} client" in _name(pid) for pid in marked(mark)):
-        time.sleep(0.1)
-    names = [_name(pid) for pid in marked(mark)]
-    assert sum(text.startswith(f"{name} server") for text in names) == 2
-    os.kill(owner.pid, signal.SIGKILL)
-    owner.wait()
-    while time.monotonic() < end and marked(mark):
-        time.sleep(0.1)
-    assert not marked(mark)
-
-
-def _name(pid: int) -> str:
-    try:
-        return " ".join(psutil.Process(pid).cmdline())
-    except psutil.Error:
-        return ""
 
 
 # ---- payloads and command lines

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import nbformat
@@ -15,6 +14,7 @@ import pytest
 
 from labkit.io import scratch
 from labkit.suites import kernels
+from tests.waiting import until
 
 RUN = """
 import sys
@@ -58,10 +58,7 @@ def test_what_a_killed_owner_left_goes_with_the_next(tmp_path: Path, monkeypatch
     with subprocess.Popen(
         command, env=os.environ | {"TMPDIR": str(home)}, stderr=subprocess.DEVNULL, start_new_session=True
     ) as owner:
-        end = time.monotonic() + 240
-        while not list(home.glob(f"{kernels.FOLDER}*/kernel*.json")):
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: list(home.glob(f"{kernels.FOLDER}*/kernel*.json")))
         os.killpg(owner.pid, signal.SIGKILL)
     monkeypatch.setattr(tempfile, "tempdir", str(home))
     with scratch.folder(kernels.FOLDER) as mine:

@@ -30,9 +30,9 @@ from labkit.point.notes import texts
 from labkit.point.spec import Effort, Spec
 from labkit.run import programs
 from labkit.tools import _call_graph, _microservices, memcached, microservices
-from tests.test_tools import mark, marked, need, reported
+from tests.test_tools import need, reported
+from tests.waiting import commandline, listens, marked, until
 
-__all__ = ["mark"]  # a fixture
 SHORT = Effort(time_cap=0.3, time_limit=120)
 HDSEARCH, SOCIAL = "services.hdsearch", "services.social_network"
 SIZES = {HDSEARCH: 512, "services.router": 1000, SOCIAL: 256}
@@ -68,10 +68,7 @@ def served(folder: Path, plan: Sequence[dict[str, object]]) -> Iterator[subproce
     server = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     family = psutil.Process(server.pid)
     try:
-        end = time.monotonic() + 240
-        with socket.socket(socket.AF_UNIX) as one:  # the socket is there before the service listens on it
-            while one.connect_ex(str(folder / "front")) and time.monotonic() < end:
-                time.sleep(0.02)
+        until(lambda: listens(folder / "front"), runs=server)
         yield server
     finally:
         for process in [family, *family.children(recursive=True)]:
@@ -369,22 +366,11 @@ def test_services_end_with_their_owner_even_if_it_is_killed(mark: str) -> None:
         "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=30)))"
     )
     owner = subprocess.Popen([sys.executable, "-c", code])
-    end = time.monotonic() + 240
-    while time.monotonic() < end and not any("load" in _words(pid) for pid in marked(mark)):
-        time.sleep(0.1)
-    assert sum("serve" in _words(pid) for pid in marked(mark)) == 4
-    os.kill(owner.pid, signal.SIGKILL)
+    until(lambda: any(" load " in commandline(pid) for pid in marked(mark)), runs=owner)
+    assert sum(" serve " in commandline(pid) for pid in marked(mark)) == 4
+    owner.kill()
     owner.wait()
-    while time.monotonic() < end and marked(mark):
-        time.sleep(0.1)
-    assert not marked(mark)
-
-
-def _words(pid: int) -> list[str]:
-    try:
-        return psutil.Process(pid).cmdline()
-    except psutil.Error:
-        return []
+    until(lambda: not marked(mark))
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +20,12 @@ from labkit.run import importing
 from labkit.run.importing import staging
 from labkit.store import archive, merging
 from tests.test_store import filled
+from tests.waiting import until
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "data" / "campaigns" / "examples" / "two-cores"
 LABKIT = [sys.executable, "-m", "labkit"]
 COMMANDS = (["list"], ["show", str(EXAMPLE)], ["compare", str(EXAMPLE), "--by", "transport=shm,tcp"], ["doctor"])
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 240
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 def guarded(process: subprocess.Popen[str]) -> bool:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +24,7 @@ from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import CACHEABLE, FILESYSTEM
 from labkit.tools import _erasure_codes, _own_json, erasure_codes, fio, iozone, nbdkit
+from tests.waiting import until
 
 from . import made
 from .test_tools import need, reported, resolved, run
@@ -191,14 +190,9 @@ def test_files_of_a_killed_run_are_removed(tmp_path: Path) -> None:
         "tools.run(tools.available(benchmarks.tools_of(spec.benchmark), spec, Effort(time_cap=60)))\n"
     )
     with subprocess.Popen([sys.executable, "-c", program]) as lab:
-        end = time.monotonic() + 240
-        while not list(tmp_path.glob("labkit-run-*/data")) and time.monotonic() < end:
-            time.sleep(0.02)
-        assert list(tmp_path.glob("labkit-run-*/data"))
-        lab.send_signal(signal.SIGKILL)
-    while list(tmp_path.iterdir()) and time.monotonic() < end:
-        time.sleep(0.02)
-    assert list(tmp_path.iterdir()) == []
+        until(lambda: list(tmp_path.glob("labkit-run-*/data")), runs=lab)
+        lab.kill()
+    until(lambda: not list(tmp_path.iterdir()))
 
 
 # ---- fio

@@ -24,6 +24,7 @@ from labkit.io import project
 from labkit.point.spec import Spec, sweep
 from labkit.store.campaign import Campaign
 from labkit.suites import definition, plan
+from tests.waiting import until
 
 NOTEBOOKS = sorted(project.NOTEBOOKS.glob("[1-9]*.ipynb"))
 TINY = """
@@ -363,16 +364,11 @@ def test_kill_9_loses_at_most_the_point_in_flight(tmp_path: Path, delay: float) 
     process = subprocess.Popen(
         [sys.executable, "-m", "labkit", "run", str(path), "--into", str(into)], stderr=subprocess.DEVNULL
     )
-    until = time.monotonic() + 240
-    while not (into / "campaign.json").exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    until((into / "campaign.json").exists, runs=process)
     time.sleep(delay)  # any moment of the run
     process.send_signal(signal.SIGKILL)
     process.wait()
-    until = time.monotonic() + 240
-    while (alive := working(into)) and time.monotonic() < until:
-        time.sleep(0.2)
-    assert alive == [], "something of the killed run goes on"
+    until(lambda: not working(into))  # nothing of the killed run goes on
     log = (into / "log.txt").read_text() if (into / "log.txt").exists() else ""
     saved = {line.split()[-1] for line in log.splitlines() if " saved " in line}
     from labkit.store import samples

@@ -16,6 +16,7 @@ import pytest
 
 from labkit.errors import LaunchError
 from labkit.io import supervise
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[1]
 # a parent that goes on, a child that ignores SIGTERM, and a stray in a session of its own whose parent is gone
@@ -59,16 +60,6 @@ def alive(word):
         if word.encode() in arguments and not any(a.endswith(b"supervisor.py") for a in arguments):
             pids.append(int(folder.name))
     return pids
-
-
-def eventually(condition, seconds=120.0):
-    """Whether a condition comes true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def family(word, **options):
@@ -283,7 +274,7 @@ def test_all_trees_end_with_their_owner(token, how):
         process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGTERM)
     process.communicate(b"go\n" if how in ("end", "crash") else None, timeout=240)
     assert process.returncode == {"kill": -9, "term": -15, "end": 5, "crash": 6}[how]
-    assert eventually(lambda: alive(token) == [])
+    until(lambda: alive(token) == [])
 
 
 def test_a_forked_child_does_not_keep_the_owners_trees_alive(token):
@@ -291,7 +282,7 @@ def test_a_forked_child_does_not_keep_the_owners_trees_alive(token):
     forked = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[-1])
     process.kill()
     process.wait()
-    assert eventually(lambda: alive(token) == [forked])
+    until(lambda: alive(token) == [forked])
     os.kill(forked, signal.SIGKILL)
     process.communicate()
 
@@ -317,7 +308,7 @@ def test_owner_and_supervisor_killed_at_once_still_ends_the_command(token):
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert done.returncode == -9
-    assert eventually(lambda: alive(token) == [])
+    until(lambda: alive(token) == [])
 
 
 def test_a_forgotten_tree_ends(token):
@@ -326,7 +317,7 @@ def test_a_forgotten_tree_ends(token):
         warnings.simplefilter("ignore", ResourceWarning)
         del tree
         gc.collect()
-    assert eventually(lambda: alive(token) == [])
+    until(lambda: alive(token) == [])
 
 
 def test_nothing_is_left_open():
@@ -337,7 +328,7 @@ def test_nothing_is_left_open():
     for _ in range(5):
         with supervise.start(["sh", "-c", "echo x; echo y >&2"]) as tree:
             tree.wait(240)
-    assert eventually(lambda: all(now <= then for now, then in zip(count(), before, strict=True)))
+    until(lambda: all(now <= then for now, then in zip(count(), before, strict=True)))
 
 
 def test_an_error_inside_the_block_ends_the_tree(token):
@@ -390,7 +381,7 @@ def ranks(token):
     """Two busy ranks under mpirun, not MPI programs themselves: the hardest to end."""
     command = ["mpirun", "-np", "2", sys.executable, "-c", RANK, token]
     with supervise.start(command) as tree:
-        assert eventually(lambda: len(alive(token)) == 3), tree.stderr_tail()
+        until(lambda: len(alive(token)) == 3, runs=tree)
         yield tree
 
 
@@ -409,7 +400,7 @@ def test_ranks_end_with_mpirun_and_its_supervisor(token, ranks, which):
             which
         ]:
             os.kill(pid, signal.SIGKILL)
-    assert eventually(lambda: alive(token) == [])
+    until(lambda: alive(token) == [])
     assert ranks.wait(240) is not None
 
 
@@ -424,7 +415,7 @@ def test_ranks_end_with_their_owner(token):
     """
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], env=environment)
-    assert eventually(lambda: len(alive(token)) == 3)
+    until(lambda: len(alive(token)) == 3)
     process.kill()
     process.wait()
-    assert eventually(lambda: alive(token) == [])
+    until(lambda: alive(token) == [])

@@ -7,12 +7,10 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 from labkit import benchmarks, testbeds, tools
@@ -23,6 +21,7 @@ from labkit.point.notes import texts
 from labkit.point.spec import Effort, Spec
 from labkit.run import programs
 from labkit.tools import Invocation, Place, _run, fio, iozone, iperf3, netperf, qperf, sockperf
+from tests.waiting import commandline, marked, until
 
 SHORT = Effort(time_cap=0.2, time_limit=120)
 MODULES = (netperf, iperf3, sockperf, qperf, fio, iozone)
@@ -44,26 +43,6 @@ def need(*modules: object) -> None:
         job = dataclasses.replace(JOB, programs=probe)
         if job.missing:
             pytest.skip(f"{', '.join(job.missing)} not installed: Debian package {module.TOOL.package}")  # type: ignore[attr-defined]
-
-
-def marked(mark: str) -> list[int]:
-    """Processes with the mark in their environment, without this one."""
-    pids = []
-    for process in psutil.process_iter():
-        try:
-            if process.pid != os.getpid() and process.environ().get("LABKIT_TEST") == mark:
-                pids.append(process.pid)
-        except psutil.Error:
-            continue
-    return pids
-
-
-@pytest.fixture
-def mark(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """Marks everything the test starts."""
-    name = f"{request.node.name}-{os.getpid()}"
-    monkeypatch.setenv("LABKIT_TEST", name)
-    return name
 
 
 def parsed(text: str, folder: Path) -> tools.Parsed:
@@ -534,14 +513,9 @@ def test_a_client_that_is_killed_is_an_error(mark: str) -> None:
     killed = threading.Event()
 
     def kill() -> None:
-        end = time.monotonic() + 240
-        while not killed.is_set() and time.monotonic() < end:
-            for pid in marked(mark):
-                with_client = psutil.pid_exists(pid) and psutil.Process(pid).cmdline()[:2] == ["iperf3", "-c"]
-                if with_client:
-                    os.kill(pid, signal.SIGKILL)
-                    killed.set()
-            time.sleep(0.02)
+        (client,) = until(lambda: [pid for pid in marked(mark) if commandline(pid).startswith("iperf3 -c")])
+        os.kill(client, signal.SIGKILL)
+        killed.set()
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -572,17 +546,10 @@ def test_tools_end_when_the_lab_is_killed(monkeypatch: pytest.MonkeyPatch, mark:
         "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=600)))\n"
     )
     lab = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    end = time.monotonic() + 240
-    clients: list[int] = []
-    while not clients and time.monotonic() < end:
-        clients = [pid for pid in marked(mark) if "iperf3 -c" in " ".join(psutil.Process(pid).cmdline())]
-        time.sleep(0.05)
-    assert clients
+    until(lambda: any("iperf3 -c" in commandline(pid) for pid in marked(mark)), runs=lab)
     lab.kill()
     lab.wait()
-    while marked(mark) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert marked(mark) == []
+    until(lambda: not marked(mark))
 
 
 # ---- servers and ports

@@ -12,9 +12,9 @@ from labkit.point.notes import texts
 from labkit.point.spec import Effort, Spec
 from labkit.run import measuring, programs
 from labkit.tools import Invocation, fi_pingpong, fio, iperf, iperf3, netperf, netpipe, qperf, sockperf
-from tests.test_tools import SHORT, mark, marked, need, reported, resolved, run
+from tests.test_tools import SHORT, need, reported, resolved, run
+from tests.waiting import marked
 
-__all__ = ["mark"]  # a fixture
 SLOW = pytest.mark.slow  # as another test runs the same tool or the same benchmark
 Make = Callable[[Spec, Effort], Invocation]
 SPECS = {

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,12 @@ from labkit.store import campaign, samples
 from tests import made
 from tests.test_hostile import TAG
 from tests.test_report import point
+from tests.waiting import PATIENCE, until
 
 playwright = pytest.importorskip("playwright.sync_api")
 Axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe
 pytestmark = [pytest.mark.browser, pytest.mark.mpi]
 
-PATIENCE = 240.0  # s; a bound for a busy machine, not a speed
 playwright.expect.set_options(timeout=PATIENCE * 1000)
 PLACE = """(i) => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'), f = g._fullLayout,
   r = g.getBoundingClientRect(), t = g.data[0];
@@ -43,13 +43,6 @@ PROGRAMS = {  # what a run consists of, with words of its command lines
     "command": ["labkit measure"],
     "supervisor": ["supervisor.py"],
 }
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def measuring(home: Path) -> dict[int, str]:

@@ -16,8 +16,9 @@ from labkit.apps.cli import main
 from labkit.apps.explorer import server
 from labkit.store import campaign
 from tests import made
-from tests.browser.test_explorer import BOXES, PATIENCE, browser, explored, picture, playwright, until, violations
+from tests.browser.test_explorer import BOXES, browser, explored, picture, playwright, violations
 from tests.test_report import point
+from tests.waiting import PATIENCE, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.mpi]
 __all__ = ["browser"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from labkit.figures import parts
 from labkit.io import supervise
 from labkit.io.project import SHIPPED
 from labkit.report.markdown import needing
+from tests.waiting import jupyter
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 EXAMPLE = SHIPPED / "data" / "campaigns" / "examples" / "two-cores"
@@ -62,12 +61,7 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
         supervise.start(command, env=env, stdout=supervise.DEVNULL, grace=8.0) as tree,
         sync_api.sync_playwright() as play,
     ):
-        until = time.monotonic() + 240
-        while not [f for f in (tmp_path / "jupyter_runtime_dir").glob("jpserver-*.json") if f.stat().st_size]:
-            assert tree.poll() is None, tree.stderr_tail(20)
-            assert time.monotonic() < until
-            time.sleep(0.2)
-        url = json.loads(next((tmp_path / "jupyter_runtime_dir").glob("jpserver-*.json")).read_text())["url"]
+        url = jupyter(tmp_path / "jupyter_runtime_dir", tree)
         browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
         page = browser.new_page(viewport={"width": 1400, "height": 900})
         page.set_default_timeout(240_000)

@@ -5,10 +5,7 @@ import json
 import os
 import shutil
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +14,9 @@ import pytest
 from labkit.io import supervise
 from labkit.io.project import NOTEBOOKS, SHIPPED
 from labkit.store import campaign
+from tests.waiting import answers, until
 
-from .test_explorer import COUNT, PLACE, fill, measuring, picture, playwright, points, until
+from .test_explorer import COUNT, PLACE, fill, measuring, picture, playwright, points
 
 pytestmark = pytest.mark.slow  # not browser: that one must not be skipped, and Voilà is no part of the environment
 PORT = 18866
@@ -44,16 +42,11 @@ def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[t
     ]
     url = f"http://127.0.0.1:{PORT}/"
 
-    def answers() -> bool:
-        with suppress(urllib.error.URLError):
-            return bool(urllib.request.urlopen(f"{url}login", timeout=2).status == 200)
-        return False
-
     with (
-        supervise.start([*command, "--token=secret"], env=env, stdout=supervise.DEVNULL, grace=4.0),
+        supervise.start([*command, "--token=secret"], env=env, stdout=supervise.DEVNULL, grace=4.0) as tree,
         playwright.sync_playwright() as play,
     ):
-        until(answers)
+        until(lambda: answers(f"{url}login"), runs=tree)
         browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.set_default_timeout(240_000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -29,6 +28,7 @@ from labkit.run import launch, lines, measuring, ranks
 from labkit.run.measuring import Point
 from labkit.store.campaign import Campaign
 from labkit.worker import Reader
+from tests.waiting import marked, until
 
 pytestmark = pytest.mark.mpi
 SETTINGS = {
@@ -322,7 +322,7 @@ def test_an_interval_that_was_asked_for_and_not_reached_is_exit_code_3(tmp_path:
     assert cli.main([*arguments, "--ci", "0.02"]) == 3  # five samples have no interval
 
 
-def test_stopping_leaves_no_rank_behind_and_keeps_the_points(tmp_path: Path) -> None:
+def test_stopping_leaves_no_rank_behind_and_keeps_the_points(tmp_path: Path, mark: str) -> None:
     command = [
         sys.executable,
         "-m",
@@ -338,28 +338,14 @@ def test_stopping_leaves_no_rank_behind_and_keeps_the_points(tmp_path: Path) -> 
         "--into",
         str(tmp_path),
     ]
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "LABKIT_TEST_MARK": str(tmp_path)}
-    )
-    until = time.monotonic() + 240
-    while not list(tmp_path.glob("samples/*/*.parquet")) and time.monotonic() < until:
-        time.sleep(0.1)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    until(lambda: list(tmp_path.glob("samples/*/*.parquet")), runs=process)
     process.send_signal(2)
     _, stderr = process.communicate(timeout=240)
     assert process.returncode == 130
     assert "stopped. All measured points are kept" in stderr
-    assert marked(str(tmp_path)) == []
+    assert marked(mark) == []
     assert [s for s in Campaign(tmp_path).samples() if s.n == 0] == []
-
-
-def marked(mark: str) -> list[int]:
-    """Processes that inherited the mark."""
-    pids = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if f"LABKIT_TEST_MARK={mark}".encode() in (folder / "environ").read_bytes():
-                pids.append(int(folder.name))
-    return pids
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from labkit.point.spec import Effort, Spec
 from labkit.point.units import KiB
 from labkit.run import launch
 from labkit.worker import Plan, reported_failure
+from tests.waiting import until
 
 from .conftest import HERE, Run
 from .test_ranks import samples
@@ -183,10 +183,7 @@ def test_a_killed_run_leaves_no_files(tmp_path: Path) -> None:
     command = launcher.command(placement, [sys.executable, "-m", "labkit.worker", Plan([spec], Effort()).encode()])
     variables = {**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **launcher.environment(placement)}
     with supervise.start(command, env=variables) as tree:
-        until = time.monotonic() + 240
-        while not any(tmp_path.glob("*/data")) and time.monotonic() < until:
-            time.sleep(0.01)
-        assert any(tmp_path.glob("*/data")), tree.stderr_text()
+        until(lambda: any(tmp_path.glob("*/data")), runs=tree)
     assert list(tmp_path.iterdir()) == []
 
 

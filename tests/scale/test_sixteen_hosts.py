@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.testbeds import slurm
 from tests.slurm.conftest import Lab
+from tests.waiting import until
 
 HOSTS, RANKS = 16, 80
 # Linux divides processors evenly between sessions (kernel.sched_autogroup_enabled), and each step of Slurm is one: with
@@ -74,9 +74,7 @@ def test_a_campaign_of_80_ranks_on_16_hosts_is_killed_and_goes_on(tmp_path: Path
     into = tmp_path / "c"
     command = [*MEASURE, "--into", str(into)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        end = time.monotonic() + 300
-        while not acknowledged(into) and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.1)
+        until(lambda: acknowledged(into), 300, runs=process)
         process.kill()
         assert process.stderr is not None
         said = process.stderr.read()
@@ -109,9 +107,7 @@ def test_a_job_on_16_nodes_of_slurm_is_cancelled_and_goes_on(sixteen: Lab) -> No
     suite.write_text(SUITE.format(ranks=RANKS_OF_STEPS))
     request = jobs.Request(suite=str(suite), nodes=HOSTS)
     first = sixteen.submit(request, sixteen.site(f"vc[0-{HOSTS - 1}]"))
-    end = time.monotonic() + 600
-    while not acknowledged(first.campaign) and first.state().kind != "ended" and time.monotonic() < end:
-        time.sleep(0.5)
+    until(lambda: acknowledged(first.campaign) or first.state().kind == "ended", 600, each=0.5)
     jobs.cancel(first)
     names = acknowledged(first.campaign)
     assert names, first.output()

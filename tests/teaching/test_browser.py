@@ -9,8 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +18,7 @@ import pytest
 
 from labkit.apps.teaching import Session, course, labs
 from labkit.io import project
+from tests.waiting import jupyter
 
 STEM, WHAT_IF = "1-latency-and-bandwidth", "10-breakdown"
 STEMS = course.stems()
@@ -79,7 +78,7 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
             start_new_session=True,
         )
     try:
-        yield f"{_address(process, Path(homes['JUPYTER_RUNTIME_DIR']), tmp_path)}lab?token={token}&reset"
+        yield f"{jupyter(Path(homes['JUPYTER_RUNTIME_DIR']), process)}lab?token={token}&reset"
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         try:
@@ -87,21 +86,6 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def _address(process: subprocess.Popen[bytes], runtime: Path, folder: Path) -> str:
-    file = runtime / f"jpserver-{process.pid}.json"
-    for _ in range(1200):
-        assert process.poll() is None, (folder / "log.txt").read_text()
-        if file.exists() and file.stat().st_size:
-            url = str(json.loads(file.read_text())["url"])
-            try:
-                urllib.request.urlopen(f"{url}api", timeout=2).close()
-                return url
-            except OSError:
-                pass
-        time.sleep(0.1)
-    raise AssertionError((folder / "log.txt").read_text())
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from labkit.apps.teaching import Session, course, labs
 from labkit.apps.teaching.__main__ import main as cli
 from labkit.apps.teaching.questions import credit
 from labkit.io import supervise
+from tests.waiting import jupyter
 
 from .test_nbgrader import NBGRADER, Course
 
@@ -41,19 +42,6 @@ ENTER = "lab.panels[{name!r}].field.value = {value!r}; lab.panels[{name!r}].pres
 
 
 PATIENCE = 300.0  # s; a bound for a busy machine with 20 servers, not a speed
-
-
-def address(tree: Any, runtime: Path) -> str:
-    """Address of a server that answers. It writes its record before it listens."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and tree.poll() is None:
-        for path in runtime.glob("jpserver-*.json"):
-            with suppress(OSError, ValueError, urllib.error.URLError):
-                url = str(json.loads(path.read_text())["url"])
-                urllib.request.urlopen(f"{url}api", timeout=2).read()
-                return url
-        time.sleep(0.1)
-    raise TimeoutError(tree.stderr_tail(10))
 
 
 def ready(client: Any) -> None:
@@ -113,7 +101,7 @@ class Learner:
         from jupyter_client.blocking.client import BlockingKernelClient
         from jupyter_core.utils import ensure_event_loop
 
-        url = address(tree, self.runtime)
+        url = jupyter(self.runtime, tree, PATIENCE)
         path = self.folder / f"{STEM}.ipynb"
         body = {"path": path.name, "name": path.name, "type": "notebook", "kernel": {"name": "python3"}}
         head = {"Authorization": f"token {self.token}", "Content-Type": "application/json"}

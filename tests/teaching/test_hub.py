@@ -12,9 +12,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +20,7 @@ import pytest
 from labkit.apps.teaching import Session, course, labs
 from labkit.apps.teaching.__main__ import main as cli
 from labkit.io import supervise
+from tests.waiting import answers, until
 
 HUB = Path(os.environ.get("LABKIT_HUB", "")) / "jupyterhub"
 PROXY = shutil.which("configurable-http-proxy")
@@ -131,15 +129,7 @@ def test_two_users_work_side_by_side_and_neither_sees_the_other(tmp_path: Path, 
         ) as tree,
         sync_api.sync_playwright() as play,
     ):
-        until = time.monotonic() + PATIENCE / 1000
-        while True:
-            assert tree.poll() is None, tree.stderr_tail(20)
-            assert time.monotonic() < until
-            try:
-                urllib.request.urlopen(f"{address}/hub/login", timeout=2).close()
-                break
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.5)
+        until(lambda: answers(f"{address}/hub/login"), runs=tree, each=0.5)
         browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
         pages = {user: browser.new_context(viewport={"width": 1200, "height": 900}).new_page() for user in USERS}
         for user, page in pages.items():

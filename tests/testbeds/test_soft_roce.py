@@ -18,6 +18,7 @@ from labkit.errors import LaunchError
 from labkit.host.pyverbs import interpreter
 from labkit.run import launch
 from labkit.testbeds import Kept, _guest, soft_roce
+from tests.waiting import commandline, until
 
 pytestmark = pytest.mark.verbs
 VERBS = Path(labkit.__file__).parent / "kernels" / "verbs"
@@ -58,27 +59,19 @@ def inside(guest: testbeds.Testbed, *command: str, limit: float = 240) -> subpro
     return subprocess.run(guest.wrap(command), capture_output=True, text=True, timeout=limit)
 
 
+def gone(folder: str) -> None:
+    """Wait until a guest has left no process and no file."""
+    until(lambda: not processes(folder) and not Path(folder).exists())
+
+
 def processes(folder: str) -> list[str]:
     """Every process that has something to do with a guest."""
     running = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
+            line = commandline(int(entry.name))
             running += [line] if folder in line else []
     return running
-
-
-def gone(folder: str, limit: float = 240) -> bool:
-    """Whether a guest leaves no process and no file, soon."""
-    end = time.monotonic() + limit
-    while time.monotonic() < end:
-        if not processes(folder) and not Path(folder).exists():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 @pytest.mark.slow
@@ -313,7 +306,7 @@ def test_a_guest_killed_half_way_leaves_nothing(how: signal.Signals) -> None:
             time.sleep(0.05)
         assert any("qemu-system" in line for line in processes(folder))
         owner.send_signal(how)
-    assert gone(folder)
+    gone(folder)
 
 
 @pytest.mark.slow
@@ -321,7 +314,7 @@ def test_two_guests_run_side_by_side(kept: Kept) -> None:
     with _guest.boot(required=soft_roce._MODULES, cpus=1, memory="256M") as other:
         assert other.folder != kept.handle["folder"]
         assert other.run(["hostname"]) == "guest\n"
-    assert gone(other.folder)
+    gone(other.folder)
 
 
 @pytest.mark.slow
