@@ -16,7 +16,8 @@ import pytest
 from labkit.io import supervise
 from labkit.io.supervise import leftovers
 from labkit.run import launch
-from tests.test_supervise import eventually, reaper
+from tests.test_supervise import reaper
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[1]
 SHM = Path("/dev/shm")
@@ -116,7 +117,7 @@ def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
         for pid in [owner.pid, supervisor, *below]:
             os.kill(pid, signal.SIGKILL)
         owner.communicate()
-        assert eventually(lambda: not any(leftovers.begin_time(pid) for pid in [supervisor, *below]))
+        until(lambda: not any(leftovers.begin_time(pid) for pid in [supervisor, *below]))
         assert [path for path in paths if Path(path).exists()]
         again = "from labkit.io import supervise\nwith supervise.start(['true']) as tree: tree.wait()"
         subprocess.run([sys.executable, "-c", again], env=settings, check=True)
