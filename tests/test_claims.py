@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, studies
+from labkit import benchmarks, figures, studies
 from labkit.point.spec import Reported, Spec
 from labkit.stats.decision import OPEN, TOO_FEW
 from labkit.store.campaign import Campaign
@@ -134,15 +134,35 @@ def test_incast_claims_losses_and_full_links_only_where_launches_show_them(tmp_p
         return found("incast", [incast(k, mbps, again, n, busy=busy) for k, n, again in counts], tmp_path / "c")
 
     apart = said([0, 1, 0, 1, 1, 1], [90, 100, 95, 95, 95, 95])
-    assert "several senders certainly send more segments again than one: at most 95" in apart
-    assert "96 % of the receiver's link, which is full" in apart
+    assert (
+        "3 senders of 1 stream with calls of 1 MiB send 95 segments (90 to 100 in 6 launches) again, 1 sender 1"
+        in apart
+    )
+    assert "overflows" in apart
+    assert "100 % of what the receiver's link carries as payload, which is full" in apart
     for none in (said([0] * 6, [0] * 6), said([0, 90, 200] * 2, [10, 100, 150] * 2), said([0], [90])):
-        assert "in none do several senders certainly send more" in none
+        assert "in none do many send more segments again" in none or "No difference is certain: the launches do" in none
         assert "overflows" not in none
-    assert "of the receiver's link, which" not in said([0], [90])
+    assert "as payload, which" not in said([0], [90])
     above = said([0, 0], [0, 0], mbps=40.0)  # more than the link carries: no share of it
-    assert "of the receiver's link" not in above
-    assert "2 of 2 sums are above the link's rate" in above
+    assert "the receiver's link carries" not in above
+    assert "2 of 2 sums are above what the link carries" in above
+
+
+def test_the_fewest_senders_stand_for_one_where_one_was_not_measured(tmp_path: Path) -> None:
+    counts = [(3, n, 10 * n) for n in range(2)] + [(15, n, 19_000 + n * 1000) for n in range(2)]
+    said = found("incast", [incast(k, 24.0, again, n) for k, n, again in counts], tmp_path / "c")
+    assert (
+        "15 senders of 1 stream with calls of 1 MiB send 19,500 segments (19,000 to 20,000 in 2 launches) again" in said
+    )
+    assert "No difference is certain: the launches do not decide (2 launches)." in said
+
+
+@pytest.mark.parametrize(("senders", "first", "axis"), [(3, "sender 0", "stream"), (15, "0", "sender")])
+def test_a_stream_of_each_sender_is_named_once(senders: int, first: str, axis: str) -> None:
+    figure = figures.streams([incast(senders, 24.0, 0.0)], "bandwidth_MBps")
+    assert figure.data[0].x[0] == first
+    assert figure.layout.xaxis.title.text == axis
 
 
 def test_interference_claims_a_factor_only_where_launches_show_it(tmp_path: Path) -> None:

@@ -8,8 +8,11 @@ from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures.plotly import go
 from labkit.point.columns import METRICS
+from labkit.point.spec import Reported
 from labkit.point.units import format_number
 from labkit.store.samples import Samples
+
+_MANY = 12  # streams, of which more have no room for words
 
 
 def streams(samples: Sequence[Samples], metric: str) -> go.Figure:
@@ -32,16 +35,14 @@ def streams(samples: Sequence[Samples], metric: str) -> go.Figure:
         f"{style.plain(launch.spec.testbed)}, launch {launch.launch}" if several else f"launch {launch.launch}"
         for launch in ordered
     ]
-    for launch, look in zip(ordered, looks.named(names), strict=True):
-        values = [v for v in launch.reported if v.name == metric and v.rank is not None and v.t is None]
-        values.sort(key=lambda v: v.rank or 0)
+    every = [_streams(launch, metric) for launch in ordered]
+    single = all(len({v.labels.get("sender") for v in some}) == len(some) for some in every)
+    many = max(map(len, every), default=0) > _MANY
+    axis = ("sender" if single else "sender/stream") if many else "stream"
+    for launch, values, look in zip(ordered, every, looks.named(names), strict=True):
         if not values:
             continue
-        labels = [
-            f"sender {style.plain(str(v.labels.get('sender', '?')))}"
-            + (f"<br>stream {v.rank}" if len(values) <= 12 else f", {v.rank}")
-            for v in values
-        ]
+        labels = [_label(v, single=single, many=many) for v in values]
         figure.add_trace(
             go.Bar(
                 x=labels,
@@ -55,10 +56,24 @@ def streams(samples: Sequence[Samples], metric: str) -> go.Figure:
     if not figure.data:
         raise DataError(f"No stream has a value of {metric}. Give samples of a benchmark with streams.")
     figure.update_layout(
-        xaxis={"type": "category", "title": {"text": "stream"}},
+        xaxis={"type": "category", "title": {"text": axis}},
         yaxis={"rangemode": "tozero", "title": {"text": f"{label} of a stream ({unit})"}},
         barmode="group",
         bargap=0.3,
         showlegend=len(figure.data) > 1,
     )
     return style.finish(figure)
+
+
+def _streams(launch: Samples, metric: str) -> list[Reported]:
+    """The values of single streams, in order."""
+    values = [v for v in launch.reported if v.name == metric and v.rank is not None and v.t is None]
+    return sorted(values, key=lambda v: v.rank or 0)
+
+
+def _label(value: Reported, *, single: bool, many: bool) -> str:
+    """The name of a stream on the axis: of many, only numbers have room."""
+    sender = style.plain(str(value.labels.get("sender", "?")))
+    if many:
+        return sender if single else f"{sender}/{value.rank}"
+    return f"sender {sender}" if single else f"sender {sender}<br>stream {value.rank}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,12 +12,15 @@ import pandas as pd
 from labkit import benchmarks, figures, studies, testbeds
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import congestion, effects
+from labkit.models import bounds
+from labkit.models.inside import LINK
 from labkit.options.congestion import Incast
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_share, parse_sizes, plural
 from labkit.read import records
 from labkit.stats.decision import beyond_limit, decide
-from labkit.store.samples.facts import TESTBED
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import FINGERPRINT
 from labkit.studies import amount, counts, number, size_words, statement
 from labkit.studies._derived import of_samples
 from labkit.testbeds import virtual_cluster
@@ -24,9 +28,10 @@ from labkit.testbeds import virtual_cluster
 INCAST = "congestion.incast"
 _POINT = ["testbed", "transport", "option_senders", "option_streams", "option_classes", "message_size_B"]
 _STREAMS = ["testbed", "option_senders", "option_streams"]  # of points whose calls differ in their size alone
-_FULL = 0.9  # of the link's rate, from which it counts as full; TCP's payload is 95.6 % of it
-_SCARCE = 0.75  # of the link's rate, from which RDMA streams with their headers compete for it
-_OVER = 1.01  # of the link's rate, from which a sum must be wrong
+# shares of what a link carries as payload, the denominator of the verdicts too
+_FULL = 1 / LINK[0]  # from which it counts as full
+_SCARCE = 0.8  # from which RDMA streams compete for it
+_OVER = 1.05  # from which a sum must be wrong
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,11 +126,8 @@ class Study(studies.Study):
 
     @property
     def link_rate(self) -> float:
-        """Rate of the receiver's link, MB/s; 0 where it is not known."""
-        for point in self.samples:
-            if point.spec.transport != "verbs" and (rate := TESTBED.of(point.meta).get("rate_bps")):
-                return float(rate) / 8e6
-        return 0.0
+        """What the receiver's link carries as payload, MB/s; 0 where its rate is not known."""
+        return next((rate for one in self.samples if one.spec.transport != "verbs" and (rate := _payload(one))), 0.0)
 
     # ---- figures and tables
 
@@ -179,7 +181,7 @@ class Study(studies.Study):
         """Findings as a Markdown list."""
         if not len(self.summary):
             return NOTHING
-        return listed([*self._sum(), *self._fair(), *self._again(), *self._verbs()])
+        return listed([*self._sum(), *self._again(), *self._fair(), *self._verbs()])
 
     def _sum(self) -> Iterator[str]:
         """Whether the receiver's link stays full."""
@@ -196,18 +198,19 @@ class Study(studies.Study):
         over = rows[rows["bandwidth_MBps_mean"] > _OVER * self.link_rate] if self.link_rate else rows.iloc[:0]
         if len(over):
             yield (
-                f"{len(over)} of {len(rows)} sums are above the link's rate: each client divides by the time it was "
-                "sending itself, and these did not send at the same time. Set a longer duration."
+                f"{len(over)} of {len(rows)} sums are above what the link carries: each client divides by the time it "
+                "was sending itself, and these did not send at the same time. Set a longer duration."
             )
 
     def _full(self, row: Mapping[str, Any]) -> str:
         """What share of the receiver's link arrives, and whether the link is full; empty where neither is known."""
         arrived, full = effects.of_row(row, "bandwidth_MBps"), _FULL * self.link_rate
-        if not (share := effects.share(arrived.value, self.link_rate)):
+        if not arrived.value <= _OVER * self.link_rate:
             return ""
+        share = format_share(min(1.0, arrived.value / self.link_rate))
         [side] = beyond_limit([arrived.launches], [full])
         known = {"above": ", which is full", "below": ", which is not full"}.get(side, "")
-        return f", {share} of the receiver's link{known}"
+        return f", {share} of what the receiver's link carries as payload{known}"
 
     def _limit(self, few: Mapping[str, Any], many: Mapping[str, Any]) -> str:
         """What the smallest calls bring, beside the largest of the same streams."""
@@ -235,35 +238,45 @@ class Study(studies.Study):
             )
 
     def _again(self) -> Iterator[str]:
-        """Where several senders lose more segments than one sender with the same calls and streams."""
+        """Where the most senders send more segments again than the fewest, with the same calls and streams."""
         rows = self.rows(transport="tcp")
         rows = rows[rows["again"].notna()] if len(rows) else rows
         pairs = []
         for _, group in rows.groupby(["testbed", "option_streams", "message_size_B"]) if len(rows) else ():
-            one, most = group.iloc[0].to_dict(), group.iloc[-1].to_dict()
-            if one["option_senders"] == 1 < most["option_senders"]:
-                pairs.append((self._sent_again(one), self._sent_again(most), most))
+            few, most = (group.sort_values("option_senders").iloc[end].to_dict() for end in (0, -1))
+            if few["option_senders"] < most["option_senders"]:
+                pairs.append((few, most))
         if not pairs:
             return
-        decisions = decide([(few.launches, many.launches) for few, many, _ in pairs], [(-0.5, 0.5)] * len(pairs))
-        more = [pair for pair, one in zip(pairs, decisions, strict=True) if one.outcome == "differ" and one.shift > 0]
-        if not more:
-            yield (
-                f"{plural(len(pairs), 'comparison')} of one sender with several: in none do several senders certainly "
-                "send more "
-                "segments again."
-            )
-            return
-        single, several, most = max(more, key=lambda pair: pair[1].value - pair[0].value)
-        streams = "1 stream" if most["option_streams"] == 1 else f"{most['option_streams']:.0f} streams"
-        yield (
-            f"In {len(more)} of {plural(len(pairs), 'comparison')} several senders certainly send more segments again "
-            "than one: "
-            f"at most {number(several.value)}, {plural(int(most['option_senders']), 'sender')} of {streams} with "
-            "calls of "
-            f"{size_words(most['message_size_B'])}, against {number(single.value)} of one sender. Likely reason: the "
-            "queue before the receiver's link overflows."
+        sides = [tuple(self._sent_again(row).launches for row in pair) for pair in pairs]
+        decisions = decide([(few, most) for few, most in sides], [(-0.5, 0.5)] * len(pairs))
+        sure = [pair for pair, one in zip(pairs, decisions, strict=True) if one.outcome == "differ" and one.shift > 0]
+        few, most = max(sure or pairs, key=lambda pair: pair[1]["again"] - pair[0]["again"])
+        streams = plural(int(most["option_streams"]), "stream")
+        said = (
+            f"{plural(int(most['option_senders']), 'sender')} of {streams} with calls of "
+            f"{size_words(most['message_size_B'])} send {self._segments(most)} again, "
+            f"{plural(int(few['option_senders']), 'sender')} {self._segments(few, named=False)}"
         )
+        if sure:
+            head = f"Certain in {len(sure)} of {plural(len(pairs), 'comparison')}, most of all: "
+            why = "Likely reason: the queue before the receiver's link overflows."
+            yield f"{head if len(pairs) > 1 else ''}{said}. {why}"
+        elif most["again"] > few["again"]:
+            fewest = min(len(one) for side in sides for one in side)
+            yield f"{said}. No difference is certain: the launches do not decide ({plural(fewest, 'launch')})."
+        else:
+            count = plural(len(pairs), "comparison")
+            yield f"{count} of few senders with many: in none do many send more segments again."
+
+    def _segments(self, row: Mapping[str, Any], *, named: bool = True) -> str:
+        """How many segments a point sent again, with the range of its launches."""
+        again = self._sent_again(row)
+        least, most = min(again.launches, default=again.value), max(again.launches, default=again.value)
+        ends = (
+            f" ({number(least)} to {number(most)} in {plural(len(again.launches), 'launch')})" if least < most else ""
+        )
+        return f"{number(again.value)}{' segments' if named else ''}{ends}"
 
     def _sent_again(self, row: Mapping[str, Any]) -> effects.Measured:
         """Segments that a point sent again, over its launches."""
@@ -278,15 +291,23 @@ class Study(studies.Study):
         """Bandwidth and shares of RDMA streams, with and without classes."""
         for _, row in self.rows(transport="verbs").iterrows():
             count, place = int(row["option_senders"]), testbeds.parse(row["testbed"])[2]
+            launches = (one for one in self.samples if FINGERPRINT.of(one.meta) == row["fingerprint"])
+            carried = _payload(next(launches)) or (virtual_cluster.bits(place["rate"]) / 8e6 if "rate" in place else 0)
             what = f"{count} RDMA stream{'s' * (count > 1)}" + (" in two classes" if row["option_classes"] else "")
             text = f"{what} on {row['testbed']}: {statement(row, 'bandwidth_MBps')}"
             effect = effects.Effect(self._fairness_of(row, "greatest"), self._fairness_of(row, "least"))
             if count > 1 and effect.more:
                 text += f"; the greatest gets {effect.times} the least"
-            share = row["bandwidth_MBps_mean"] * 8e6 / virtual_cluster.bits(place["rate"]) if "rate" in place else 1.0
+            share = row["bandwidth_MBps_mean"] / carried if carried else 1.0
             if "ets" in place and share < _SCARCE:
                 text += (
                     f". The link is used to {format_share(share)} only: shares hold where it is full, so nothing can "
                     "be said of them. Set a lower rate, or free the machine"
                 )
             yield f"{text}."
+
+
+def _payload(point: Samples) -> float:
+    """What the link that binds a point carries as payload, MB/s; 0 where it is not known."""
+    wire = bounds.path(point, bounds.Stated())
+    return wire.rate / 8e6 * wire.efficiency.share if wire is not None and math.isfinite(wire.rate) else 0.0
