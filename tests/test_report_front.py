@@ -573,6 +573,17 @@ def test_the_abstract_takes_the_first_topic_and_the_certain_ones() -> None:
         assert [one.subject.benchmark for one in topics.chosen(some, most, least)] == names
 
 
+def test_the_abstract_of_a_paper_names_messages_before_files_and_great_differences_first() -> None:
+    def one(name: str, cost: float) -> Finding:
+        value = Value(value=1.0, unit="µs", n=100, launches=6)
+        given = {"best": "a", "worst": "b", "good": value, "bad": value, "doubt": name}
+        return RULE.found(Subject(benchmark=name), form="open", cost=cost, **given)
+
+    found = [one("storage.read", 90.0), one("mpi.file_write", 80.0), one("mpi.latency", 3.0), one("mpi.bcast", 7.0)]
+    names = [each.subject.benchmark for each in blocks_paper._worth_saying(found)]
+    assert names == ["mpi.bcast", "mpi.latency", "storage.read"]
+
+
 def test_the_abstract_of_several_campaigns_says_machine_question_and_doubts_once(tmp_path: Path) -> None:
     points = [point(8, "tcp", n, 4000, badges=["busy machine"]) for n in range(3)]
     two = [source(points, tmp_path / name) for name in ("a", "b")]

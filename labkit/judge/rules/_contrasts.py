@@ -43,6 +43,7 @@ _LEVELS = {
     "osync": "O_SYNC",
 }
 _BARE = ("transport", "testbed", "library", "launcher", "engine", "device")  # whose levels say what they are
+_OF_SYSTEM = {"option_socket_buffer"}  # options whose 0 leaves the value to the system
 Levels = tuple[Places, Sequence[str]]  # of each row the place of its level, and the levels
 
 
@@ -189,6 +190,8 @@ def in_words(factor: str, *some: str) -> list[str]:
     ['virtual-cluster:4 with loss=1', 'virtual-cluster:4 without loss']
     >>> in_words("option_window", "64", "-")
     ['window=64', 'no window']
+    >>> in_words("option_socket_buffer", "0", "16384")
+    ["the system's socket_buffer", 'socket_buffer=16384']
     >>> in_words("testbed", "virtual-cluster:4,rate=50mbit")
     ['virtual-cluster:4,rate=50mbit']
     """
@@ -203,6 +206,8 @@ def in_words(factor: str, *some: str) -> list[str]:
 
 
 def _stated(factor: str, text: str) -> str:
+    if text == "0" and factor in _OF_SYSTEM:
+        return f"the system's {named(factor)}"
     return f"no {named(factor)}" if text == NONE else f"{named(factor)}={text}"
 
 

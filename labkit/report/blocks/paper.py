@@ -6,7 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from labkit import stats
+from labkit import benchmarks, stats
+from labkit.benchmarks import FileBenchmark
 from labkit.judge.answer import FAMILIES, counted
 from labkit.judge.finding import Finding
 from labkit.judge.finding import Value as Number
@@ -72,8 +73,15 @@ def summary(content: Content) -> str:
 
 
 def _worth_saying(found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings of an abstract: differences that were measured; others where there are none."""
-    return topics.chosen([one for one in found if math.isfinite(one.cost)] or found, _FINDINGS, _FINDINGS)
+    """Return the findings of an abstract, those about messages and then the greatest differences first."""
+    some = topics.chosen([one for one in found if math.isfinite(one.cost)] or found, len(found), _FINDINGS)
+    return sorted(some, key=lambda one: (_about_files(one), -topics.cost(one)))[:_FINDINGS]
+
+
+def _about_files(one: Finding) -> bool:
+    """Return whether a finding is about files, and not about messages."""
+    known = benchmarks.look_up(one.subject.benchmark)
+    return isinstance(known, FileBenchmark) or one.subject.benchmark.startswith("storage.")
 
 
 def _much(content: Content) -> str:
