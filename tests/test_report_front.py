@@ -636,6 +636,9 @@ def test_caveats_do_not_hide_results_that_the_report_calls_odd(tmp_path: Path) -
     words = sentences.odd(one.odd)
     assert "1 result contradicts" in words
     assert "1 may do so" in words
+    assert sentences.odd(vars(one)["odd"][1:]) == (
+        "1 result may contradict what must be expected, but launches are too few to decide it."
+    )
     assert words in caveats.caveats(made_of)
     assert words in oddities.count(made_of), "the first page has the same numbers"
 
@@ -653,10 +656,11 @@ def test_the_abstract_says_first_that_no_network_was_measured(tmp_path: Path) ->
     text = abstract.abstract(Content([source(inside, tmp_path)], {}))
     assert said in text
     assert "one host, without" not in text, "it is said once"
-    emulated = [*inside, *(point(8, "tcp", n, 9000, badges=["emulated link"]) for n in range(3))]
+    emulated = [*inside, *(point(8, "tcp", n, 9000, badges=["emulated link"], testbed={"nodes": 16}) for n in range(3))]
     text = abstract.abstract(Content([source(emulated, tmp_path)], {}))
     assert "**No real network was measured:** the links are emulated on one machine" in text
     assert "an emulated link" not in text, "it is said once"
+    assert text.startswith("labkit measured 16 emulated hosts on vm")
     across = [*inside, point(64, "tcp", 0, 9000)]
     text = abstract.abstract(Content([source(across, tmp_path)], {}))
     assert said not in text

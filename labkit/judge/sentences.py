@@ -179,7 +179,9 @@ def odd(findings: Sequence[Finding]) -> str:
         )
         parts.append(f"{len(sure)} {verb} what must be expected, {word}")
     if undecided:
-        parts.append(f"{undecided} may do so, but launches are too few to decide it")
+        what = f"{'result' if undecided == 1 else 'results'} may contradict what must be expected"
+        may = "may do so" if sure else what
+        parts.append(f"{undecided} {may}, but launches are too few to decide it")
     return joined(parts) + "." if parts else ""
 
 

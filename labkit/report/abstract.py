@@ -10,14 +10,14 @@ from labkit import benchmarks, stats
 from labkit.benchmarks import FileBenchmark
 from labkit.judge.answer import FAMILIES
 from labkit.judge.finding import Finding
-from labkit.point.notes import joined, listed
+from labkit.point.notes import has, joined, listed
 from labkit.point.units import format_fact, format_share, plural
 from labkit.report import answered, caveats, judged, markdown, topics
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.notebook import Chapter
-from labkit.store.samples.facts import BROUGHT
+from labkit.store.samples.facts import BROUGHT, TESTBED, badges
 
 _NAMED = 3  # campaigns that the abstract describes; of more, the chapters speak
 _CAVEATS = 3
@@ -96,7 +96,14 @@ def machine(member: Member) -> str:
     day = f" on {member.date}" if member.date else ""
     if len(member.records) and set(member.records["origin"]) <= {*BROUGHT}:
         return f"labkit imported the numbers of this campaign{day}; it did not measure them."
-    return f"labkit measured {place(member)}{day}."
+    return f"labkit measured {_emulated(member)}{place(member)}{day}."
+
+
+def _emulated(member: Member) -> str:
+    """Say how many hosts were emulated on the machine, before its name; empty for none."""
+    nodes = [TESTBED.of(one.meta).get("nodes") for one in member.points if has(badges(one.meta), "emulated-link")]
+    most = max((number for number in nodes if isinstance(number, int)), default=0)
+    return f"{plural(most, 'emulated host')} on " if most > 1 else ""
 
 
 def place(member: Member) -> str:

@@ -113,7 +113,10 @@ def _purpose(step: Step) -> str:
     """Return what a step is about, and which cause it decides."""
     causes = (cause for one in step.why for cause in one.causes if cause.command == step.command and cause.supported)
     open_ = [name_of(cause) for cause in causes if not cause.likely]
-    return f"decides whether the cause is {open_[0]}: {step.about}" if open_ else step.about
+    if open_:
+        return f"decides whether the cause is {open_[0]}: {step.about}"
+    likely = next((cause_name(one) for one in step.why if cause_name(one)), "")
+    return f"{step.about}: {likely}" if likely else step.about
 
 
 def _row(topic: Topic, campaign: str) -> list[str]:
