@@ -5,46 +5,30 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from labkit import benchmarks, studies, testbeds, tools
-from labkit.benchmarks import ToolBenchmark
+from labkit import studies, testbeds, tools
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.figures.parts import NOTHING
 from labkit.formats import kv_client as layout
 from labkit.formats import redis_benchmark as csv_layout
 from labkit.formats import ycsb as ycsb_layout
 from labkit.point.notes import texts
-from labkit.point.spec import Effort, Spec
+from labkit.point.spec import Effort
 from labkit.studies import _rdma
 from labkit.tools import _kv, memcached, redis, redis_benchmark, ycsb
+from tests.served import between, job, resolved, run
 from tests.test_tools import need, reported
 from tests.waiting import listens, marked, until
 
 YCSB = json.loads((Path(__file__).parent / "golden" / "ycsb" / "generators.json").read_text())
-SHORT = Effort(time_cap=0.2, time_limit=120)
 CLOSED, OPEN = "kv.closed_loop", "kv.open_loop"
-
-
-def resolved(name: str, transport: str = "auto", size: int = 1000, **options: object) -> Spec:
-    return benchmarks.resolve(Spec(benchmark=name, size=size, transport=transport, options=options))  # type: ignore[arg-type]
-
-
-def job(name: str, effort: Effort = SHORT, transport: str = "auto", **options: object) -> tools.Invocation:
-    benchmark = benchmarks.get(name)
-    assert isinstance(benchmark, ToolBenchmark)
-    return tools.available(benchmark.tools, resolved(name, transport, **options), effort)
-
-
-def run(name: str, effort: Effort = SHORT, transport: str = "auto", **options: object) -> tools.Outcome:
-    return tools.run(job(name, effort, transport, **options))
 
 
 def client() -> str:
@@ -124,41 +108,11 @@ def test_records_are_those_of_ycsb(tmp_path: Path) -> None:
     assert sorted(map(len, record.values())) == [100] * 10
 
 
-@contextmanager
-def _between(path: str, folder: Path, change: Callable[[bytes, int], bytes]) -> Iterator[str]:
-    """A socket before a server; answers pass through a function that gets them and their number."""
-    front = str(folder / "front.sock")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(front)
-        listener.listen()
-
-        def serve() -> None:
-            number = 0
-            near, _ = listener.accept()
-            with near, socket.socket(socket.AF_UNIX) as far:
-                far.connect(path)
-
-                def there() -> None:
-                    while data := near.recv(65536):
-                        far.sendall(data)
-                    far.shutdown(socket.SHUT_RDWR)
-
-                threading.Thread(target=there, daemon=True).start()
-                while data := far.recv(65536):
-                    number += 1
-                    near.sendall(change(data, number))
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield front
-        thread.join(240)
-
-
 def test_a_wrong_byte_ends_the_run_before_anything_is_timed(tmp_path: Path) -> None:
     need(redis)
     with (
         _redis(tmp_path) as path,
-        _between(path, tmp_path, lambda data, _: data.replace(b"field3:3", b"field3:4")) as front,
+        between(path, tmp_path, back=lambda data, _: data.replace(b"field3:3", b"field3:4")) as front,
     ):
         command = [client(), "store=redis", f"address=unix:{front}", "reads=1", "records=10", "limit=20", "out=times"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -177,7 +131,7 @@ def test_what_waits_counts_in_the_open_loop(tmp_path: Path) -> None:
             time.sleep(0.3)
         return data
 
-    with _redis(tmp_path) as path, _between(path, tmp_path, pause) as front:
+    with _redis(tmp_path) as path, between(path, tmp_path, back=pause) as front:
         command = [client(), "store=redis", f"address=unix:{front}", "reads=1", "records=10", "seconds=1.5", "rate=200"]
         told = subprocess.run([*command, "out=times"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     found = layout.parse(told, (tmp_path / "times").read_bytes())
@@ -344,7 +298,7 @@ def test_command_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert several.server[4:9] == ("3", "tcp", "{address}", "{port}", "{socket}")
     assert several.client[2] == "address=@servers"
     tool = job("kv.redis_benchmark", transport="unix", command="set", pipeline=4)
-    assert " ".join(tool.client) == "redis-benchmark -s {socket} -t set -n 2000 -c 1 -d 1000 -r 1000 -P 4 --csv"
+    assert " ".join(tool.client) == "redis-benchmark -s {socket} -t set -n 3000 -c 1 -d 1000 -r 1000 -P 4 --csv"
 
 
 @pytest.mark.parametrize(

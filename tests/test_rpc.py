@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from labkit import benchmarks, studies, testbeds, tools
-from labkit.benchmarks import ToolBenchmark
+from labkit import studies, testbeds, tools
 from labkit.benchmarks.rpc import _options
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.figures.parts import NOTHING
@@ -23,32 +20,16 @@ from labkit.host import pythons
 from labkit.kernels import programs
 from labkit.kernels.programs import rpc_python
 from labkit.point.notes import texts
-from labkit.point.spec import Effort, Spec
+from labkit.point.spec import Effort
 from labkit.studies import _linked
 from labkit.tools import _rpc
+from tests.served import SHORT, Change, between, job, resolved, run, same
 from tests.test_tools import reported
 from tests.waiting import listens, marked, until
 
-SHORT = Effort(time_cap=0.2, time_limit=120)
 FEW = Effort(iterations=50, warmup=5, time_limit=120)
 PROGRAMS = {"grpc": "rpc_grpc", "thrift": "rpc_thrift"}
 LIBRARIES = {"grpc": ("grpcio", "grpc", "google.protobuf"), "thrift": ("thrift", "thrift.protocol")}
-
-
-def resolved(name: str, transport: str = "auto", size: int = 1000, **options: object) -> Spec:
-    size = size if benchmarks.get(f"rpc.{name}").sized else 0
-    return benchmarks.resolve(Spec(benchmark=f"rpc.{name}", size=size, transport=transport, options=options))  # type: ignore[arg-type]
-
-
-def job(name: str, effort: Effort = SHORT, transport: str = "auto", **options: object) -> tools.Invocation:
-    spec = resolved(name, transport, **options)  # type: ignore[arg-type]
-    benchmark = benchmarks.get(spec.benchmark)
-    assert isinstance(benchmark, ToolBenchmark)
-    return tools.available(benchmark.tools, spec, effort)
-
-
-def run(name: str, effort: Effort = SHORT, transport: str = "auto", **options: object) -> tools.Outcome:
-    return tools.run(job(name, effort, transport, **options))
 
 
 def program(system: str) -> str:
@@ -86,42 +67,6 @@ def client(system: str, folder: Path, path: str, *words: str) -> subprocess.Comp
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=240)
 
 
-Change = Callable[[bytes, int], bytes]  # from what passes, and its number
-
-
-def _same(data: bytes, number: int) -> bytes:
-    return data
-
-
-@contextmanager
-def between(path: str, folder: Path, there: Change = _same, back: Change = _same) -> Iterator[str]:
-    """A socket before a server; requests and answers pass through functions."""
-    front = str(folder / "front.sock")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(front)
-        listener.listen()
-
-        def relay(source: socket.socket, target: socket.socket, change: Change) -> None:
-            number = 0
-            with suppress(OSError):
-                while data := source.recv(65536):
-                    number += 1
-                    target.sendall(change(data, number))
-                target.shutdown(socket.SHUT_RDWR)
-
-        def serve() -> None:
-            near, _ = listener.accept()
-            with near, socket.socket(socket.AF_UNIX) as far:
-                far.connect(path)
-                threading.Thread(target=relay, args=(near, far, there), daemon=True).start()
-                relay(far, near, back)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield front
-        thread.join(240)
-
-
 def _flipped(data: bytes, number: int) -> bytes:
     """A request or an answer of Thrift with a payload of 64 B, one bit of which is another."""
     return data[:-20] + bytes([data[-20] ^ 1]) + data[-19:] if len(data) > 64 else data
@@ -130,8 +75,8 @@ def _flipped(data: bytes, number: int) -> bytes:
 @pytest.mark.parametrize(
     ("there", "back", "wrong"),
     [
-        (_flipped, _same, "the server received other bytes than were sent"),
-        (_same, _flipped, "other bytes came back than were sent"),
+        (_flipped, same, "the server received other bytes than were sent"),
+        (same, _flipped, "other bytes came back than were sent"),
     ],
 )
 def test_a_wrong_byte_ends_the_run_before_anything_is_timed(
@@ -221,7 +166,7 @@ def test_loops_run(name: str, transport: str, options: dict[str, object], mark: 
     system = str(options.get("system", "grpc"))
     python(system) if options.get("language") == "python" else program(system)
     paced = name == "open_loop"
-    outcome = run(name, SHORT if paced else FEW, transport, **options)
+    outcome = run(f"rpc.{name}", SHORT if paced else FEW, transport, **options)
     clients = int(str(options.get("clients", options.get("workers", {"throughput": 4, "open_loop": 4}.get(name, 1)))))
     assert outcome.origin == "measured"
     assert outcome.meta["verified"]
@@ -244,7 +189,7 @@ def test_loops_run(name: str, transport: str, options: dict[str, object], mark: 
 @pytest.mark.slow
 def test_overload_is_told() -> None:
     program("thrift")
-    outcome = run("open_loop", transport="unix", system="thrift", rate=1e6)
+    outcome = run("rpc.open_loop", transport="unix", system="thrift", rate=1e6)
     assert any(text.startswith("overload: ") for text in texts(outcome.warnings))
 
 
@@ -253,20 +198,20 @@ def test_overload_is_told() -> None:
 
 def test_payloads_are_those_of_tf_grpc_bench() -> None:
     small, medium, large = 10, 10 * 1024, 1024 * 1024
-    uniform = _rpc.buffers(resolved("tensor_latency"))
+    uniform = _rpc.buffers(resolved("rpc.tensor_latency"))
     assert [uniform.count(size) for size in (small, medium, large)] == [4, 3, 3]
-    skew = _rpc.buffers(resolved("tensor_latency", scheme="skew"))
+    skew = _rpc.buffers(resolved("rpc.tensor_latency", scheme="skew"))
     assert [skew.count(size) for size in (small, medium, large)] == [1, 3, 6]
-    drawn = _rpc.buffers(resolved("tensor_latency", scheme="random", buffers=100, large=64))
+    drawn = _rpc.buffers(resolved("rpc.tensor_latency", scheme="random", buffers=100, large=64))
     assert min(drawn.count(size) for size in (small, medium, 64)) > 15
-    assert drawn != _rpc.buffers(resolved("tensor_latency", scheme="random", buffers=100, large=64, draw=2))
-    assert _options.payload(resolved("tensor_bandwidth", scheme="skew")) == small + 3 * medium + 6 * large
-    assert _rpc.buffers(resolved("latency", size=77)) == [77]
+    assert drawn != _rpc.buffers(resolved("rpc.tensor_latency", scheme="random", buffers=100, large=64, draw=2))
+    assert _options.payload(resolved("rpc.tensor_bandwidth", scheme="skew")) == small + 3 * medium + 6 * large
+    assert _rpc.buffers(resolved("rpc.latency", size=77)) == [77]
 
 
 def test_command_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools.Invocation, "missing", property(lambda self: []))
-    one = job("open_loop", Effort(iterations=500, warmup=0), system="thrift", rate=1000.0, protocol="json")
+    one = job("rpc.open_loop", Effort(iterations=500, warmup=0), system="thrift", rate=1000.0, protocol="json")
     assert one.server[1:] == (
         "server",
         "protocol=json",
@@ -289,11 +234,11 @@ def test_command_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         "framing=framed",
         "out=samples",
     )
-    two = job("mixed", transport="unix", server_threads=2)
+    two = job("rpc.mixed", transport="unix", server_threads=2)
     assert two.listens == "unix"
     assert two.server[2:] == ("serialised=1", "threads=2", "address=unix:{socket}")
     assert two.client[-2:] == ("bulk_clients=1", "bulk_buffers=131072")
-    several = job("parameter_server", servers=3, workers=2)
+    several = job("rpc.parameter_server", servers=3, workers=2)
     assert several.server[4:9] == ("3", "tcp", "{address}", "{port}", "{socket}")
     assert several.server[-1] == "address=tcp:{address}:@port@"
     assert several.client[2] == "address=@servers"
@@ -313,7 +258,7 @@ def test_command_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_no_system_can_do_is_refused(name: str, options: dict[str, object], wrong: str) -> None:
     with pytest.raises(SpecError, match=wrong):
-        resolved(name, **options)  # type: ignore[arg-type]
+        resolved(f"rpc.{name}", **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -325,7 +270,7 @@ def test_what_no_system_can_do_is_refused(name: str, options: dict[str, object],
 )
 def test_options_of_the_other_system_are_refused(options: dict[str, object], wrong: str) -> None:
     with pytest.raises(SpecError, match=wrong):
-        job("latency", **options)
+        job("rpc.latency", **options)
 
 
 @pytest.mark.parametrize("system", PROGRAMS)
@@ -360,7 +305,7 @@ def test_a_client_in_python_sees_wrong_bytes(wrong: str) -> None:
 def test_a_library_that_no_python_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pythons, "having", lambda *names: ("", ""))
     with pytest.raises(LaunchError, match=r"a python3 with grpcio \(pip install 'labkit\[rpc\]'\)"):
-        job("latency", language="python")
+        job("rpc.latency", language="python")
 
 
 def test_a_client_in_python_without_a_server_fails(tmp_path: Path) -> None:
@@ -375,7 +320,7 @@ def test_a_client_in_python_without_a_server_fails(tmp_path: Path) -> None:
 def test_a_program_that_is_not_built_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(programs, "path", lambda name: tmp_path / name)
     with pytest.raises(LaunchError, match=r"make setup-all builds it with libgrpc\+\+-dev"):
-        job("latency")
+        job("rpc.latency")
     assert _rpc.version("rpc_grpc") == "unknown"
 
 

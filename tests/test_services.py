@@ -19,8 +19,7 @@ import psutil
 import pytest
 from numpy.typing import NDArray
 
-from labkit import benchmarks, studies, testbeds, tools
-from labkit.benchmarks import ToolBenchmark
+from labkit import benchmarks, studies, testbeds
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.figures.parts import NOTHING
 from labkit.formats import microservices as layout
@@ -30,28 +29,12 @@ from labkit.point.notes import texts
 from labkit.point.spec import Effort, Spec
 from labkit.run import programs
 from labkit.tools import _call_graph, _microservices, memcached, microservices
+from tests.served import job, resolved, run
 from tests.test_tools import need, reported
 from tests.waiting import commandline, listens, marked, until
 
-SHORT = Effort(time_cap=0.3, time_limit=120)
 HDSEARCH, SOCIAL = "services.hdsearch", "services.social_network"
-SIZES = {HDSEARCH: 512, "services.router": 1000, SOCIAL: 256}
 HEAD = struct.Struct("=IIqQQQ")  # wire.h
-
-
-def resolved(name: str, transport: str = "auto", size: int | None = None, **options: object) -> Spec:
-    size = SIZES.get(name, 0) if size is None else size
-    return benchmarks.resolve(Spec(benchmark=name, size=size, transport=transport, options=options))  # type: ignore[arg-type]
-
-
-def job(name: str, effort: Effort = SHORT, transport: str = "auto", **options: object) -> tools.Invocation:
-    benchmark = benchmarks.get(name)
-    assert isinstance(benchmark, ToolBenchmark)
-    return tools.available(benchmark.tools, resolved(name, transport, **options), effort)  # type: ignore[arg-type]
-
-
-def run(name: str, effort: Effort = SHORT, transport: str = "auto", **options: object) -> tools.Outcome:
-    return tools.run(job(name, effort, transport, **options))
 
 
 def program() -> str:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -254,14 +253,10 @@ def test_a_command_in_the_guest_gives_its_status_and_ends_with_its_owner(guest: 
     assert (done.stdout, done.stderr, done.returncode) == ("out\n", "err\n", 3)
     assert inside(guest, "no-such-program").returncode == 127
     long = subprocess.Popen(guest.wrap(["sleep", "987"]))
-    end = time.monotonic() + 240
-    while "sleep 987" not in inside(guest, "ps", "ax", "-o", "args").stdout and time.monotonic() < end:
-        time.sleep(0.2)
+    until(lambda: "sleep 987" in inside(guest, "ps", "ax", "-o", "args").stdout, each=0.2)
     long.kill()
     long.wait()
-    while "sleep 987" in inside(guest, "ps", "ax", "-o", "args").stdout and time.monotonic() < end:
-        time.sleep(0.2)
-    assert "sleep 987" not in inside(guest, "ps", "ax", "-o", "args").stdout
+    until(lambda: "sleep 987" not in inside(guest, "ps", "ax", "-o", "args").stdout, each=0.2)
 
 
 def test_a_service_that_the_device_lacks_is_refused(kept: Kept, tmp_path: Path) -> None:
@@ -301,9 +296,7 @@ def test_a_guest_killed_half_way_leaves_nothing(how: signal.Signals) -> None:
         assert owner.stdout is not None
         folder = owner.stdout.readline().strip()
         console = Path(folder) / "console"
-        end = time.monotonic() + 240
-        while not console.exists() and time.monotonic() < end:
-            time.sleep(0.05)
+        until(console.exists)
         assert any("qemu-system" in line for line in processes(folder))
         owner.send_signal(how)
     gone(folder)
