@@ -826,6 +826,9 @@ def test_a_campaign_without_samples_has_an_abstract_and_no_picture(tmp_path: Pat
 def test_notes_are_in_one_group_with_a_remedy() -> None:
     assert caveats.group(note("busy-machine", "load average 4.0 on 2 cores")) == caveats.group(badge("busy machine"))
     assert caveats.group(badge("a new one")) is None
+    crowded, full = (note("no-core-left", "x", ranks=ranks, cores=2) for ranks in (16, 2))
+    assert caveats.group(crowded) == caveats.group(badge("oversubscription")) != caveats.group(full)
+    assert [one.name for one in map(caveats.group, (crowded, full)) if one] == ["more ranks than cores", "no core left"]
     names = [one.name for one in caveats.GROUPS]
     every = [note(one.codes[0], "x") for one in reversed(caveats.GROUPS)]
     assert caveats.groups_of({"origin": "measured", "badges": every, "warnings": every}) == names

@@ -20,6 +20,7 @@ from labkit.report.variables import title
 from labkit.store.samples.facts import BROUGHT
 
 _NAMED = 3  # benchmarks that a row names
+_CROWDED, _NO_CORE = "oversubscription", "no-core-left"  # codes of notes
 _MOST = 0.9  # of the launches of a campaign, from which a group is said once
 
 
@@ -68,7 +69,12 @@ GROUPS = (
         "Delay and rate are set, not measured. Compare shapes, not values.",
     ),
     Group(
-        ("no-core-left", "oversubscription", "oversubscribed"),
+        (_CROWDED, "oversubscribed"),
+        "more ranks than cores",
+        "Ranks wait for a core, so times include the scheduler. Use no more ranks than cores, or more hosts.",
+    ),
+    Group(
+        (_NO_CORE,),
         "no core left",
         "The system interrupts the ranks, so tails may be false. Use fewer ranks than cores.",
     ),
@@ -158,7 +164,9 @@ def _shortened(text: parts.Text, general: set[str]) -> parts.Text:
 
 def group(note: Note) -> Group | None:
     """Return the group of a note; None for one that stands alone."""
-    return _OF_CODE.get(note.code)
+    ranks, cores = (note.value(name) for name in ("ranks", "cores"))
+    crowded = note.code == _NO_CORE and isinstance(ranks, int) and isinstance(cores, int) and ranks > cores
+    return _OF_CODE.get(_CROWDED if crowded else note.code)
 
 
 def groups_of(row: Mapping[str, Any]) -> list[str]:

@@ -422,7 +422,7 @@ class Study:
     def warnings(self) -> Text:
         """Badges and warnings of all points; a sentence when there are none."""
         total = len(self.records)
-        every = plural(total, "record")
+        every = plural(total, "launch")
         badges = [f"{one} ({count})" for one, count in doubts.kinds(self.records["badges"])]
         said = f"badges in {every}: {', '.join(badges)}"
         notes = [note("badges", said)] if badges else []
@@ -438,7 +438,7 @@ class Study:
             files = "1 more sample file" if count == 1 else f"{count} more sample files"
             others = "another setting" if len(more) == 1 else f"{len(more)} other settings"
             notes.append(note("other-setting", f"left out: {files}, with {others}"))
-        return Text(notes=tuple(notes)) if notes else Text("No record has a badge or a warning.")
+        return Text(notes=tuple(notes)) if notes else Text("No launch has a badge or a warning.")
 
 
 def _as_text(parameters: type[Parameters], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -95,6 +95,9 @@ THREATS = (
     Threat("construct", _marked("page cache"), "The numbers describe memory, not a device."),
     Threat("construct", _marked("another tool"), "Tools may measure differently."),
     Threat("internal", _marked("busy machine"), "Other work may have caused a difference, and most of a tail."),
+    Threat(
+        "internal", _marked("more ranks than cores"), "Times include waiting for a core, so the network may be faster."
+    ),
     Threat("internal", _marked("no core left"), "The system's own work interrupts ranks: tails are upper bounds."),
     Threat("internal", _marked("virtual machine"), "The hypervisor may have caused a difference."),
     Threat("internal", _marked("processor frequency"), "A change of the frequency may have caused a difference."),
