@@ -25,7 +25,9 @@ from labkit import report
 from labkit.errors import ReportError
 from labkit.io import project
 from labkit.report import figures, flatten, notebook, options, plain, quarto, slides, styles, words
+from labkit.report.blocks import slide
 from labkit.report.book import Book, authors, load
+from labkit.report.content import Content
 from labkit.report.sources import read
 from labkit.report.stage import TEMPLATES, stage
 from tests.test_report import make_campaign
@@ -208,6 +210,28 @@ def test_the_pictures_of_a_word_document_are_such_as_every_word_shows(tmp_path: 
     assert body.count("<a:blip ") == 3
     (program.parent / "quarto").unlink()
     subprocess.run(command, input=text, text=True, cwd=tmp_path, check=True, capture_output=True, env=environment)
+
+
+def test_slides_begin_with_the_verdicts_and_leave_out_what_found_nothing() -> None:
+    content = Content([read(project.CAMPAIGNS / "examples" / "sixteen-hosts")], {})
+    titles = {}
+    for name in ("30-collectives", "61-incast", "62-congestion-impact", "65-all-pairs", "80-is-this-good"):
+        cells = [new_code_cell("#| label: fig-a\nx", outputs=[new_output("display_data", data={"text/plain": "x"})])]
+        chapter = notebook.finish(Path(f"{name}.ipynb"), book=new_notebook(cells=cells))
+        chapter.notebook.cells = cells
+        kept = slides.shorten({name: chapter}, content, 1)
+        titles[name] = chapter.notebook.cells[0].source.partition("# ")[2] if kept else ""
+    assert not titles["62-congestion-impact"], "no claim is no finding"
+    assert (
+        "All pairs, slowest of a round, 64\u00a0KiB: none of 120\u00a0pairs was slow twice: good"
+        in titles["65-all-pairs"]
+    )
+    assert re.match(r"Allreduce, .* that its messages need: bad", titles["30-collectives"])
+    assert not [one for one in titles.values() if "=" in one], "a title is no string of options"
+    first = slide.BLOCKS["slide-verdicts"](content)
+    assert first.startswith("**No real network was measured:**")
+    assert "| MPI collectives over link of a host | **bad** |" in first
+    assert "To do next:" in first
 
 
 def test_slides_have_no_menu_and_scripts_in_their_text_do_not_run(tmp_path: Path) -> None:

@@ -10,22 +10,28 @@ import nbformat
 import yaml
 from nbformat.v4 import new_markdown_cell, new_notebook, new_raw_cell
 
-from labkit.judge.finding import Finding
-from labkit.report import judged
+from labkit.judge import sentences
+from labkit.judge.finding import Finding, ordered
+from labkit.report import answered, judged
 from labkit.report.book import CONFIG, Book
 from labkit.report.campaigns import members
 from labkit.report.content import Content
+from labkit.report.markdown import escape
 from labkit.report.notebook import KERNEL, Chapter
 from labkit.report.options import options, written
 from labkit.report.sources import Source
-from labkit.report.topics import finding
+from labkit.report.topics import benchmarks, finding
+from labkit.report.variables import title
 
 DECK = "slides.ipynb"  # all pages in one file, as reveal.js needs them
+_JUDGED = ("bad", "doubtful", "good")  # verdicts that compare with a reference
 _BREAK = "{{< pagebreak >}}"
 
 
 def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> list[str]:
     """Keep the figures of each chapter, each on its own page; the title of the first is what the chapter found.
+
+    A chapter that found nothing has no page.
 
     Parameters
     ----------
@@ -34,18 +40,16 @@ def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> lis
 
     Returns
     -------
-    Names of the chapters that have a figure.
+    Names of the chapters that have a figure and a finding.
     """
     kept = []
     for name, chapter in chapters.items():
         drawn = [cell for cell in chapter.notebook.cells if is_figure(cell)]
-        if not drawn:
+        found = _title(chapter, content) if drawn else ""
+        if not found:
             continue
         kept.append(name)
-        one = found_by(chapter, content)
-        states = one is not None and one.claims
-        title = judged.told(one, "short").rstrip(".") if states and one is not None else chapter.title
-        cells: list[Any] = [new_markdown_cell(f"{_BREAK}\n\n# {title} {{#{chapter.label}}}")]
+        cells: list[Any] = [new_markdown_cell(f"{_BREAK}\n\n# {found} {{#{chapter.label}}}")]
         for number, cell in enumerate(drawn[:most] if most else drawn):
             chosen, code = options(cell.source)
             cell.source = written({**chosen, "echo": False}, code)
@@ -54,6 +58,36 @@ def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> lis
             cells.append(cell)
         replace_cells(chapter, cells)
     return kept
+
+
+def _title(chapter: Chapter, content: Content) -> str:
+    """Return what a chapter found, as Markdown: a verdict, else a comparison; empty where it found nothing.
+
+    A notebook without a study says itself what it shows.
+    """
+    own = benchmarks(chapter)
+    if not own:
+        return chapter.title
+    verdicts = [
+        one
+        for topic in answered.of_source(content, source_of(chapter, content)).topics
+        for one in topic.findings
+        if one.level in _JUDGED
+    ]
+    for name in own:
+        if some := [one for one in verdicts if one.subject.benchmark == name]:
+            best = ordered(some)[-1]  # the best setting stands for a benchmark, as in the table of verdicts
+            size = best.subject.setting.rpartition(", ")[2]
+            return _headline(name, f", {size}: {sentences.claim(best)}: {best.level}")
+    one = found_by(chapter, content)
+    if one is None or not one.claims or not one.certain or one.form == "open":
+        return ""
+    return _headline(one.subject.benchmark, f": {sentences.told(one, 'short').rstrip('.')}")
+
+
+def _headline(benchmark: str, text: str) -> str:
+    name = title(benchmark)
+    return judged.tied(escape(f"{name[:1].upper()}{name[1:]}{text}"))
 
 
 def replace_cells(chapter: Chapter, cells: list[Any]) -> None:

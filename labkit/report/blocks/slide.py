@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
-from labkit.report import abstract
+from labkit.judge.answer import Topic
+from labkit.judge.sentences import cause_name, claim
+from labkit.point.units import plural
+from labkit.report import abstract, answered, markdown
 from labkit.report.campaigns import all_members
 from labkit.report.content import Content
+from labkit.report.markdown import escape
+
+_ROWS = 6  # that a page has room for
+
+
+def verdicts(content: Content) -> str:
+    """Return what a reader must know first: whether a network was measured, the verdicts, and what to do next."""
+    members = [one for one in all_members(content) if len(one.summary)]
+    parts = [abstract.no_network(members), _table(content), answered.steps(content)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _table(content: Content) -> str:
+    """Return a row for each topic: verdict, and in a clause why; empty without topics."""
+    found = [(source, topic) for source in content.sources for topic in answered.of_source(content, source).topics]
+    rows = [
+        [
+            escape(f"{source.name}: {topic.name}" if content.several else topic.name),
+            f"**{topic.verdict}**",
+            escape(_why(topic)),
+        ]
+        for source, topic in found[:_ROWS]
+    ]
+    more = f"\n\n{plural(len(found) - _ROWS, 'more topic')} in the report." if len(found) > _ROWS else ""
+    return markdown.table(["topic", "verdict", "why"], rows) + more if rows else ""
+
+
+def _why(topic: Topic) -> str:
+    cause = cause_name(topic.lead) if topic.verdict in ("bad", "doubtful") else ""
+    return f"{topic.lead.subject}: {claim(topic.lead)}" + (f". Cause: {cause}" if cause else "")
 
 
 def summary(content: Content) -> str:
@@ -15,4 +48,4 @@ def summary(content: Content) -> str:
     return "\n\n".join(parts)
 
 
-BLOCKS = {"slide-summary": summary}
+BLOCKS = {"slide-verdicts": verdicts, "slide-summary": summary}
