@@ -319,7 +319,7 @@ def test_the_notebook_reads_what_a_campaign_holds() -> None:
     assert "the samples" not in str(study.findings())
     assert len(study.bandwidth_figure().data) >= 2  # type: ignore[attr-defined]
     assert study.noise_figure().plot.data  # type: ignore[attr-defined]
-    assert study.observations()  # type: ignore[attr-defined]
+    assert "slow-launch" not in str(study.observations()), "a report lists odd results already"  # type: ignore[attr-defined]
     assert "leave `--transport` out" in str(study.checks()), "options are code, or two dashes become one"  # type: ignore[attr-defined]
 
 

@@ -552,4 +552,5 @@ def test_the_report_counts_and_lists_them(example: tuple[str, sources.Source]) -
     shown = sum(int(match) for match in re.findall(r"(\d+)\xa0places?", listed))
     assert shown == len(source.odd), "each is in a row, or among those of less weight"
     assert oddities.as_csv(content).count("\n") == len(source.odd) + 1
+    assert not re.search(r"\d:\d\d:\d\d", " ".join(map(oddities._told, source.odd))), "moments have no seconds"
     assert oddities.listed(Content([], {})) == "No result contradicts what must be expected."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +14,7 @@ from labkit import studies
 from labkit.errors import LabkitError
 from labkit.io import csv_export
 from labkit.judge import sentences
-from labkit.judge.finding import HOW, Finding
+from labkit.judge.finding import HOW, Evidence, Finding
 from labkit.point.notes import joined
 from labkit.report import judged, markdown
 from labkit.report.content import Content
@@ -115,10 +117,32 @@ def _cell(odd: Sequence[Finding]) -> Any:
 
 def _told(one: Finding) -> str:
     """Return an odd result in words, with its evidence, how sure it is, and its possible reasons."""
-    clues = joined(sentences.clue(one, each) for each in one.evidence)
+    clues = joined(sentences.clue(one, _to_the_minute(each)) for each in one.evidence)
     clues = f" {clues[:1].upper()}{clues[1:]}." if clues else ""
     decided = "" if one.certain else f" {HOW[one.decided.how].capitalize()}."
     return f"{judged.place(one)}: {sentences.sentence(one)}.{clues}{decided} Possible reason: {_reasons(one)}."
+
+
+def _to_the_minute(evidence: Evidence) -> Evidence:
+    """Return evidence whose moments have no seconds, which nobody compares in a text."""
+    return replace(evidence, values={name: _minute(value) for name, value in evidence.values.items()})
+
+
+def _minute(value: Any) -> Any:
+    """Return a moment in ISO 8601 as people write it, and any other value as it is.
+
+    Examples
+    --------
+    >>> _minute("2026-11-26T09:07:31.509+00:00"), _minute("2026-11-26T09:07:31+01:00"), _minute("busy")
+    ('2026-11-26 09:07 UTC', '2026-11-26 09:07+01:00', 'busy')
+    """
+    if not isinstance(value, str) or "T" not in value:
+        return value
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return value
+    return moment.isoformat(sep=" ", timespec="minutes").replace("+00:00", " UTC")
 
 
 BLOCKS = {"odd-count": count, "odd": listed}

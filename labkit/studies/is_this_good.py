@@ -13,7 +13,7 @@ from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.io.markdown import commands
 from labkit.judge import answer, causes, checking, detours, rules
 from labkit.judge.finding import Finding
-from labkit.judge.rule import OBSERVED, PLAUSIBILITY
+from labkit.judge.rule import OBSERVED
 from labkit.judge.sentences import beyond, clue, sentence, whole
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
@@ -114,9 +114,9 @@ class Study(studies.Study):
 
     @derived(lambda study: (study.samples,))
     def observed(self) -> tuple[Finding, ...]:
-        """What else the numbers show."""
+        """What else the numbers show; results that contradict what must be expected are no part of it."""
         view = View("", self.launches.records, self.summary, self.launches)
-        return checking.check(view, rules.about(PLAUSIBILITY, *OBSERVED))
+        return checking.check(view, rules.about(*OBSERVED))
 
     def findings(self) -> Text | Omitted:
         """A verdict for each benchmark and path, as a Markdown list."""
