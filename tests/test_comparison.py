@@ -480,7 +480,7 @@ def test_the_figure_shows_ratios_with_their_intervals(tmp_path: Path) -> None:
 def test_a_report_has_the_interval_beside_the_ratio(tmp_path: Path) -> None:
     (row,) = compared(filled(tmp_path / "a", QUICK), filled(tmp_path / "b", SLOW, hour=1 / 120)).rows
     cells = [cell.replace("\u00a0", " ") for cell in comparing._row(row, several=False)]
-    assert cells[4] == r"**1.0500** \[1.0480 to 1.0521\]"
+    assert cells[4] == r"**1.050** \[1.048 to 1.052\]"
 
 
 def test_one_launch_a_side_gives_ratios_without_an_interval_and_says_so(tmp_path: Path) -> None:

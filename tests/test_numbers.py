@@ -70,7 +70,14 @@ def test_an_interval_that_the_clock_cannot_tell_apart_is_said_to_be_one_value() 
     same = row(*(launch([19_980] * 40 + [20_010] * 3, n) for n in range(3)))
     assert records.value_of(same, "latency_us").range == "all 9.990"
     near = row(*(launch([19_980 + 2 * n] * 40, n) for n in range(3)))
-    assert records.value_of(near, "latency_us").range == "9.9900 to 9.9920"
+    assert records.value_of(near, "latency_us").range == "9.990 to 9.992"
+
+
+def test_launches_that_agree_by_chance_give_no_more_than_four_digits() -> None:
+    close = records.Value("bandwidth_MBps", "p50", 117.530, 117.528, 117.532, "range of 2 launches")
+    assert (close.text, close.range) == ("117.5", "all 117.5")
+    wide = records.Value("bandwidth_MBps", "p50", 117.530, 112.0, 123.0, "range of 2 launches")
+    assert (wide.text, wide.range) == ("118", "112 to 123")
 
 
 def test_a_value_is_never_that_of_another_statistic_nor_its_interval() -> None:

@@ -227,14 +227,14 @@ def decimals(value: float, *, width: float = math.nan, step: float = math.nan, d
     ----------
     value : the number.
     width : width of its interval. Two digits of the width are shown, and of the number at least two and at most
-        `digits` + 2; a large number keeps `digits`. Without an interval, `digits` of the number are shown, and all
-        before the point.
+        `digits`: launches that agree better still have errors in common. Without an interval, `digits` of the number
+        are shown, and all before the point.
     step : resolution of the clock, in the unit of the value; no digit below it is shown.
 
     Examples
     --------
     >>> decimals(9.9905, width=0.0011), decimals(0.05, step=0.01), decimals(15753.8), decimals(0.21, width=9000)
-    (4, 2, 0, 2)
+    (3, 2, 0, 2)
     >>> decimals(2599354, width=103000)
     -3
     """
@@ -243,7 +243,7 @@ def decimals(value: float, *, width: float = math.nan, step: float = math.nan, d
     whole = digits - 1 - _magnitude(value)
     if width > 0:
         least = max(1 - _magnitude(value), min(whole, 0))
-        whole = min(max(1 - _magnitude(width), least), whole + 2)
+        whole = min(max(1 - _magnitude(width), least), whole)
     else:
         whole = max(whole, 0)
     if step > 0:
@@ -300,7 +300,7 @@ def format_range(low: float, high: float, *, step: float = math.nan, none: str =
     Examples
     --------
     >>> format_range(9.9901, 9.9912), format_range(9.99, 9.99), format_range(math.nan, math.nan)
-    ('9.9901 to 9.9912', 'all 9.99', '–')
+    ('9.990 to 9.991', 'all 9.99', '–')
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return none
