@@ -134,7 +134,7 @@ def test_every_clue_that_a_file_names_has_its_sentence(name: str) -> None:
 def test_a_floor_says_whether_a_latency_is_good() -> None:
     (topic,) = asked(FAST, LINE).topics
     assert (topic.name, topic.verdict) == ("MPI latency over shared memory", "good")
-    needed = "less than its reference of 0.3 µs (a line of cache and 0.25 µs for a library, as published)"
+    needed = "less than its reference of 0.3 µs (a line of cache and 0.25 µs for the library)"
     assert sentence(topic.lead) == f"0.1 µs [all 0.1] is {needed}"
     slow = point("mpi.latency", "latency_us", *[1.0] * 6, size=8, transport="shm")
     slower = point("mpi.latency", "latency_us", *[1.6] * 6, size=8, transport="shm")
@@ -163,7 +163,7 @@ def test_a_call_that_waits_for_its_bytes_takes_a_message_there_and_one_back(
     assert f"{topic.lead.level} {topic.lead.form}" == says
     if says.endswith("beside"):
         assert (
-            "of 0.6 µs (a message there and one back, each with a line of cache and 0.25 µs for a library, as published)"
+            "of 0.6 µs (a message there and one back, each with a line of cache and 0.25 µs for the library)"
             in sentence(topic.lead)
         )
     if says.endswith("no reference"):

@@ -25,10 +25,10 @@ from labkit.judge.sentences import beyond, sentence
 from labkit.models import bounds, costs, links
 from labkit.models.bounds import Bound, Stated
 from labkit.models.costs import Cost, Costs
-from labkit.models.inside import PIPE, THREAD, TWICE, WOKEN
+from labkit.models.inside import LIBRARY_S, OWN_WORK_OF, PIPE, THREAD, TWICE, WOKEN
 from labkit.point.notes import Note, badge
 from labkit.point.spec import Spec
-from labkit.read import records
+from labkit.read import records, reference
 from labkit.read.columnar import of_samples
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
@@ -822,13 +822,22 @@ def test_the_second_copy_is_of_what_another_core_wrote(value: float, expected: s
     assert (verdict_of(one), number(one, "limit")) == (expected, pytest.approx(2_500))
 
 
+def test_the_work_of_a_library_is_the_sum_of_two_published_parts_and_the_rule_names_both() -> None:
+    paper = reference.load("breaking-band-2019")
+    parts = [paper["hlp_post"].value, paper["hlp_rx_prog"].value]
+    assert sum(parts) == pytest.approx(LIBRARY_S * 1e9, abs=5)
+    words = f"{parts[0]} + {parts[1]} ns in Zambre et al. 2019"
+    assert words in OWN_WORK_OF
+    assert words in " ".join((Path(__file__).parents[1] / "docs" / "explain.md").read_text().split())
+
+
 @pytest.mark.parametrize(
     ("value_us", "expected"), [(0.7, "good"), (1.0, "doubtful"), (1.5, "bad"), (100.0, "bad"), (0.02, "defect")]
 )
 def test_a_message_through_shared_memory_needs_a_line_of_cache(value_us: float, expected: str) -> None:
     """Up to 2.5 times a line and a library's own work is good, beyond 5 times is bad; below the line is a defect."""
     one = judged_inside("mpi.latency", value_us, SHARED, size=8)
-    what = "line of cache" if expected == "defect" else "a line of cache and 0.25 µs for a library, as published"
+    what = "line of cache" if expected == "defect" else "a line of cache and 0.25 µs for the library"
     assert (verdict_of(one), one.values["what"]) == (expected, what)
     needed = 0.04 if expected == "defect" else 0.29
     assert number(one, "limit") == pytest.approx(needed, rel=0.03)  # with a copy of 8 B

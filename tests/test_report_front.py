@@ -21,6 +21,7 @@ from labkit import benchmarks
 from labkit.figures import parts
 from labkit.figures.parts import NOTHING
 from labkit.figures.plotly import go
+from labkit.io import project
 from labkit.judge import answer, checking, sentences
 from labkit.judge.finding import Count, Decided, Finding, Subject, Value
 from labkit.judge.rules import slow_pairs
@@ -51,7 +52,7 @@ from labkit.report import (
     topics,
     variables,
 )
-from labkit.report.blocks import conclusion, overview, threats
+from labkit.report.blocks import conclusion, discussion, overview, threats
 from labkit.report.blocks import paper as blocks_paper
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
@@ -985,3 +986,12 @@ def test_a_copy_that_was_executed_anew_has_no_error_of_the_run(tmp_path: Path) -
     one = replace(source([], tmp_path), facts=facts)
     assert one.error(tmp_path / "notebooks" / "10-latency.ipynb") == "NameError"
     assert one.error(tmp_path / "notebooks-again" / "10-latency.ipynb") == ""
+
+
+@pytest.mark.slow
+def test_threats_and_discussion_count_the_same_points_with_an_interval() -> None:
+    """Values below the clock's resolution have none."""
+    content = Content([sources.read(project.CAMPAIGNS / "examples" / "two-cores")], {})
+    [threat] = re.findall(r"(\d+) points of \d+ with an interval of dependent launches", threats.threats(content))
+    [spread] = re.findall(r"Of (\d+) points with an interval or a range over launches", discussion.stability(content))
+    assert threat == spread

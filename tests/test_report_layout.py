@@ -6,6 +6,7 @@ import html
 import re
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pypandoc
@@ -63,6 +64,33 @@ def read(built: tuple[str, report.Built]) -> Layout:
 def test_a_report_has_few_pages_and_they_are_well_filled(built: tuple[str, report.Built], read: Layout) -> None:
     assert read.pages <= MOST[built[0]]
     assert not any(read.faults.values()), read.faults
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_no_table_prints_the_same_row_twice(built: tuple[str, report.Built]) -> None:
+    """Else a column that tells the rows apart is missing, or they are one."""
+    pages = sorted(built[1].html.parent.rglob("*.html"))
+    found = [(page.name, row) for page in pages for row in doubled(page.read_text())]
+    assert pages
+    assert not found
+
+
+def doubled(page: str) -> list[str]:
+    """Rows that a table of a page has more than once, by the text of their cells."""
+    rows = []
+    for table in re.findall(r"<table.*?</table>", page, re.DOTALL):
+        cells = [
+            re.sub(r"<[^>]*>|\s", "", row.replace("</td>", "|")) for row in re.findall(r"<tr.*?</tr>", table, re.DOTALL)
+        ]
+        rows += [row for row, count in Counter(cells).items() if count > 1 and row.strip("|")]
+    return rows
+
+
+def test_a_doubled_row_is_found() -> None:
+    row = "<tr><td>one <b>stream</b></td><td>200</td></tr>"
+    assert doubled(f"<table>{row}{row}</table>") == ["onestream|200|"]
+    assert not doubled(f"<table>{row}</table><table>{row}</table>")
 
 
 @pytest.mark.slow

@@ -401,6 +401,20 @@ def test_medians_that_do_not_add_up_are_said_to_be_medians(launches: int, end: s
     assert said.endswith(end)
 
 
+def test_streams_at_one_rate_differ_by_their_uplinks_and_no_sentence_contradicts_a_part() -> None:
+    study = virtual_cluster.Study(studies.Given(), campaign="examples/virtual-cluster", measure=False)
+    table = study.claim_table()
+    printed = table.map(lambda cell: f"{cell:.3g}" if isinstance(cell, float) else str(cell))
+    assert not printed.duplicated().any()
+    assert {*table["uplinks"]} == {"default", "100mbit", "200mbit", "400mbit"}
+    said = [*study._claims()]
+    assert table["part (%)"].max() > 100 * virtual_cluster._FRAMES
+    assert said[0].endswith(
+        "full frames leave 95.6 % to the payload, and the first ones pass before the link limits them."
+    )
+    assert said[1].endswith("full frames leave 95.6 % to the payload.")
+
+
 def test_a_message_shorter_than_its_bits_is_explained_and_streams_alone_are_said_to_be_no_faster() -> None:
     trips = pd.DataFrame(
         {"message size (B)": [8, 1024], "bits on the link (µs)": [0.32, 41.0], "median (µs)": [30.0, 35.0]}

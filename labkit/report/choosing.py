@@ -123,8 +123,10 @@ def hard(text: str) -> str:
     return text.replace(" ", "\u00a0")
 
 
-def relative_widths(tables: Sequence[pd.DataFrame]) -> list[tuple[float, dict[str, Any], str]]:
-    """Return the points that have an interval, widest first: its width as a part of the value, the row, the metric.
+def intervals(tables: Sequence[pd.DataFrame]) -> list[tuple[Value, dict[str, Any], str]]:
+    """Return the points that have an interval or a range over launches: the value, the row, the metric.
+
+    Points below the resolution of the clock, and those of tools that report a curve only, have none.
 
     Parameters
     ----------
@@ -135,11 +137,21 @@ def relative_widths(tables: Sequence[pd.DataFrame]) -> list[tuple[float, dict[st
         metric = headline_metric(rows)
         for row in rows.to_dict("records") if metric else ():
             value = value_of(row, metric)
-            if (
-                not math.isnan(value.low)
-                and value.value > 0
-                and row["launches"] > 1
-                and METRICS[metric].kind != "share"
-            ):
-                found.append(((value.high - value.low) / value.value, {str(k): v for k, v in row.items()}, metric))
+            if row["launches"] > 1 and not math.isnan(value.low):
+                found.append((value, {str(k): v for k, v in row.items()}, metric))
+    return found
+
+
+def relative_widths(tables: Sequence[pd.DataFrame]) -> list[tuple[float, dict[str, Any], str]]:
+    """Return the `intervals`, widest first: width as a part of the value, row, metric; without shares and values of 0.
+
+    Parameters
+    ----------
+    tables : rows of `labkit.read.records.summary`, a table for each benchmark.
+    """
+    found = [
+        ((value.high - value.low) / value.value, row, metric)
+        for value, row, metric in intervals(tables)
+        if value.value > 0 and METRICS[metric].kind != "share"
+    ]
     return sorted(found, key=lambda one: -one[0])

@@ -115,6 +115,7 @@ class Study(studies.Study):
                         "what": "one stream" if name == STREAM else "all to all",
                         "rate": 8 * rate,
                         "narrowest": 8 * allowed,
+                        "uplinks": testbeds.parse(str(row["testbed"]))[2].get("uplink", "default"),
                         "taper": taper,
                         "allowed": allowed,
                         "measured": measured,
@@ -128,6 +129,7 @@ class Study(studies.Study):
         heads = {
             "what": "what",
             "rate": "hosts' links (Mbit/s)",
+            "uplinks": "uplinks",
             "taper": "taper",
             "allowed": "link allows (MB/s)",
             "measured": "measured (MB/s)",
@@ -196,9 +198,10 @@ class Study(studies.Study):
             rows = self.claims[self.claims["benchmark"] == name]
             parts = [part for part in rows["part"] if part <= 100]
             if parts:
+                first = ", and the first ones pass before the link limits them" if max(parts) > 100 * _FRAMES else ""
                 yield (
-                    f"{what} {number(min(parts))} to {number(max(parts))} % of what the link allows; frames leave at "
-                    f"most {format_share(_FRAMES, digits=3)} to the payload."
+                    f"{what} {number(min(parts))} to {number(max(parts))} % of what the link allows; full frames leave "
+                    f"{format_share(_FRAMES, digits=3)} to the payload{first}."
                 )
         over, points = self.claims[self.claims["part"] > 100 * _OVER], plural(len(self.claims), "point")
         few = self.claims[self.claims["part"] < 80]

@@ -16,7 +16,7 @@ from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
 from labkit.judge.view import View
 from labkit.models import bounds
 from labkit.models.bounds import Bound, Stated
-from labkit.models.inside import LIBRARY_S, LINK, MACHINE, THERE_AND_BACK
+from labkit.models.inside import LINK, MACHINE, OWN_WORK_OF, THERE_AND_BACK
 from labkit.point.columns import METRICS
 from labkit.point.units import format_number
 
@@ -142,12 +142,11 @@ RULE = Rule(
     f"{format_number(LINK[0], digits=3)} times the delays of the path and the time of its bytes on the link; beyond "
     f"{format_number(MACHINE[1])} and {format_number(LINK[1], digits=3)} times it is bad. If delays dominate, "
     "this also holds for the largest size that takes no longer on the link than the delay. The cost of one host is "
-    f"a cache line between cores, {format_number(LIBRARY_S * 1e6)} µs for the library, and two copies; for a "
+    f"a cache line between cores, {OWN_WORK_OF}, and two copies; for a "
     "Unix socket a wake-up through a pipe, and two copies. A put or get that waits for its bytes is compared with "
     f"{THERE_AND_BACK}; over a link it is never bad",
     why="no message is faster than a cache line between cores, a message through the kernel, or light in the "
-    "cables; a library adds its own work, as MPICH and UCX do (Zambre et al. 2019), and need not wait for the "
-    "receiver on a long path",
+    "cables; a library adds its own work, and need not wait for the receiver on a long path",
     says={
         "": "{quantity}{measured:interval} is {times:3} its floor of {limit} ({what}){usual}{unsure}",
         "beside": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}){usual}{unsure}",

@@ -14,7 +14,7 @@ from labkit.point.units import format_share, format_size, plural
 from labkit.report import caveats, markdown
 from labkit.report.blocks import repeated, surveyed
 from labkit.report.campaigns import Member, all_members
-from labkit.report.choosing import relative_widths
+from labkit.report.choosing import intervals, relative_widths
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape, needing
 from labkit.report.variables import title
@@ -31,8 +31,9 @@ def stability(content: Content) -> str:
     for member in all_members(content):
         if not len(member.summary):
             continue
-        widths = relative_widths([member.of(name) for name in sorted(set(member.summary["benchmark"]))])
-        parts.append(_prefix(member, content) + _widths(member, [one[0] for one in widths]))
+        tables = [member.of(name) for name in sorted(set(member.summary["benchmark"]))]
+        widths = relative_widths(tables)
+        parts.append(_prefix(member, content) + _widths(member, [one[0] for one in widths], len(intervals(tables))))
         worst += _worst(member, content, [one[:2] for one in widths[:_WORST]])
     if worst:
         head = ["benchmark", "size", "path", "width", "launches"]
@@ -41,15 +42,16 @@ def stability(content: Content) -> str:
     return "\n\n".join(parts)
 
 
-def _widths(member: Member, widths: list[float]) -> str:
+def _widths(member: Member, widths: list[float], points: int) -> str:
     single = int((member.summary["launches"] == 1).sum())
     alone = f" {plural(single, 'point')} had one launch, so nothing shows how stable they are." if single else ""
     if not widths:
         return f"No point has an interval over launches.{alone}"
     wide = sum(one > _WIDE for one in widths)
     enough = int((member.summary["launches"] >= stats.LAUNCHES).sum())
+    others = f" ({points - len(widths)} more are shares or 0)" if points > len(widths) else ""
     return (
-        f"Of {plural(len(widths), 'point')} with an interval or a range over launches, {wide} "
+        f"Of {plural(len(widths), 'point')} with an interval or a range over launches{others}, {wide} "
         f"({format_share(wide / len(widths))}) spread over more than {format_share(_WIDE)} of their value; the median "
         f"is {format_share(statistics.median(widths))}. {plural(enough, 'point') if enough else 'No point'} had "
         f"{stats.LAUNCHES} launches or more.{alone}"

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from labkit import stats
 from labkit.point.notes import joined, listed
 from labkit.point.units import format_share, plural
+from labkit.read.records import by_benchmark
 from labkit.read.records.aggregate import AT_ONCE, RESEMBLING
 from labkit.report import caveats, markdown
 from labkit.report.campaigns import Member, all_members
+from labkit.report.choosing import intervals
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 
@@ -55,8 +57,8 @@ def _few(member: Member) -> str:
 
 def _one_moment(member: Member) -> str:
     doubted = {AT_ONCE.code, RESEMBLING.code}
-    cells = member.summary["warnings"] if len(member.summary) else []
-    count = sum(any(note.code in doubted for note in notes) for notes in cells)
+    found = intervals([*by_benchmark(member.summary).values()]) if len(member.summary) else []
+    count = sum(any(note.code in doubted for note in row["warnings"]) for _, row, _ in found)
     return f"{plural(count, 'point')} of {len(member.summary)} with an interval of dependent launches" if count else ""
 
 
