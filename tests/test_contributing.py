@@ -95,9 +95,8 @@ def gets(spec: Spec, effort: Effort) -> Invocation:
         return Parsed(time_ns=np.array(text.split(), np.int64))
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(sys.executable,),
+        tool=TOOL,
+        needs=(sys.executable,),
         client=(sys.executable, "-c", "print(*range(1000, 1000 + 40))"),
         parse=parsed,
         definition="numbers",

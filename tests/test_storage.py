@@ -367,7 +367,7 @@ def test_absent_codes_name_their_package(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(_erasure_codes, "library", lambda: None)
     job = erasure_codes.encode(resolved("storage.encode"), TIMES)
     assert job.missing == ["liberasurecode.so.1"]
-    assert "liberasurecode1" in job.package
+    assert "liberasurecode1" in job.tool.package
     with pytest.raises(RuntimeError, match="Install Debian package liberasurecode1"):
         _erasure_codes.Code("isa_l_rs_vand", 4, 2)
     with pytest.raises(SpecError, match="1 to 2 of k=4"):

@@ -40,7 +40,7 @@ def need(*modules: object) -> None:
     """Skip, naming the package, unless the tools are installed."""
     for module in modules:
         probe = module.TOOL.programs  # type: ignore[attr-defined]
-        job = dataclasses.replace(JOB, programs=probe)
+        job = dataclasses.replace(JOB, needs=probe)
         if job.missing:
             pytest.skip(f"{', '.join(job.missing)} not installed: Debian package {module.TOOL.package}")  # type: ignore[attr-defined]
 
@@ -54,9 +54,7 @@ def failing(text: str, folder: Path) -> tools.Parsed:
 
 
 JOB = Invocation(
-    tool="true",
-    package="coreutils",
-    programs=("true",),
+    tool=tools.Tool(name="true", programs=("true",), package="coreutils", purpose="tests"),
     client=("true",),
     parse=parsed,
     definition="",
@@ -89,7 +87,7 @@ JOB = Invocation(
 def test_netperf_tcp_rr(options: dict[str, object], effort: Effort, server: str, client: str) -> None:
     job = netperf.tcp_rr(resolved("sockets.tcp_rr", 64, **options), effort)
     assert (" ".join(job.server), " ".join(job.client)) == (server, client)
-    assert (job.tool, job.package, job.stands_in_for) == ("netperf", "netperf", "")
+    assert (job.tool.name, job.tool.package, job.stands_in_for) == ("netperf", "netperf", "")
 
 
 def test_netperf_tcp_stream() -> None:
@@ -238,13 +236,13 @@ def empty_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[...,
 def test_the_first_tool_that_is_installed_is_taken(empty_path: Callable[..., None]) -> None:
     jobs, spec = benchmarks.get("sockets.tcp_rr").tools, resolved("sockets.tcp_rr", 64)
     empty_path("qperf")
-    assert tools.available(jobs, spec, SHORT).tool == "qperf"
+    assert tools.available(jobs, spec, SHORT).tool.name == "qperf"
     empty_path("sockperf")
-    assert tools.available(jobs, spec, SHORT).tool == "sockperf"
+    assert tools.available(jobs, spec, SHORT).tool.name == "sockperf"
     empty_path("netperf")
-    assert tools.available(jobs, spec, SHORT).tool == "sockperf", "netserver is missing"
+    assert tools.available(jobs, spec, SHORT).tool.name == "sockperf", "netserver is missing"
     empty_path("netserver")
-    assert tools.available(jobs, spec, SHORT).tool == "netperf"
+    assert tools.available(jobs, spec, SHORT).tool.name == "netperf"
 
 
 def test_a_missing_tool_is_installed_by_the_smallest_set_up_or_alone(
@@ -263,13 +261,13 @@ def test_a_missing_tool_is_installed_by_the_smallest_set_up_or_alone(
 def test_a_tool_that_cannot_is_passed_over(empty_path: Callable[..., None]) -> None:
     jobs = benchmarks.get("sockets.tcp_rr").tools
     empty_path("sockperf", "qperf")
-    assert tools.available(jobs, resolved("sockets.tcp_rr", 8), SHORT).tool == "qperf"
+    assert tools.available(jobs, resolved("sockets.tcp_rr", 8), SHORT).tool.name == "qperf"
 
 
 def test_the_tool_can_be_named(empty_path: Callable[..., None]) -> None:
     jobs = benchmarks.get("sockets.tcp_rr").tools
     empty_path("netperf", "netserver", "qperf")
-    assert tools.available(jobs, resolved("sockets.tcp_rr", 64, tool="qperf"), SHORT).tool == "qperf"
+    assert tools.available(jobs, resolved("sockets.tcp_rr", 64, tool="qperf"), SHORT).tool.name == "qperf"
     with pytest.raises(LaunchError, match=r"needs sockperf, which is not installed\. .*apt-get install sockperf'"):
         tools.available(jobs, resolved("sockets.tcp_rr", 64, tool="sockperf"), SHORT)
     with pytest.raises(SpecError, match="14 to"):
@@ -464,7 +462,7 @@ def test_a_program_that_ended_early_is_one_clear_error(name: str) -> None:
     for factory in benchmarks.tools_of(name):
         job = dataclasses.replace(
             factory(spec_, SHORT),
-            programs=("sh",),
+            needs=("sh",),
             client=("sh", "-c", "echo half; echo why >&2; exit 3"),
             prepare=lambda folder: {},
         )
@@ -472,7 +470,7 @@ def test_a_program_that_ended_early_is_one_clear_error(name: str) -> None:
             tools.run(job)
         assert "Name a file" not in str(caught.value)
         assert (caught.value.exit_status, caught.value.stderr.strip()) == (3, "why")
-        if job.tool != "hpcc":  # its result is a file
+        if job.tool.name != "hpcc":  # its result is a file
             assert "Read the output below" in str(caught.value)
 
 
@@ -618,8 +616,9 @@ def test_ports_are_free_and_differ() -> None:
 
 
 def test_a_program_that_is_missing_names_its_package() -> None:
+    tool = tools.Tool(name="true", programs=("no-such-program",), package="some-package", purpose="tests")
     with pytest.raises(LaunchError, match=r"needs no-such-program\. Install Debian package some-package"):
-        tools.run(dataclasses.replace(JOB, programs=("no-such-program",), package="some-package"))
+        tools.run(dataclasses.replace(JOB, tool=tool))
 
 
 def test_fewer_iterations_than_asked_for_are_told() -> None:

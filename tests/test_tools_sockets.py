@@ -133,7 +133,7 @@ def test_command_lines(make: Make, name: str, options: dict[str, object], server
     made = job(make, name, **options)
     assert client in " ".join(made.client)
     assert not server or " ".join(made.server) == server
-    assert made.listens == ("udp" if (made.tool, name) in UDP else "tcp")
+    assert made.listens == ("udp" if (made.tool.name, name) in UDP else "tcp")
 
 
 UDP = {("iperf", "udp_stream"), ("sockperf", "udp_rr")}  # the others are told over TCP what to do
@@ -325,5 +325,5 @@ def test_auto_takes_the_tool_that_can(
         (path / program).touch(mode=0o755)
     monkeypatch.setenv("PATH", str(path))
     jobs = benchmarks.get("sockets.udp_stream").tools
-    assert tools.available(jobs, resolved("sockets.udp_stream", 1400), SHORT).tool == "netperf"
-    assert tools.available(jobs, resolved("sockets.udp_stream", 1400, offered=5), SHORT).tool == "iperf3"
+    assert tools.available(jobs, resolved("sockets.udp_stream", 1400), SHORT).tool.name == "netperf"
+    assert tools.available(jobs, resolved("sockets.udp_stream", 1400, offered=5), SHORT).tool.name == "iperf3"

@@ -63,7 +63,7 @@ def test_perftest_as_it_is(make: Make, program: str, rest: str) -> None:
     job = make(verbs(), SHORT)
     assert " ".join(job.server) == HEAD.format(program) + rest
     assert " ".join(job.client) == HEAD.format(program) + rest + " {address}"
-    assert (job.tool, job.package, job.programs, job.listens) == ("perftest", "perftest", (program,), "tcp")
+    assert (job.tool.name, job.tool.package, job.programs, job.listens) == ("perftest", "perftest", (program,), "tcp")
     assert job.retries == 2
     assert program in perftest.TOOL.programs
     assert program in job.definition
@@ -281,7 +281,7 @@ def test_ucx_perftest(make: Make, spec: Spec, words: str, rest: str) -> None:
     job = make(spec, SHORT)
     assert " ".join(job.server) == words + "ucx_perftest -p {port}"
     assert " ".join(job.client) == words + "ucx_perftest -p {port} {address} " + rest
-    assert (job.tool, job.package, job.programs) == ("ucx_perftest", "ucx-utils", ("ucx_perftest",))
+    assert (job.tool.name, job.tool.package, job.programs) == ("ucx_perftest", "ucx-utils", ("ucx_perftest",))
     assert texts(job.badges) == (("shared memory",) if spec.transport == "shm" else ())
 
 
@@ -398,7 +398,7 @@ def test_uct_runs(transport: str, operation: str, layout: str) -> None:
         spec = benchmarks.resolve(spec)
         made = benchmarks.get(spec.benchmark).tools[0](spec, Effort(iterations=50, warmup=5, time_limit=30))
         if made.missing:
-            pytest.skip(f"ucx_perftest not installed: Debian package {made.package}")
+            pytest.skip(f"ucx_perftest not installed: Debian package {made.tool.package}")
         outcome = tools.run(made)
         values = {(v.name, v.statistic): v.value for v in outcome.reported}
         assert values[metric, "mean"] > 0
@@ -423,7 +423,7 @@ def test_ucx_perftest_runs(transport: str, operation: str, monkeypatch: pytest.M
     spec = benchmarks.resolve(spec)
     job = ucx_perftest.latency(spec, Effort(iterations=50, warmup=5, time_limit=30))
     if job.missing:
-        pytest.skip(f"ucx_perftest not installed: Debian package {job.package}")
+        pytest.skip(f"ucx_perftest not installed: Debian package {job.tool.package}")
     monkeypatch.setenv("LABKIT_TEST", mark := f"ucx-{os.getpid()}")
     outcome = tools.run(job)
     values = {(v.name, v.statistic): v.value for v in outcome.reported}

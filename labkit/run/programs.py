@@ -42,7 +42,7 @@ def launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     refuse_place(spec, outline)
     outline.place(spec)  # refuses hosts that it has not, before it is brought up
     invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
-    parts = (f"{invocation.tool} {tools.version(invocation.tool)}", *invocation.libraries)
+    parts = (f"{invocation.tool.name} {tools.version(invocation.tool.name)}", *invocation.libraries)
     if not benchmarks.get(spec.benchmark).mpi:
         return spec.replace(launcher="none", ranks=1), ", ".join(parts)
     started = launcher(invocation, spec)
@@ -125,8 +125,8 @@ def launcher(invocation: Invocation, spec: Spec) -> Launcher:
     found = launch.get(spec.launcher)
     if invocation.mpi and launch.abi(found.kind) != invocation.mpi:
         raise LaunchError(
-            f"{invocation.tool} is linked to {invocation.mpi}, but --launcher {spec.launcher} is {found.library}: each "
-            f"of its ranks would be alone. Set --launcher {invocation.mpi} or auto, or put a "
+            f"{invocation.tool.name} is linked to {invocation.mpi}, but --launcher {spec.launcher} is {found.library}: "
+            f"each of its ranks would be alone. Set --launcher {invocation.mpi} or auto, or put a "
             f"{Path(invocation.programs[0]).name} that is linked to {found.kind} first on the PATH.",
             lasting=True,
         )
@@ -143,7 +143,7 @@ def _own(invocation: Invocation) -> Launcher:
             return launch.get(f"{invocation.mpi}@{folder}")
     if not installed:
         raise LaunchError(
-            f"{invocation.tool} is linked to {invocation.mpi}, whose launcher is not installed. Install "
+            f"{invocation.tool.name} is linked to {invocation.mpi}, whose launcher is not installed. Install "
             f"{launch.programs()[invocation.mpi].package}, or load the module of that MPI.",
             lasting=True,
         )
@@ -202,7 +202,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
         **outcome.meta,
         "commands": commands,
         **record.meta,
-        "engine": invocation.tool,
+        "engine": invocation.tool.name,
         "library": point.library,
         "verified": VERIFIED.of(outcome.meta),
         "stopped_by": "tool",
@@ -262,10 +262,9 @@ def _throttled(before: Mapping[str, control_groups.Quota]) -> dict[str, float]:
     return {PROCESSOR_QUOTA.name: quota, THROTTLED_SHARE.name: control_groups.throttled(before, after)}
 
 
-def _clock(tool: str, outcome: tools.Outcome) -> dict[str, float]:
+def _clock(tool: tools.Tool, outcome: tools.Outcome) -> dict[str, float]:
     """Step of the clock as a tool's times show it, else as its format states it; empty if neither does."""
     if outcome.time_ns.size:
         return {CLOCK_NS.name: float(stats.clock_step(outcome.time_ns))}
-    program = tools.programs().get(tool)
-    known = formats.clock_ns(program.format.__name__.rpartition(".")[2]) if program and program.format else math.nan
+    known = formats.clock_ns(tool.format.__name__.rpartition(".")[2]) if tool.format else math.nan
     return {} if math.isnan(known) else {CLOCK_NS.name: known}

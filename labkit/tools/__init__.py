@@ -96,7 +96,7 @@ def able(
 
 def _absent(spec: Spec, invocations: Sequence[Invocation], refusals: Mapping[str, str]) -> LaunchError:
     """Return the error that none of the tools is installed, with the commands that install one."""
-    known = [programs()[invocation.tool] for invocation in invocations if invocation.tool in programs()]
+    known = [invocation.tool for invocation in invocations]
     names = [_with_commands(invocation) for invocation in invocations]
     needs = f"{names[0]}, which is not installed"
     if len(names) > 1:
@@ -108,8 +108,8 @@ def _absent(spec: Spec, invocations: Sequence[Invocation], refusals: Mapping[str
 
 def _with_commands(invocation: Invocation) -> str:
     """Return a tool's name, with the missing commands if these have other names."""
-    missing = [name for name in invocation.missing if name != invocation.tool]
-    return f"{invocation.tool} ({', '.join(invocation.missing)})" if missing else invocation.tool
+    missing = [name for name in invocation.missing if name != invocation.tool.name]
+    return f"{invocation.tool.name} ({', '.join(invocation.missing)})" if missing else invocation.tool.name
 
 
 def _on_path(tool: Tool) -> bool:

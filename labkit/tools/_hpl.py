@@ -169,9 +169,8 @@ def invocation(
     reference = library.startswith("reference")
     text = f"{program} loads the {library}, much slower than an optimised one such as Debian's libopenblas0-pthread"
     return Invocation(
-        tool=tool.name,
-        package=tool.package,
-        programs=(program,),
+        tool=tool,
+        needs=(program,),
         client=(program,),
         parse=parse,
         environment=variables,

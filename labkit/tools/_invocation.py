@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from labkit.options import frozen
 from labkit.point.notes import Note
 from labkit.point.spec import Reported, Scalar
+from labkit.tools._tool import Tool
 
 Facts = Mapping[str, Scalar]
 
@@ -51,7 +52,8 @@ class Invocation:
 
     Parameters
     ----------
-    tool, package, programs : name, Debian package, and what must be on the PATH.
+    tool : what runs.
+    needs : what must be on the PATH; empty for the programs of the tool.
     client : command line whose output is the result; started in an empty folder of its own.
     server : command line of the other end; empty for none.
     listens : protocol in which the server listens on ``{port}`` when it is ready; ``unix`` for ``{socket}``.
@@ -80,9 +82,8 @@ class Invocation:
     facts : for the metadata.
     """
 
-    tool: str
-    package: str
-    programs: tuple[str, ...]
+    tool: Tool
+    needs: tuple[str, ...] = ()
     client: tuple[str, ...]
     server: tuple[str, ...] = ()
     listens: Literal["tcp", "udp", "rdma_cm", "unix"] = "tcp"
@@ -106,6 +107,11 @@ class Invocation:
     badges: tuple[Note, ...] = ()
     warnings: tuple[Note, ...] = ()
     facts: Facts = field(default_factory=dict)
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """What must be on the PATH."""
+        return self.needs or self.tool.programs
 
     @property
     def missing(self) -> list[str]:

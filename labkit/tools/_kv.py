@@ -59,9 +59,8 @@ def invocation(
 
     counted = "from the moment when it was due" if paced else "from its first request"
     return Invocation(
-        tool=tool.name,
-        package=tool.package,
-        programs=(*tool.programs, client),
+        tool=tool,
+        needs=(*tool.programs, client),
         server=tuple(server),
         client=(client, f"store={spec.options.store}", f"address={where}", *arguments, f"out={_SAMPLES}"),
         listens="unix" if unix else "tcp",

@@ -136,9 +136,8 @@ def invocation(
     counted = "the moment when it was due" if rate else "its begin"
     what = "a call" if window * count == 1 else f"{window * count} calls that are under way at once"
     return Invocation(
-        tool=tool.name,
-        package=tool.package,
-        programs=(command[0],),
+        tool=tool,
+        needs=(command[0],),
         server=tuple(words),
         client=(*command, "client", *(f"{key}={value}" for key, value in arguments.items())),
         listens="unix" if unix else "tcp",

@@ -89,10 +89,7 @@ def run(invocation: Invocation, *, place: Place | None = None, scratch: Path | N
         If a program is missing, the server does not come up, the client does not end in time, or its output is not a
         result; with command, exit status and the end of stderr.
     """
-    if invocation.missing:
-        raise LaunchError(
-            f"{invocation.tool} needs {', '.join(invocation.missing)}. Install Debian package {invocation.package}."
-        )
+    _refuse_missing(invocation)
     parent = Path(invocation.directory or scratch or tempfile.gettempdir())
     if not (parent.is_dir() and os.access(parent, os.W_OK)):
         raise SpecError(f"directory={str(parent)!r} is not a writable folder. Create it, or set another.")
@@ -132,8 +129,8 @@ def _repeated(
         except LaunchError as error:
             if not isinstance(error.__cause__, DataError) or len(refused) == invocation.retries:
                 raise
-            text = f"a run of {invocation.tool} was repeated, because it gave no result: {error.__cause__}"
-            refused.append(note("repeated", text, tool=invocation.tool))
+            text = f"a run of {invocation.tool.name} was repeated, because it gave no result: {error.__cause__}"
+            refused.append(note("repeated", text, tool=invocation.tool.name))
 
 
 def _outputs(
@@ -187,8 +184,8 @@ def _read(
     source = _written(file)
     if status is None:
         raise LaunchError(
-            f"{invocation.tool} did not finish within {invocation.time_limit:g} s, so labkit killed it; the run takes "
-            f"{invocation.duration:g} s. "
+            f"{invocation.tool.name} did not finish within {invocation.time_limit:g} s, so labkit killed it; the run "
+            f"takes {invocation.duration:g} s. "
             "Set a longer time limit (--time-limit; in a notebook time_limit), or request less.",
             command=command,
             stderr=tree.stderr_text(),
@@ -200,7 +197,7 @@ def _read(
         full = storage.full(folder)
         stderr, why = tree.stderr_text() or ("" if full else source[-_TAIL_B:]), full or _reason(error)
         raise LaunchError(
-            f"{invocation.tool} gave no result. {why}", command=command, exit_status=status, stderr=stderr
+            f"{invocation.tool.name} gave no result. {why}", command=command, exit_status=status, stderr=stderr
         ) from error
 
 
@@ -219,6 +216,13 @@ def _written(file: IO[bytes]) -> str:
     return file.read().decode(errors="replace")
 
 
+def _refuse_missing(invocation: Invocation) -> None:
+    """Refuse a run whose programs are not on the PATH."""
+    tool, missing = invocation.tool, ", ".join(invocation.missing)
+    if missing:
+        raise LaunchError(f"{tool.name} needs {missing}. Install Debian package {tool.package}.")
+
+
 @contextlib.contextmanager
 def background(invocation: Invocation, place: Place) -> Iterator[supervise.Tree]:
     """Run server and client of an invocation until the end of the context, whatever they print; yield the client.
@@ -228,10 +232,7 @@ def background(invocation: Invocation, place: Place) -> Iterator[supervise.Tree]
     LaunchError
         If a program is missing, or the server does not come up.
     """
-    if invocation.missing:
-        raise LaunchError(
-            f"{invocation.tool} needs {', '.join(invocation.missing)}. Install Debian package {invocation.package}."
-        )
+    _refuse_missing(invocation)
     with (
         owned_folder("labkit-served-") as folder,
         _served(invocation, place, folder, invocation.each[0]) as (words, _),
@@ -257,8 +258,8 @@ def _outcome(
     if invocation.stands_in_for:
         badges.append(
             badge(
-                f"{invocation.tool} stands in for {invocation.stands_in_for}",
-                tool=invocation.tool,
+                f"{invocation.tool.name} stands in for {invocation.stands_in_for}",
+                tool=invocation.tool.name,
                 wanted=invocation.stands_in_for,
             )
         )
@@ -271,8 +272,8 @@ def _outcome(
         "address": address,
     }
     return Outcome(
-        tool=invocation.tool,
-        version=version(invocation.tool),
+        tool=invocation.tool.name,
+        version=version(invocation.tool.name),
         time_ns=parsed.time_ns.reshape(1, -1) if sampled else np.empty((0, 0), np.int64),
         ranks=(0,) if sampled else (),
         reported=parsed.reported,
@@ -315,7 +316,7 @@ def _served(
                 if status is None
                 else f"ended {attempt} times before it listened"
             )
-            text = f"The server of {invocation.tool} {why}."
+            text = f"The server of {invocation.tool.name} {why}."
             raise LaunchError(text, command=command, exit_status=status, stderr=stderr)
 
 

@@ -32,8 +32,8 @@ def beside(paced: Invocation, spec: Spec[UnderStreams], effort: Effort) -> Invoc
 
     return replace(
         paced,
-        programs=(*paced.programs, *iperf3.TOOL.programs),
-        package=f"{paced.package} {iperf3.TOOL.package}",
+        tool=replace(paced.tool, package=f"{paced.tool.package} {iperf3.TOOL.package}"),
+        needs=(*paced.programs, *iperf3.TOOL.programs),
         libraries=(f"iperf3 {_tool.version('iperf3')}",),
         server=("sh", "-c", 'exec {server} "$@"', "sh", "{place}", "{address}", "-p", "{port}"),
         client=("sh", "-c", 'exec {client} "$@"', "sh", "{peer}", "{address}", "-p", "{port}"),

@@ -50,9 +50,8 @@ def _invocation(spec: Spec, effort: Effort, call: str, what: str) -> Invocation:
     here = spec.testbed == "local" and not spec.hosts and allocation.current() is None
     counts = (spec.size, effort.iterations or 0, warmup, repr(float(effort.time_cap)))
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(program,),
+        tool=TOOL,
+        needs=(program,),
         client=(program, call, *map(str, counts)),
         parse=_own_json.parsed,
         mpi=kind,

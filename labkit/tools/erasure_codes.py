@@ -59,9 +59,8 @@ def _invocation(
         return parsed(text, folder)
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(sys.executable if _erasure_codes.library() else ABSENT,),
+        tool=TOOL,
+        needs=(sys.executable if _erasure_codes.library() else ABSENT,),
         client=(sys.executable, "-I", "-S", str(Path(_erasure_codes.__file__)), json.dumps(plan)),
         parse=read,
         definition=f"liberasurecode_{operation} of one block: time of the call, which Python makes through ctypes.",

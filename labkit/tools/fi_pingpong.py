@@ -52,9 +52,7 @@ def pingpong(spec: Spec[FabricPingpong], effort: Effort) -> Invocation:
         return Parsed(reported=tuple(layout.parse(text)))
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=("fi_pingpong", *both, "-B", "{port}"),
         client=("fi_pingpong", *both, "-P", "{port}", "{address}"),
         parse=parsed,

@@ -119,9 +119,7 @@ def unix_rr(spec: Spec, effort: Effort) -> Invocation:
         return trimmed(Parsed(reported=reported, time_ns=latency, extras={"end_ns": end}), effort)
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         client=(
             "fio",
             "--ioengine=net",
@@ -237,9 +235,7 @@ def run(
         return trimmed(Parsed(reported=reported, time_ns=latency, extras={"end_ns": end}), effort)
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         client=(
             "fio",
             "--name=labkit",

@@ -58,9 +58,8 @@ def transfers(spec: Spec[Ior], effort: Effort) -> Invocation:
         return parse(text, spec, effort)
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(program,),
+        tool=TOOL,
+        needs=(program,),
         client=tuple(words),
         parse=parsed,
         mpi=kind,

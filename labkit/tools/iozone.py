@@ -131,9 +131,7 @@ def _invocation(
     access = Access(page_cache=page_cache, cached=not direct, o_sync=sync, o_direct=direct)
     seconds = moved / _SLOWEST_BPS[sync or direct] + 1
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         client=("iozone", *words),
         parse=parse,
         directory=spec.options.directory,

@@ -149,9 +149,7 @@ def _invocation(
         return Parsed(reported=tuple(parse(text)))
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=("iperf", "-s", *both, "-B", "{address}", "-p", "{port}"),
         client=(
             "iperf",

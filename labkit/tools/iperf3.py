@@ -90,9 +90,7 @@ def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
         return Parsed(reported=tuple(values), facts={"payload_B": layout.received(text)})
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=(*SERVER, "-J", "-i", interval),
         client=(
             "iperf3",
@@ -136,9 +134,7 @@ def pour(streams: int, size: int, seconds: int) -> Invocation:
 
 def _load(seconds: int, *how: str) -> Invocation:
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=SERVER,
         client=(
             "iperf3",
@@ -191,9 +187,7 @@ def _invocation(
         return Parsed(reported=tuple(parse(text)), facts=layout.moved(text))
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=SERVER,
         client=(
             "iperf3",

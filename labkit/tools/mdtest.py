@@ -47,9 +47,8 @@ def operations(spec: Spec[Mdtest], effort: Effort) -> Invocation:
         return parse(text, spec)
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(program,),
+        tool=TOOL,
+        needs=(program,),
         client=tuple(words),
         parse=parsed,
         mpi=kind,

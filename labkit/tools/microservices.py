@@ -196,9 +196,8 @@ def _invocation(
         return {}
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(client,),
+        tool=TOOL,
+        needs=(client,),
         server=(*words, "{address}", "{port}", "{socket}", "{hosts}"),
         client=(
             client,

@@ -64,9 +64,7 @@ def _invocation(spec: Spec[Network], effort: Effort, direction: layout.Direction
     return replace(
         job,
         parse=parsed,
-        tool=TOOL.name,
-        package="nbdkit fio",
-        programs=TOOL.programs,
+        tool=replace(TOOL, package=f"{TOOL.package} {fio.TOOL.package}"),
         server=(
             "nbdkit",
             "--foreground",

@@ -133,9 +133,7 @@ def _invocation(
         return Parsed(reported=tuple(layout.parse(text, congestion)))
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=("netserver", family, "-L", "{address}", "-p", "{port}", "-D"),
         client=(
             "netperf",

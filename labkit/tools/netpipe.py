@@ -121,9 +121,7 @@ def _invocation(
         return Parsed(reported=tuple(parse((folder / _OUT).read_text())))
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=("NPtcp", *both, "-o", "server.out"),
         client=("NPtcp", "-h", "{address}", *both, "-o", _OUT),
         parse=parsed,

@@ -62,9 +62,8 @@ def solve(spec: Spec[Npb], effort: Effort) -> Invocation:
         return parse(text, spec)
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(program,),
+        tool=TOOL,
+        needs=(program,),
         client=(program, *([options.graph] if options.kernel == "DT" else [])),
         parse=parsed,
         environment={"OMP_NUM_THREADS": str(options.threads)} if threaded else {},

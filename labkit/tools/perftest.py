@@ -210,9 +210,8 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
         return trimmed(Parsed(reported=reported, time_ns=layout.samples(text)), warm)
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(program,),
+        tool=TOOL,
+        needs=(program,),
         server=tuple(both),
         client=(*both, "{rdma_address}" if connected else "{address}"),
         listens="rdma_cm" if connected else "tcp",

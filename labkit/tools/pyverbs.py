@@ -203,9 +203,8 @@ def _invocation(spec: Spec, effort: Effort, program: str, operation: str = "send
     words = (interpreter() or ABSENT, "-I", _PROGRAM)
     what = "a message there and back" if one_way else "one operation from post to completion"
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(words[0],),
+        tool=TOOL,
+        needs=(words[0],),
         server=(*words, "server", "{device}", "{gid}", "{port}", work.encode()),
         client=(*words, "client", "{device}", "{gid}", "{port}", "{address}", work.encode()),
         parse=parsed,
@@ -221,9 +220,8 @@ def _alone(spec: Spec, effort: Effort, program: str) -> Invocation:
     """Return the invocation of a point with one end."""
     words = (interpreter() or ABSENT, "-I", _PROGRAM)
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(words[0],),
+        tool=TOOL,
+        needs=(words[0],),
         client=(*words, "alone", "{device}", "{gid}", "0", plan(spec, effort, program).encode()),
         parse=parsed,
         definition=f"labkit pyverbs: {program}, every call timed.",

@@ -118,9 +118,7 @@ def _sockets(spec: Spec[Sockets], effort: Effort, test: str, definition: str, *,
     seconds = max(1, math.ceil(effort.time_cap))
     nagle = (note("nagle", _NAGLE),) if nodelay else ()
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=("qperf", "-lp", "{port}"),
         client=(
             "qperf",
@@ -210,9 +208,7 @@ def _rdma(spec: Spec[Verbs], effort: Effort, test: str, duration: int = 0) -> In
         raise SpecError("completion=event, but the target sees a write by polling memory. Set completion=poll.")
     seconds = max(1, math.ceil(duration or effort.time_cap))
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=("qperf", "-lp", "{port}"),
         client=(
             "qperf",

@@ -45,9 +45,7 @@ def closed_loop(spec: Spec[RedisBenchmark], effort: Effort) -> Invocation:
         return Parsed(reported=tuple(layout.parse(text)))
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=tuple(word.replace("@port@", "{port}").replace("@socket@", "{socket}") for word in servers),
         client=(
             "redis-benchmark",

@@ -182,9 +182,7 @@ def _invocation(
     ]
     mode, *options = mode_options
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=("sockperf", "server", *both),
         client=("sockperf", mode, *both, *options, "-t", str(seconds), "--full-log", _LOG),
         listens="tcp" if protocol == "tcp" else "udp",

@@ -77,9 +77,8 @@ def _invocation(
     paths = {"tcp": _NETWORK, "shm": _SHARED_MEMORY}.get(spec.transport, {}) if plan.backend == "nccl" else {}
     here = spec.testbed == "local" and not spec.hosts and allocation.current() is None
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(python,),
+        tool=TOOL,
+        needs=(python,),
         client=(python, "-I", _PROGRAM, plan.encode()),
         parse=_own_json.parsed,
         environment={"OMP_NUM_THREADS": "1", **paths},

@@ -202,9 +202,7 @@ def _invocation(
         return Parsed(reported=tuple(layout.parse(text, latency=timed)))
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=TOOL.programs,
+        tool=TOOL,
         server=tuple(ends),
         client=(*ends, "{address}", *test, "-s", str(size), "-n", str(count), "-w", str(warm)),
         parse=parsed,

@@ -91,9 +91,8 @@ def workload(spec: Spec[Ycsb], effort: Effort) -> Invocation:
         return _parsed(text, spec.options.operation)
 
     return Invocation(
-        tool=TOOL.name,
-        package=TOOL.package,
-        programs=(program(),),
+        tool=TOOL,
+        needs=(program(),),
         server=tuple(word.replace("@port@", "{port}") for word in redis.server(spec)),
         client=(
             *("sh", "-c", _BOTH, f"{FOLDER}:{FOLDER}/*", str(target), str(seconds)),

@@ -18,7 +18,7 @@ from labkit.point.host_list import slots
 from labkit.point.spec import Effort, Spec, sweep
 from labkit.run import measuring, programs, recording
 from labkit.store.campaign import Campaign
-from labkit.tools import Invocation, Parsed
+from labkit.tools import Invocation, Parsed, Tool
 
 PAIR, ALL, HERE = "pair", "all", "here"  # two ranks, ranks on all hosts, a program without ranks on this host
 _EFFORT = Effort(time_cap=0.3)
@@ -202,8 +202,8 @@ def with_ranks(command: Sequence[str], fields: Mapping[str, Any]) -> list[str]:
     kind, folder = tools.linked_mpi(command[0])
     path = shutil.which(command[0]) or command[0]
     program = Invocation(
-        tool=command[0], package="", programs=(command[0],), client=(path, *command[1:]), definition="", duration=0,
-        time_limit=0, parse=lambda text, folder: Parsed(), mpi=kind, mpi_folder=folder,
+        tool=Tool(name=command[0], programs=(command[0],), purpose=""), client=(path, *command[1:]), definition="",
+        duration=0, time_limit=0, parse=lambda text, folder: Parsed(), mpi=kind, mpi_folder=folder,
     )  # fmt: skip
     started = programs.with_ranks(program, Spec(benchmark="mpi.barrier", **fields), testbeds.outline("local"))
     variables = [f"{name}={value}" for name, value in sorted(started.environment.items())]
