@@ -171,7 +171,6 @@ def test_costs_change_at_the_end_of_a_segment() -> None:
         lambda: schedules.schedule("mpi.allreduce", "rings", 2, 8),
         lambda: schedules.schedule("mpi.scan", "ring", 2, 8),
         lambda: schedules.schedule("mpi.bcast", "binomial", 0, 8),
-        lambda: list(schedules.halo([], 8)),
     ],
 )
 def test_what_no_network_can_have_is_refused(wrong: object) -> None:
@@ -234,17 +233,6 @@ def test_blocks_of_a_vector_that_does_not_divide_are_whole() -> None:
     received = sum(int(stage.size[stage.target == 3].sum()) for stage in stages)
     assert all((stage.size >= 0).all() for stage in stages)
     assert received == 16  # in each half all blocks (2, 2, 2, 2, 2, 0, 0) but one of 2 B
-
-
-def test_halo_of_a_grid_has_two_neighbours_in_each_dimension() -> None:
-    (stage,) = schedules.halo([4, 3, 1], 100)
-    assert sorted(stage.source.tolist()) == sorted(list(range(12)) * 4)
-    assert sorted(stage.target.tolist()) == sorted(list(range(12)) * 4)
-    costs = loggp(**NET)
-    expected = (
-        3 * (NET["gap"] + 99 * NET["gap_per_byte"]) + NET["o_s"] + 4 * NET["o_r"]
-    )  # the processor is the last to end
-    assert finish([stage], 12, costs) == pytest.approx(expected)
 
 
 @pytest.mark.slow

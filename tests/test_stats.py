@@ -197,23 +197,6 @@ def test_p999_from_ten_thousand_samples_on() -> None:
     assert stats.summarize(np.arange(1.0, 10_001.0)).p999 == 9990.0
 
 
-def test_rate_is_total_over_total() -> None:
-    assert stats.mean_rate(100.0, [1.0, 3.0]) == 50.0  # the mean of the rates would be 66.7
-    assert stats.mean_rate([100.0, 300.0], [1.0, 3.0]) == 100.0
-
-
-@given(st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=50), st.floats(1.0, 1e6))
-def test_rate_is_at_most_the_mean_of_rates(seconds: list[float], work: float) -> None:
-    assert stats.mean_rate(work, seconds) <= float(np.mean(work / np.asarray(seconds))) * (1 + 1e-9)
-
-
-def test_one_slow_rank_shows_in_the_maximum_and_is_diluted_in_the_mean() -> None:
-    seconds = np.full((64, 100), 1e-5)
-    seconds[17] = 1e-3
-    assert np.all(stats.slowest(seconds) == 1e-3)
-    assert stats.mean_over_ranks(seconds) == pytest.approx((63 * 1e-5 + 1e-3) / 64)
-
-
 def test_spread() -> None:
     random = np.random.default_rng(3)
     assert stats.relative_spread(random.normal(100.0, 5.0, 20_000)) == pytest.approx(0.05, rel=0.05)
@@ -246,8 +229,6 @@ def test_nothing_and_nan_are_refused() -> None:
         stats.summarize([])
     with pytest.raises(DataError, match="1 of 2 samples are NaN"):
         stats.within([1.0, math.nan])
-    with pytest.raises(DataError, match="more than 0 s"):
-        stats.mean_rate(8.0, [0.0, 0.0])
     with pytest.raises(DataError, match=r"q=1\.5"):
         stats.ranks(10, 1.5)
 

@@ -210,27 +210,6 @@ class Breakdown:
         """Return the share of every name, %."""
         return {name: self.share([name]).value for name in self.names}
 
-    def by_kind(self) -> dict[str, Time]:
-        """Return the sum of the parts of every kind, in the order in which kinds occur."""
-        kinds = dict.fromkeys(part.kind for part in self.parts)
-        return {
-            kind: combine(lambda *v: math.fsum(v), *(p.time for p in self.parts if p.kind == kind)) for kind in kinds
-        }
-
-    def adding(self, part: Part) -> Breakdown:
-        """Return the breakdown with one more part at its end, which makes it longer.
-
-        Raises
-        ------
-        SpecError
-            If the part takes less than no time.
-        """
-        if part.time.value < 0:
-            raise SpecError(f"{part.text} takes {part.time.value} {self.unit}, but a component takes at least 0.")
-        return Breakdown(
-            title=self.title, unit=self.unit, origin=self.origin, parts=(*self.parts, part), observed=self.observed
-        )
-
 
 def attributed(title: str, unit: str, whole: Time, parts: Sequence[Part], *, origin: str = "measured") -> Breakdown:
     """Return a measured whole with the parts that explain it, and the remainder as a separate part.

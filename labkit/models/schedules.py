@@ -18,7 +18,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -323,25 +323,3 @@ def schedule(collective: str, algorithm: str, ranks: int, size: int) -> Iterator
     if ranks < 1 or size < 0:
         raise SpecError(f"ranks={ranks}, size={size} B, but there must be 1 rank or more and a size of 0 B or more.")
     return names[algorithm](ranks, size)
-
-
-def halo(sides: Sequence[int], size: int) -> Iterator[Stage]:
-    """One exchange with both neighbours in each dimension of a periodic grid: all are sent, then all received.
-
-    Parameters
-    ----------
-    sides : ranks in each dimension; rank numbers run fastest in the last one.
-    size : of each message, B.
-
-    Raises
-    ------
-    SpecError
-        If a dimension has no rank.
-    """
-    if not sides or min(sides) < 1:
-        raise SpecError(f"sides={list(sides)}, but each must be 1 or more.")
-    grid = np.arange(int(np.prod(sides))).reshape(sides)
-    pairs = [(grid, np.roll(grid, step, axis)) for axis in range(len(sides)) if sides[axis] > 1 for step in (-1, 1)]
-    if pairs:
-        source, target = (np.concatenate([pair[k].ravel() for pair in pairs]) for k in (0, 1))
-        yield Stage.of(source, target, size)

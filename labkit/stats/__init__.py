@@ -238,40 +238,9 @@ def clock_resolution(between_ns: NDArray[np.int64]) -> float | None:
     return float(np.gcd.reduce(moved))
 
 
-def mean_rate(work: ArrayLike, seconds: ArrayLike) -> float:
-    """Σ work / Σ time, never the mean of rates.
-
-    Parameters
-    ----------
-    work : units in each iteration, or in every one.
-    seconds : (iterations,), s.
-    """
-    array = _samples(seconds)
-    total = float(array.sum())
-    if total <= 0:
-        raise DataError(f"The times add up to {total} s, but a rate needs more than 0 s. Time more operations at once.")
-    return float(np.broadcast_to(np.asarray(work, np.float64), array.shape).sum()) / total
-
-
 def percent(part: float, whole: float) -> float:
     """Return a part of a whole in %; NaN of a whole that takes no time."""
     return 100 * float(part) / float(whole) if whole else math.nan
-
-
-def slowest(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Per-iteration maximum over ranks, (ranks, iterations) → (iterations,): a collective ends with its last rank."""
-    return np.asarray(np.atleast_2d(seconds).max(axis=0), np.float64)
-
-
-def mean_over_ranks(seconds: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
-    """Mean over ranks of each rank's mean: the "Avg Latency" of OSU's collectives, which dilutes one slow rank.
-
-    Parameters
-    ----------
-    seconds : (ranks, samples), s.
-    weights : of the same shape: iterations behind each sample; None for one.
-    """
-    return float(np.average(np.atleast_2d(seconds), axis=1, weights=weights).mean())
 
 
 def relative_spread(values: ArrayLike) -> float:

@@ -17,7 +17,6 @@ NO_RDMA = (
     "was not measured: there is no RDMA device here that pyverbs can use, and no soft-roce is up. Run `labkit testbed "
     "up soft-roce`, or set verbs_testbed=soft-roce, and run this notebook again."
 )
-NO_COUNTERS = Text("No point has counters of its link: the testbed offers none.")
 
 
 def present(wanted: str, *, measure: bool) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from labkit.errors import SpecError
 
-MODES = ("off", "shares", "priority")
 MARK = 0x20  # byte of DSCP and ECN of bulk traffic: CS1 (RFC 3662)
 _QUANTUM = 1514  # B that a class sends before it is the other's turn
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,29 +39,6 @@ class Kept:
     over: across_ranks.OverRanks | None = None
 
 
-class Retention(Protocol):
-    """Takes the times of a point, chunk by chunk.
-
-    Attributes
-    ----------
-    rows : of all that time, as in `Kept`.
-    """
-
-    rows: tuple[int, ...]
-
-    def take(self, times: Times) -> NDArray[Any]:
-        """Take a chunk of this rank, (phases, threads, iterations) ns; on rank 0 one time of each iteration."""
-
-    def finish(self, names: Sequence[str], seed: int) -> Kept:
-        """Kept times of the whole point.
-
-        Parameters
-        ----------
-        names : of the phases.
-        seed : of the lot.
-        """
-
-
 class Every:
     """Rank 0 gets every time of every rank.
 
@@ -79,7 +56,7 @@ class Every:
         self._chunks: list[Times] = []
 
     def take(self, times: Times) -> NDArray[Any]:
-        """See `Retention`."""
+        """Take a chunk of this rank, (phases, threads, iterations) ns; on rank 0 return one time of each iteration."""
         gathered = self._ranks.gather(times.ravel()).reshape(self._ranks.size, *times.shape)
         if self._ranks.rank:
             return np.empty(0, np.int64)
@@ -89,7 +66,13 @@ class Every:
         return np.asarray(chunk[0].mean(axis=0) if self._how == "mean" else chunk[0].max(axis=0))
 
     def finish(self, names: Sequence[str], seed: int) -> Kept:
-        """See `Retention`."""
+        """Return the kept times of the whole point.
+
+        Parameters
+        ----------
+        names : of the phases.
+        seed : of the lot.
+        """
         chunks = self._chunks
         return Kept(np.concatenate(chunks, axis=2) if chunks else np.empty((1, 0, 0), np.int64), self.rows)
 
@@ -111,7 +94,7 @@ class Extremes:
         self._chunks: list[Times] = []
 
     def take(self, times: Times) -> NDArray[Any]:
-        """See `Retention`."""
+        """See `Every`."""
         self._chunks.append(times)
         main = times[0]
         if self._how == "mean":
@@ -120,7 +103,7 @@ class Extremes:
         return self._ranks.greatest(main.max(axis=0) if self._times else np.zeros(main.shape[1], np.int64))
 
     def finish(self, names: Sequence[str], seed: int) -> Kept:
-        """See `Retention`."""
+        """See `Every`."""
         mine = np.concatenate(self._chunks, axis=2) if self._chunks else np.empty((len(names), 1, 0), np.int64)
         if not self._times:
             mine = np.empty((len(names), 0, mine.shape[2]), np.int64)

@@ -270,7 +270,7 @@ def test_a_learner_may_measure_without_predictions_and_that_is_kept(tmp_path: Pa
     teaching.Session("latency_and_bandwidth", tmp_path / "run", "recorded").measure()  # once chosen, cells run again
 
 
-def test_every_right_answer_is_explained_and_every_lab_has_one_idea_and_a_last_cell() -> None:
+def test_every_right_answer_is_explained_and_every_lab_has_a_last_cell() -> None:
     count = 0
     for stem in STEMS:
         lab, cells = labs.get(course.name_of(stem)), nbformat.read(course.notebook(stem), as_version=4).cells
@@ -278,7 +278,6 @@ def test_every_right_answer_is_explained_and_every_lab_has_one_idea_and_a_last_c
         for question in lab.questions:
             assert len(question.why.split()) > 10, question.name
         first, last = cells[0].source.split("\n\n")[1], cells[-1].source
-        assert lab.idea in first
         assert "*50 minutes: " in first
         assert last.startswith("## What you would do on your cluster\n")
         commands = re.findall(r"^    (labkit .*)$", last, re.MULTILINE)

@@ -21,7 +21,6 @@ class Lab:
     Parameters
     ----------
     title : of the lesson.
-    idea : what the lesson is about, in one sentence; the notebook begins with it.
     specs : what has to be measured.
     recorded : example campaigns that hold these points, for machines that cannot measure them.
     predictions : asked before the measurement.
@@ -33,7 +32,6 @@ class Lab:
     """
 
     title: str
-    idea: str
     specs: Callable[[], list[Spec]]
     recorded: tuple[str, ...]
     predictions: tuple[Question, ...]

@@ -229,8 +229,3 @@ def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.Da
             f"There is no point of {benchmark} with {where or 'any options'}. Measure, or use the recorded data."
         )
     return rows
-
-
-def nearest(sizes: Sequence[float], wanted: float) -> float:
-    """Return the size, B, that is nearest to the wanted one as a ratio."""
-    return min(sizes, key=lambda size: abs(np.log(size / wanted)) if size else np.inf)

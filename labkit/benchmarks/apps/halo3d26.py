@@ -31,7 +31,6 @@ from labkit.options.ranks import Cadence
 from labkit.point.spec import Spec
 
 LARGEST = 2**31 - 1  # B of a message, and messages' places in units of the size
-ROW = 4  # values that the kernel reads of a neighbour
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "ember": {"nx": 10, "ny": 10, "nz": 10, "vars": 1, "sleep_us": 0.0, "neighbours": "26"},
     "ethernet2020": {"nx": 100, "ny": 100, "nz": 100, "vars": 8, "sleep_us": 216.0, "neighbours": "18"},

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from labkit.errors import DataError
@@ -252,27 +252,12 @@ MEAN_OF_RATES = note(
 )
 
 
-def statistics(pairs: Sequence[tuple[str, float]], name: str, unit: str, factor: float = 1.0) -> list[Reported]:
-    """Return reported values of one name: a pair of statistic and printed number each."""
-    return [Reported(name, unit, statistic, value * factor) for statistic, value in pairs]
-
-
 def inside(lines: Lines, first: int, last: int, parse: Callable[[str], list[Reported]]) -> list[Reported]:
     """Parse a block with the function that reads labkit's own runs of the tool; errors name file and line."""
     try:
         return parse("".join(f"{line}\n" for line in lines.texts[first - 1 : last]))
     except DataError as error:
         raise malformed(lines.where, first, lines.texts[first - 1], f"a whole run: {error.brief}") from error
-
-
-def of_size(values: Sequence[Reported], label: str) -> dict[int, list[Reported]]:
-    """Part values by a label with a size, B, and take the label away; size 0 for those without it."""
-    parts: dict[int, list[Reported]] = {}
-    for value in values:
-        labels = dict(value.labels)
-        size = int(labels.pop(label, 0) or 0)
-        parts.setdefault(size, []).append(replace(value, labels=labels))
-    return parts
 
 
 SIZE_UNKNOWN = note(facts.SIZE_UNKNOWN, "the log does not state the message size, so it is recorded as 0")

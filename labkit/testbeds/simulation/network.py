@@ -17,7 +17,6 @@ from labkit.point.spec import validated
 from labkit.point.units import parse_duration, parse_rate
 from labkit.testbeds.simulation import calibration, ethernet2020
 
-TOPOLOGIES = ("fat-tree", "dragonfly", "torus", "ethernet2020")
 MOST, ROUTED = 4096, 256  # hosts; hosts whose routes are written one by one
 PER_LEAF, NODES = ethernet2020.PER_LEAF, ethernet2020.NODES
 _NOT_OF_A_TREE = ("per_leaf", "taper", "routing", "processing")

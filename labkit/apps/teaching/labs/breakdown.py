@@ -208,7 +208,6 @@ def _bound(results: Results) -> Expected:
 
 LAB = Lab(
     title="Breaking down a message and what-if",
-    idea="A cheaper part saves its share of the whole, and no more.",
     specs=_specs,
     recorded=("two-cores-labs", "two-cores"),
     effort=Effort(launches=6, time_cap=0.5),

@@ -164,7 +164,6 @@ def _shown(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Collectives",
-    idea="A collective takes as long as its busiest link.",
     specs=_specs,
     recorded=("two-cores", "two-cores-labs"),
     effort=Effort(launches=6, time_cap=0.5),

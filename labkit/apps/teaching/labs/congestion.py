@@ -136,7 +136,6 @@ def _flows(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Congestion",
-    idea="Flows share the slowest link of their path, and they wait in the queue before it.",
     specs=_specs,
     recorded=("two-cores-labs",),
     effort=Effort(launches=6, time_cap=0.6),

@@ -89,7 +89,6 @@ def _both(results: Results) -> go.Figure:
 
 LAB = Lab(
     title="Eager and rendezvous",
-    idea="A library changes its protocol at some size, and only an experiment proves what causes a step.",
     specs=_specs,
     recorded=("two-cores-protocols",),
     effort=Effort(launches=6, time_cap=0.1),

@@ -79,7 +79,6 @@ def _measured(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Is this number good?",
-    idea="A number is good or bad only beside the bound of its path.",
     specs=_specs,
     recorded=("two-cores-limits",),
     effort=Effort(launches=6, time_cap=0.3),

@@ -49,7 +49,6 @@ def _table(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Latency and bandwidth",
-    idea="A path is two numbers: what a message costs, and what each further byte costs.",
     specs=_specs,
     recorded=("two-cores-quiet",),
     predictions=(

@@ -70,7 +70,6 @@ def _table(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Where the microsecond goes",
-    idea="The cost of a layer is the difference between two paths that differ only in it.",
     specs=_specs,
     recorded=("two-cores-labs",),
     effort=Effort(launches=6, time_cap=0.5),

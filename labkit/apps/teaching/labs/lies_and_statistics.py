@@ -101,7 +101,6 @@ def _wrong_rate(results: Results) -> Expected:
 
 LAB = Lab(
     title="Lies, statistics and benchmarks",
-    idea="An interval covers only what varied while it was measured.",
     specs=_specs,
     recorded=("two-cores-launches",),
     predictions=(

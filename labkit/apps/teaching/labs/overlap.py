@@ -72,7 +72,6 @@ def _overhead(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Overlap and host overhead",
-    idea="A non-blocking call moves nothing by itself: somebody must make progress.",
     specs=_specs,
     recorded=("two-cores", "two-cores-labs"),
     predictions=(

@@ -76,7 +76,6 @@ def _table(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="Storage",
-    idea="A write that returns is in memory, not on the disk.",
     specs=_specs,
     recorded=("two-cores",),
     predictions=(

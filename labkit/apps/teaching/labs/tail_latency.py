@@ -102,7 +102,6 @@ def _loops(results: Results) -> go.Figure:
 
 LAB = Lab(
     title="Tail latency and coordinated omission",
-    idea="A client that waits for answers leaves out the requests that it could not send while it waited.",
     specs=_specs,
     recorded=("two-cores-limits",),
     effort=Effort(launches=6, time_cap=0.5),

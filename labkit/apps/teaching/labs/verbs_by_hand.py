@@ -61,7 +61,6 @@ def _steps(results: Results) -> pd.DataFrame:
 
 LAB = Lab(
     title="RDMA verbs by hand",
-    idea="A connection costs objects and states once; a message costs a post and a poll.",
     specs=_specs,
     recorded=("two-cores-labs",),
     effort=Effort(launches=3, time_cap=0.5),

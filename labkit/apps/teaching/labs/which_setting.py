@@ -228,7 +228,6 @@ def _launches(results: Results) -> go.Figure:
 
 LAB = Lab(
     title="Which setting is best?",
-    idea="The best of many looks better than it is: some launches choose, others confirm.",
     specs=_specs,
     recorded=("two-cores-settings",),
     effort=Effort(launches=LAUNCHES, time_cap=0.2),
