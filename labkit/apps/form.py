@@ -38,14 +38,15 @@ class Form(widgets.VBox):  # type: ignore[misc]
         texts, self._defaults = _texts(self._study.parameters), studies.defaults(self._study)
         hints = get_type_hints(self._study.parameters)
         self.fields = {one: _field(one, value, hints[one], texts) for one, value in self._defaults.items()}
-        common = {one.name for one in dataclasses.fields(studies.Parameters)}
+        common, started = ({one.name for one in dataclasses.fields(c)} for c in (studies.Parameters, studies.Started))
         self.cost, self.result = widgets.HTML(), widgets.HTML()
         self.bar = widgets.IntProgress(layout=widgets.Layout(width="min(100%, 320px)", visibility="hidden"))
         self.button = widgets.Button(description="Run", button_style="primary", tooltip="measure what is missing")
         self.button.on_click(lambda _: self.run())
         more = widgets.Accordion([widgets.VBox([one for key, one in self.fields.items() if key in common])])
         more.set_title(0, "More")
-        own = [one for key, one in self.fields.items() if key not in common]
+        names = [key for key in self.fields if key not in common]
+        own = [self.fields[key] for key in sorted(names, key=started.__contains__)]
         row = widgets.HBox([self.button, self.cost], layout=widgets.Layout(flex_flow="row wrap"))
         super().__init__([*own, more, row, self.bar, self.result])
         self.add_class("lab-form")

@@ -92,6 +92,20 @@ class Parameters:
     measure: bool = True
 
 
+@dataclass(frozen=True, kw_only=True)
+class Started(Parameters):
+    """Parameters of notebooks that start ranks.
+
+    Parameters
+    ----------
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
 @dataclass(frozen=True)
 class Given:
     """What a run gives the study of a notebook, beside its parameters.

@@ -35,7 +35,7 @@ _SOUND = 2  # pairs that are not suspicious, to compare with
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook about all pairs.
 
     Parameters
@@ -49,8 +49,6 @@ class Parameters(studies.Parameters):
     switches : leaf switch of each host, HOST:SWITCH, a list; empty for what the testbed knows.
     retests : suspicious pairs that are measured again with nobody beside them, the slowest first; 0 for none.
     transport : path of the messages.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     launches: int = 2
@@ -62,7 +60,6 @@ class Parameters(studies.Parameters):
     switches: str = ""
     retests: int = 4
     transport: str = "auto"
-    launcher: str = "auto"
     testbed: str = "virtual-cluster:4"
 
 

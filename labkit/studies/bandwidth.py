@@ -14,7 +14,7 @@ from labkit.studies import number, resolved, size_words, statement, words
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the bandwidth notebook.
 
     Parameters
@@ -22,8 +22,6 @@ class Parameters(studies.Parameters):
     sizes : of the messages, MIN:MAX or a list.
     window : messages in flight.
     transports : paths to compare.
-    launcher : how ranks start.
-    testbed : where they run.
     stream_sizes : of the sends of a plain TCP stream; empty leaves it out.
     request_sizes : of request and response over plain TCP; empty leaves it out.
     """
@@ -31,8 +29,6 @@ class Parameters(studies.Parameters):
     sizes: str = "1:4Mi"
     window: int = 64
     transports: str = "shm,tcp"
-    launcher: str = "auto"
-    testbed: str = "local"
     stream_sizes: str = "1Ki:1Mi:*4"
     request_sizes: str = "1:16Ki:*16"
 

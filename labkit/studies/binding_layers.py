@@ -20,7 +20,7 @@ LAYERS = {"c": "C kernel", "buffers": "mpi4py, buffers", "pickle": "mpi4py, pick
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook on the layers of the binding.
 
     Parameters
@@ -28,15 +28,11 @@ class Parameters(studies.Parameters):
     patterns : of latency, bandwidth, allreduce, bcast.
     sizes : of the messages, MIN:MAX or a list; multiples of 4 B.
     transport : path of the messages.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     patterns: str = "latency,bandwidth,allreduce"
     sizes: str = "4:1Mi:*8"
     transport: str = "auto"
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):

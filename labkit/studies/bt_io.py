@@ -21,7 +21,7 @@ BENCHMARK = "storage.bt_io"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook on BT-IO.
 
     Parameters
@@ -32,8 +32,6 @@ class Parameters(studies.Parameters):
     steps : time steps; 0 for those of the class.
     interval : steps from one data set to the next.
     directory : where the file lies; empty for the place of temporary files. Name the file system to be measured.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     problem: str = "S"
@@ -42,8 +40,6 @@ class Parameters(studies.Parameters):
     steps: int = 0
     interval: int = 5
     directory: str = ""
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):

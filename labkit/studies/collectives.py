@@ -53,7 +53,7 @@ WAYS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the collectives notebook.
 
     Parameters
@@ -67,8 +67,6 @@ class Parameters(studies.Parameters):
     in_place : also measure those that can work in place.
     rotate : also measure those with a root with the next rank as root of every iteration.
     transports : paths to compare.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     collectives: str = "allreduce,bcast,alltoall,allgather,reduce,barrier"
@@ -80,8 +78,6 @@ class Parameters(studies.Parameters):
     in_place: bool = True
     rotate: bool = True
     transports: str = "shm"
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):

@@ -31,7 +31,7 @@ PHASES = {"isolated_ns": "isolated", "time_ns": "loaded", "recovered_ns": "recov
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook about congestion.
 
     Parameters
@@ -50,8 +50,6 @@ class Parameters(studies.Parameters):
     ranks : how many. Without ppn every rank counts as a node, so that victims and congestors meet on hosts too.
     ppn : ranks on a host that are drawn together, as GPCNeT does; 0 draws single ranks.
     transport : path of the messages.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     launches: int = 3
@@ -66,7 +64,6 @@ class Parameters(studies.Parameters):
     ranks: int = 8
     ppn: int = 0
     transport: str = "auto"
-    launcher: str = "auto"
     testbed: str = "virtual-cluster:4"
 
 

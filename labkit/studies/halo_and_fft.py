@@ -35,7 +35,7 @@ PUBLISHED = {  # path → number of Kenny et al. (2020): mean over ranks on 48 n
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook about halo exchange and FFT.
 
     Parameters
@@ -47,8 +47,6 @@ class Parameters(studies.Parameters):
     ranks : a list; both are measured with every number, as grids that are as cubic as they can be.
     paper : also measure both with the arguments of the Ethernet paper, at the largest number of ranks.
     transports : paths to compare, a list.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     launches: int = 2
@@ -60,7 +58,6 @@ class Parameters(studies.Parameters):
     ranks: str = "2,4,8"
     paper: bool = True
     transports: str = "auto"
-    launcher: str = "auto"
     testbed: str = "virtual-cluster:4"
 
 

@@ -21,7 +21,7 @@ HOT = {"mpi.hotspot_send": "sends to", "mpi.hotspot_receive": "receives from"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook on host overhead, buffers and hot spots.
 
     Parameters
@@ -37,8 +37,6 @@ class Parameters(studies.Parameters):
     ranks : a list, of hot spots; all ranks but one are peers. More ranks than cores share them, and the records say so.
     hot_sizes : of the messages of hot spots; empty leaves them out.
     transports : paths to compare.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     sizes: str = "1:256Ki:*16"
@@ -52,8 +50,6 @@ class Parameters(studies.Parameters):
     ranks: str = "2"
     hot_sizes: str = "8,4Ki"
     transports: str = "shm"
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):

@@ -33,7 +33,7 @@ _WHOLE = ("option_n", "option_nb", "option_p", "option_q")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook about HPL.
 
     Parameters
@@ -49,8 +49,6 @@ class Parameters(studies.Parameters):
     cells : of a rank along each side, for conjugate gradients (compute.hpcg); 0 leaves them out.
     steps : of conjugate gradients in a run.
     time_cap : s of timed runs of conjugate gradients for a point and launch; the order decides how long HPL takes.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     launches: int = 2
@@ -65,8 +63,6 @@ class Parameters(studies.Parameters):
     directory: str = ""
     cells: int = 16
     steps: int = 50
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):

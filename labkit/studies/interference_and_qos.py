@@ -32,7 +32,7 @@ QUEUES = {"drop": "Reno and queues that drop early", "mark": "Reno and queues th
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook about two jobs.
 
     Parameters
@@ -50,8 +50,6 @@ class Parameters(studies.Parameters):
         do.
     shares : of usual and bulk traffic, for qos shares.
     hosts : of both jobs, by turns, a list; empty for those of the testbed.
-    launcher : how ranks start.
-    testbed : where they run.
     per_leaf, uplink : of a virtual cluster, where the testbed does not say.
     """
 
@@ -65,7 +63,6 @@ class Parameters(studies.Parameters):
     qos: str = "off,shares,priority"
     shares: str = "1:1"
     hosts: str = ""
-    launcher: str = "auto"
     testbed: str = "virtual-cluster:4"
     per_leaf: int = 2
     uplink: str = "200mbit"

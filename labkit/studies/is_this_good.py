@@ -32,7 +32,7 @@ _NAMED = 3  # settings that a cause names
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook on verdicts.
 
     Parameters
@@ -40,8 +40,6 @@ class Parameters(studies.Parameters):
     sizes : of the messages of the bandwidth, MIN:MAX or a list.
     latency_sizes : of the messages of the latency; 8 sizes or more show where the library changes its protocol.
     transports : paths to compare.
-    launcher : how ranks start.
-    testbed : where they run.
     request_sizes : of request and response over plain TCP; empty leaves it out.
     machine : whether to measure what the machine costs without a network; it bounds shared memory and loopback, and
         needs two cores.
@@ -54,8 +52,6 @@ class Parameters(studies.Parameters):
     sizes: str = "1Ki:4Mi:*4"
     latency_sizes: str = "8:1Mi"
     transports: str = "shm,tcp"
-    launcher: str = "auto"
-    testbed: str = "local"
     request_sizes: str = "1"
     machine: bool = True
     link: str = ""

@@ -23,23 +23,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the latency notebook.
 
     Parameters
     ----------
     sizes : of the messages, MIN:MAX or a list.
     transports : paths to compare.
-    launcher : how ranks start.
-    testbed : where they run.
     clock : measure the clock itself too.
     allreduce : sizes for the collective; empty leaves it out.
     """
 
     sizes: str = "0,1:4Mi"
     transports: str = "shm,tcp"
-    launcher: str = "auto"
-    testbed: str = "local"
     clock: bool = True
     allreduce: str = "4:1Mi:*4"
 

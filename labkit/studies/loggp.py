@@ -42,7 +42,7 @@ _ALIKE = (-math.log1p(RELEVANT), math.log1p(RELEVANT))  # of distances that do n
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the LogGP notebook.
 
     Parameters
@@ -56,8 +56,6 @@ class Parameters(studies.Parameters):
     algorithms : also measure collectives with each algorithm that Open MPI can be made to take.
     reduce_local : measure what combining two vectors costs, for the collectives that reduce.
     transports : paths to compare.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     sizes: str = "1:1Mi"
@@ -69,8 +67,6 @@ class Parameters(studies.Parameters):
     algorithms: bool = False
     reduce_local: bool = True
     transports: str = "shm,tcp"
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):

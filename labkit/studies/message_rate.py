@@ -24,7 +24,7 @@ FLIGHT = {"mpi.bandwidth": "option_window", "mpi.queue_depth": "option_depth"}  
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the message rate notebook.
 
     Parameters
@@ -36,8 +36,6 @@ class Parameters(studies.Parameters):
     depths : most messages outstanding in a queue that never runs empty, even; empty leaves it out.
     window_sizes : of the messages for both of these.
     transports : paths to compare.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     sizes: str = "1:256Ki:*8"
@@ -47,8 +45,6 @@ class Parameters(studies.Parameters):
     depths: str = "4,16,64,256"
     window_sizes: str = "8,4Ki,64Ki"
     transports: str = "shm"
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):

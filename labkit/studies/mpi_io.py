@@ -42,7 +42,7 @@ WORDS = {f"{access}, {pointer}": f"{WHO[access]} with {HOW[pointer]}" for access
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the MPI-IO notebook.
 
     Parameters
@@ -52,8 +52,6 @@ class Parameters(studies.Parameters):
     directory : where the files lie; empty for the place of temporary files. Name the file system to be measured.
     sync : also measure writes with MPI_File_sync after each.
     ranks : that take part.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     size: str = "64Ki"
@@ -61,8 +59,6 @@ class Parameters(studies.Parameters):
     directory: str = ""
     sync: bool = True
     ranks: int = 2
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):

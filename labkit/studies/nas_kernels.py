@@ -29,7 +29,7 @@ _PREFIX, _SKELETON, _ORIGINAL = "compute.nas_", "_skeleton", "compute.npb"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook about the NAS kernels.
 
     Parameters
@@ -42,8 +42,6 @@ class Parameters(studies.Parameters):
     classes : sizes of the problem, a list of S, W, A, B and C.
     ranks : a list; a kernel leaves out the numbers that it cannot use.
     transports : paths to compare, a list.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     launches: int = 2
@@ -54,8 +52,6 @@ class Parameters(studies.Parameters):
     classes: str = "S"
     ranks: str = "1,2,4"
     transports: str = "auto"
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):

@@ -22,7 +22,7 @@ ATOMICS = ("mpi.fetch_and_op_latency", "mpi.compare_and_swap_latency")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the one-sided notebook.
 
     Parameters
@@ -32,8 +32,6 @@ class Parameters(studies.Parameters):
     rate_sizes : at which bandwidth is measured; empty leaves it out.
     passive_sizes : at which a put is timed while its target computes; empty leaves it out.
     transport : path of the messages.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     sizes: str = "4:1Mi:*8"
@@ -41,8 +39,6 @@ class Parameters(studies.Parameters):
     rate_sizes: str = "8:1Mi:*8"
     passive_sizes: str = "8:64Ki:*16"
     transport: str = "auto"
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):

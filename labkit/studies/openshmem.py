@@ -34,7 +34,7 @@ RATES = ("shmem.put_rate", "shmem.put_nb_rate", "shmem.get_nb_rate")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook on OpenSHMEM.
 
     Parameters
@@ -50,8 +50,6 @@ class Parameters(studies.Parameters):
         out. What is not installed is left out too.
     memories : where the buffers of puts and gets are, a list to compare: heap, global.
     transports : paths to compare.
-    launcher : how ranks start.
-    testbed : where they run.
     links : two hosts with a link between them; empty leaves the link out.
     rates : of this link, a list.
     delays, losses : of this link, lists; packets lost are in %.
@@ -68,8 +66,6 @@ class Parameters(studies.Parameters):
     beside: str = "shmem4py,coarrays"
     memories: str = "heap,global"
     transports: str = "shm,tcp"
-    launcher: str = "auto"
-    testbed: str = "local"
     links: str = "virtual-cluster:2"
     rates: str = "10mbit,100mbit,1gbit"
     delays: str = "1ms,4ms"

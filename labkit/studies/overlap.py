@@ -21,7 +21,7 @@ FORMS = ("mpi.allreduce", "mpi.iallreduce", "mpi.allreduce_persistent")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the overlap notebook.
 
     Parameters
@@ -32,8 +32,6 @@ class Parameters(studies.Parameters):
     ranks : that take part.
     forms : sizes at which blocking, non-blocking and persistent allreduce are compared; empty leaves it out.
     transport : path of the messages.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     collectives: str = "iallreduce,ialltoall,ibcast"
@@ -42,8 +40,6 @@ class Parameters(studies.Parameters):
     ranks: int = 2
     forms: str = "8:512Ki:*8"
     transport: str = "auto"
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):

@@ -27,7 +27,7 @@ SYNCS = {"none": "none", "end": "after the last transfer", "each": "after each t
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(studies.Parameters):
+class Parameters(studies.Started):
     """Parameters of the notebook on parallel I/O.
 
     Parameters
@@ -41,8 +41,6 @@ class Parameters(studies.Parameters):
     io500 : time in which each phase of a run like that of IO500 writes, s; 0 leaves it out. IO500 itself asks for 300.
     directory : where the files lie; empty for the place of temporary files. Name the file system to be measured.
     ranks : that take part.
-    launcher : how ranks start.
-    testbed : where they run.
     """
 
     sizes: str = "64Ki:1Mi:*4"
@@ -54,8 +52,6 @@ class Parameters(studies.Parameters):
     io500: float = 0.2
     directory: str = ""
     ranks: int = 2
-    launcher: str = "auto"
-    testbed: str = "local"
 
 
 class Study(studies.Study):
