@@ -164,23 +164,25 @@ def test_figures_against_a_number_and_of_bars_have_the_bound_at_each_place() -> 
     assert list(marks.y) == list(line.y)
 
 
+def copied(name: str, place: int, value: float, size: int) -> Limit:
+    """A measured bound on the bandwidth of a size, MB/s, at one place of the axis."""
+    return Limit(
+        name=name,
+        benchmarks=("mpi.bandwidth",),
+        kind="bound",
+        metric="bandwidth_MBps",
+        values={place: value},
+        formulas={place: ""},
+        measured=True,
+        sizes=(size,),
+    )
+
+
 def test_each_point_has_its_own_bound_and_lines_of_one_name_say_their_sizes() -> None:
     measured = in_windows(testbed=TOPOLOGY | {"rate_bps": 100e6})[:2] + in_windows()[2:]
     line = in_figure(figures.versus, measured, "option_window", shown="bandwidth_MBps").data[-1]
     assert list(line.y) == pytest.approx([12.5 * 1448 / 1514, 25 * 1448 / 1514, 25 * 1448 / 1514])
-    apart = [
-        Limit(
-            name="copy",
-            benchmarks=("mpi.bandwidth",),
-            kind="bound",
-            metric="bandwidth_MBps",
-            values={4: value},
-            formulas={4: ""},
-            measured=True,
-            sizes=(size,),
-        )
-        for size, value in ((1024, 20.0), (65536, 30.0))
-    ]
+    apart = [copied("copy", 4, value, size) for size, value in ((1024, 20.0), (65536, 30.0))]
     rows = records.summary(records.table(measured))
     drawn_in = bounded(figures.versus(rows, "option_window", "bandwidth_MBps", series=["message_size_B"]), apart)
     assert [trace.name for trace in drawn_in.data[-2:]] == [
@@ -191,19 +193,7 @@ def test_each_point_has_its_own_bound_and_lines_of_one_name_say_their_sizes() ->
 
 
 def test_no_two_bounds_of_a_figure_have_one_name() -> None:
-    curves = [
-        Limit(
-            name="copy by one core",
-            benchmarks=("mpi.bandwidth",),
-            kind="bound",
-            metric="bandwidth_MBps",
-            values={1024: value},
-            formulas={1024: ""},
-            measured=True,
-            sizes=(1024,),
-        )
-        for value in (20.0, 30.0, 40.0)
-    ]
+    curves = [copied("copy by one core", 1024, value, 1024) for value in (20.0, 30.0, 40.0)]
     names = [trace.name for trace in drawn(points(1024), curves=curves).data if "bound" in (trace.meta or {})]
     assert len({*names}) == len(names) == 3
     assert names[0] == "bound: copy by one core, 20 MB/s (measured)"

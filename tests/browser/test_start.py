@@ -101,17 +101,22 @@ def test_a_narrow_window_and_a_dark_theme_show_the_page_and_abort_no_request(ope
     assert page.locator(".jp-Notebook").evaluate("one => one.clientWidth") > 250  # the file browser is folded
 
 
-def test_a_notebook_shows_its_parameters_as_a_form(opened: tuple[Any, str]) -> None:
-    page, url = opened
-    page.goto(f"{url}lab/tree/10-latency.ipynb?token=secret")
+def run_the_first_cell(page: Any) -> None:
+    """Run it; JupyterLab drops a key while it still connects to the kernel."""
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
     cell = page.locator(".jp-Notebook .jp-CodeCell").first
-    for _ in range(3):  # JupyterLab drops a key while it still connects to the kernel
+    for _ in range(3):
         cell.click()
         page.keyboard.press("Control+Enter")
         page.wait_for_timeout(5000)
         if cell.locator(".jp-InputPrompt").inner_text() != "[ ]:":
             break
+
+
+def test_a_notebook_shows_its_parameters_as_a_form(opened: tuple[Any, str]) -> None:
+    page, url = opened
+    page.goto(f"{url}lab/tree/10-latency.ipynb?token=secret")
+    run_the_first_cell(page)
     form = page.locator(".lab-form")
     form.locator(":text('69 points in 6 launches, at most ')").wait_for()
     field = form.locator("input[type=text]").first
@@ -123,14 +128,7 @@ def test_a_notebook_shows_its_parameters_as_a_form(opened: tuple[Any, str]) -> N
 def test_the_explorer_is_in_jupyterlab_too(opened: tuple[Any, str]) -> None:
     page, url = opened
     page.goto(f"{url}doc/tree/explorer.ipynb?token=secret")
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
-    cell = page.locator(".jp-Notebook .jp-CodeCell").first
-    for _ in range(3):  # JupyterLab drops a key while it still connects to the kernel
-        cell.click()
-        page.keyboard.press("Control+Enter")
-        page.wait_for_timeout(5000)
-        if cell.locator(".jp-InputPrompt").inner_text() != "[ ]:":
-            break
+    run_the_first_cell(page)
     page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
 
 
