@@ -35,13 +35,12 @@ class Fit:
     lines: Sequence[tuple[tuple[float, float], tuple[float, float]]]
 
 
-def fits(quantities: Mapping[str, Fit], *, title: str = "time, median (µs)") -> go.Figure:
+def fits(quantities: Mapping[str, Fit]) -> go.Figure:
     """Draw medians over launches with their intervals, and each fitted line as a dashed one.
 
     Parameters
     ----------
     quantities : name in the legend → its times and lines.
-    title : of the upward axis.
 
     Raises
     ------
@@ -91,7 +90,7 @@ def fits(quantities: Mapping[str, Fit], *, title: str = "time, median (µs)") ->
     bars = "" if label == "1 launch" else f"bars: {label}"
     figure.update_layout(
         xaxis=axes.sizes(sizes, "message size (B)"),
-        yaxis={"type": "log", "title": {"text": title}},
+        yaxis={"type": "log", "title": {"text": "time, median (µs)"}},
         showlegend=True,
         hovermode="closest",
     )

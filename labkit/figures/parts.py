@@ -211,10 +211,10 @@ def as_part(thing: Any) -> Part:
     raise SpecError(f"show takes a part, a figure, text or a widget, but got {type(thing).__name__}.")
 
 
-def listed(findings: Iterable[str], notes: Iterable[Note] = ()) -> Text | Omitted:
+def listed(findings: Iterable[str]) -> Text | Omitted:
     """Return sentences as a part; `NOTHING` where there is none."""
-    found, noted = tuple(findings), tuple(notes)
-    return Text(findings=found, notes=noted) if found or noted else NOTHING
+    found = tuple(findings)
+    return Text(findings=found) if found else NOTHING
 
 
 NOTHING = Omitted("the parameters select nothing that is measured here.", "not-selected")

@@ -12,7 +12,7 @@ from labkit.figures.plotly import go
 from labkit.judge.comparison import Compared, Comparison
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined, note
-from labkit.point.units import format_number, format_range, format_share, format_size
+from labkit.point.units import finite, format_number, format_range, format_share, format_size
 
 _FAR = 3.0  # largest ratio over smallest from which ticks are 1, 2, 5, 10, …
 
@@ -49,8 +49,8 @@ def shifts(comparison: Comparison, benchmark: str = "", *, difference: bool = Fa
             x=[axes.place(one.size, smallest) for one in group],
             y=[value for value, _, _ in values],
             error_y={
-                "array": [_distance(high - value) for value, _, high in values],
-                "arrayminus": [_distance(value - low) for value, low, _ in values],
+                "array": [finite(high - value) for value, _, high in values],
+                "arrayminus": [finite(value - low) for value, low, _ in values],
                 "symmetric": False,
                 "color": marker["color"],
             },
@@ -93,11 +93,6 @@ def _drawable(one: Compared, difference: bool) -> bool:
     """Whether a point has the value; a logarithm needs one above 0."""
     value = _values(one, difference)[0]
     return math.isfinite(value) and (difference or value > 0)
-
-
-def _distance(value: float) -> float | None:
-    """Length of a bar; None where there is no interval."""
-    return value if math.isfinite(value) else None
 
 
 def _ticks(rows: list[Compared]) -> dict[str, Any]:

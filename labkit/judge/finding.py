@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from labkit import stats
 from labkit.point.spec import Spec
-from labkit.point.units import format_number, format_range, format_share, format_size, plural
+from labkit.point.units import finite, format_number, format_range, format_share, format_size, plural
 
 Kind = Literal["verdict", "cause", "violation", "change", "observation"]
 Level = Literal["bad", "doubtful", "unknown", "good", "note"]
@@ -330,8 +330,8 @@ class Finding:
             "imported": self.subject.imported,
             "form": self.form,
             "values": _plain(self.values),
-            "cost_times": _known(self.cost),
-            "decided": {**vars(self.decided), "error": _known(self.decided.error)},
+            "cost_times": finite(self.cost),
+            "decided": {**vars(self.decided), "error": finite(self.decided.error)},
             "evidence": [{"code": one.code, "values": _plain(one.values)} for one in self.evidence],
             "against": [{"code": one.code, "values": _plain(one.values)} for one in self.against],
             "command": self.command,
@@ -353,14 +353,10 @@ def _plain_value(one: Any) -> Any:
                 plain[name] = None
         return plain
     if isinstance(one, float):
-        return _known(one)
+        return finite(one)
     if isinstance(one, tuple):
         return [*map(_plain_value, one)]
     return {key: _plain_value(each) for key, each in vars(one).items()} if is_dataclass(one) else one
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def sound(one: Finding) -> bool:

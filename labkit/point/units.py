@@ -45,6 +45,11 @@ MOST_MB = 9999  # the largest number of MB/s on an axis or in a column; larger o
 _TIME = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
+def finite(value: float) -> float | None:
+    """Return a number as JSON has it: None for infinity and where there is no number."""
+    return value if math.isfinite(value) else None
+
+
 def factor(unit: str, other: str) -> float:
     """Return what a number in one unit is multiplied by to be in another; an empty name is the same unit.
 

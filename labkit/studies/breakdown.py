@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from labkit.models import breaking_band
 from labkit.models.breakdown import REST, Breakdown, Part, Time, attributed, combine, stated
 from labkit.point.notes import joined
 from labkit.point.spec import Spec, sweep
+from labkit.point.units import finite
 from labkit.read import reference
 from labkit.studies import number, path_words, size_words, words
 
@@ -321,12 +321,7 @@ def _rest(one: Breakdown) -> str:
 def _observed(one: Breakdown) -> figures.Part:
     """Return the whole for a figure, as measured without the reads of the clock if it was."""
     time, text = (one.observed, "mpi.latency") if one.observed else (one.whole, "the whole")
-    return figures.Part(text, time.value, "the whole", *_ends(time))
-
-
-def _ends(time: Time) -> tuple[float | None, float | None]:
-    low, high = time.interval
-    return (None, None) if math.isnan(low) else (low, high)
+    return figures.Part(text, time.value, "the whole", *map(finite, time.interval))
 
 
 def _drawn(whole: Breakdown) -> list[figures.Part]:
@@ -336,5 +331,5 @@ def _drawn(whole: Breakdown) -> list[figures.Part]:
     for part in whole.parts:
         seen[part.text] = seen.get(part.text, 0) + 1
         text = part.text if seen[part.text] == 1 else f"{part.text}, again"
-        parts.append(figures.Part(text, part.time.value, part.kind, *_ends(part.time)))
+        parts.append(figures.Part(text, part.time.value, part.kind, *map(finite, part.time.interval)))
     return parts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ from labkit.judge import effects, layers
 from labkit.models import bounds
 from labkit.models.breakdown import Breakdown, Level, Time, by_difference, stated
 from labkit.point.spec import Spec, sweep
+from labkit.point.units import finite
 from labkit.run import launch
 from labkit.studies import path_words, size_words
 
@@ -127,11 +127,13 @@ class Study(studies.Study):
         own, tcp = self.breakdown, self.tcp
         stacks = []
         if own:
-            parts = [figures.Part(one.text, one.time.value, one.kind, *_ends(one.time)) for one in own.parts]
+            parts = [
+                figures.Part(one.text, one.time.value, one.kind, *map(finite, one.time.interval)) for one in own.parts
+            ]
             stacks.append(figures.Stack(own.title, parts, "measured"))
         if tcp:
             path = layers.tcp(self.values.size)
-            part = figures.Part(path.text, tcp.value, path.kind, *_ends(tcp))
+            part = figures.Part(path.text, tcp.value, path.kind, *map(finite, tcp.interval))
             stacks.append(figures.Stack("beside them", [part], "measured"))
         if not stacks:
             return NOTHING
@@ -196,11 +198,6 @@ class Study(studies.Study):
         if missing:
             sentences.append(f"Not measured: {', '.join(missing)}.")
         return listed(sentences)
-
-
-def _ends(time: Time) -> tuple[float | None, float | None]:
-    low, high = time.interval
-    return (None, None) if math.isnan(low) else (low, high)
 
 
 def _variables(text: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import dataclasses
 import html
 import itertools
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import ipywidgets as widgets
@@ -155,11 +155,10 @@ class OfferButton(widgets.HBox):  # type: ignore[misc]
     session : of the page.
     words : on the button.
     key : unique name of the button.
-    prepare : called before the run starts, such as to show something.
     """
 
-    def __init__(self, session: Session, words: str, key: str, prepare: Callable[[], None] | None = None) -> None:
-        self._session, self._key, self._words, self._prepare = session, key, words, prepare
+    def __init__(self, session: Session, words: str, key: str) -> None:
+        self._session, self._key, self._words = session, key, words
         self.offer = Offer()
         self.button = widgets.Button(description=words).add_class("lab-offer")
         self.halt = widgets.Button(description="Stop", icon="stop", layout={"display": "none"})
@@ -191,8 +190,6 @@ class OfferButton(widgets.HBox):  # type: ignore[misc]
 
     def _press(self) -> None:
         try:
-            if self._prepare is not None:
-                self._prepare()
             self._session.measure(self.offer.steps, self._key)
         except (LabkitError, OSError) as error:
             self._show(str(error))

@@ -14,7 +14,7 @@ from labkit.judge.comparison import Compared, Comparison
 from labkit.judge.comparison.judging import MOST, UNDECIDED
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.notes import joined
-from labkit.point.units import format_number, format_size, plural
+from labkit.point.units import finite, format_number, format_size, plural
 from labkit.read.records import DECILES
 from labkit.read.records.factors import NONE
 
@@ -86,7 +86,7 @@ def _record(one: Compared, comparison: Comparison) -> dict[str, Any]:
         "unit": METRICS[one.metric].unit,
         "base_launches": one.launches[0],
         "launches": one.launches[1],
-        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        **{name: finite(value) for name, value in numbers.items()},
         "base_coarse": one.coarse[0],
         "coarse": one.coarse[1],
         "design": judged.design,

@@ -16,7 +16,7 @@ from labkit.io.sanitize import plain
 from labkit.judge import sentences
 from labkit.judge.finding import Value
 from labkit.point.notes import joined
-from labkit.point.units import format_share, plural
+from labkit.point.units import finite, format_share, plural
 from labkit.read.records import resolution
 
 if TYPE_CHECKING:
@@ -149,28 +149,28 @@ def as_json(result: Result) -> str:
             "verdict": verdict.form,
             "level": verdict.level,
             "sentence": sentences.sentence(verdict),
-            "value": _number(one.value),
-            "usual": _number(one.usual),
+            "value": finite(one.value),
+            "usual": finite(one.usual),
             "common_factor": one.common,
             "drift": {
                 "campaigns": one.drift.campaigns,
                 "past": one.drift.past,
-                "change": _number(one.drift.change),
-                "limit": _number(one.drift.allowed),
+                "change": finite(one.drift.change),
+                "limit": finite(one.drift.allowed),
                 "failed": one.drift.failed,
             }
             if one.drift
             else None,
-            "campaigns": list(map(_number, one.campaigns)),
+            "campaigns": list(map(finite, one.campaigns)),
             "coarse": one.coarse[0],
             "usual_coarse": one.coarse[1],
-            "change": _number(one.change),
-            "limit": _number(one.allowed),
+            "change": finite(one.change),
+            "limit": finite(one.allowed),
             "limit_by": "campaigns" if one.limit.by_campaigns else "launches",
             "launches": one.launches,
             "beyond": one.beyond,
             "beyond_to_fail": one.limit.beyond,
-            "smallest_change_that_fails": _number(one.smallest),
+            "smallest_change_that_fails": finite(one.smallest),
             "worse": one.worse or None,
             "worse_launches": one.over,
             "history_launches": one.limit.launches,
@@ -195,7 +195,7 @@ def as_json(result: Result) -> str:
                 "tail": one.tail,
                 "count": one.points,
                 "history_campaigns": one.campaigns,
-                "times": _number(one.times),
+                "times": finite(one.times),
                 "removed": one.removed,
             }
             for one in result.common
@@ -204,11 +204,6 @@ def as_json(result: Result) -> str:
         "warnings": warnings(result),
     }
     return json.dumps(whole, indent=1, allow_nan=False)
-
-
-def _number(value: float) -> float | None:
-    """Return a number that JSON can hold."""
-    return value if math.isfinite(value) else None
 
 
 def junit(result: Result) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from labkit import benchmarks
 from labkit.apps.show.texttable import text_table
 from labkit.io import csv_export
+from labkit.point.units import finite
 from labkit.read import reference
 from labkit.read.records import by_benchmark, summary
 from labkit.read.reference import UNMEASURED, Entry, Paper, comparing
@@ -136,7 +136,7 @@ def _compared(one: Entry, best: comparing.Comparison | None) -> dict[str, Any]:
         return {"measured": None, "ratio": None, "why_not": comparing.not_measured(one.number)}
     ends = ("value", "low", "high")
     return {
-        "measured": [{name: _finite(getattr(value, name)) for name in ends} for value in best.values],
+        "measured": [{name: finite(getattr(value, name)) for name in ends} for value in best.values],
         "interval": best.values[0].label,
         "unit": one.number.unit,
         "launches": best.launches,
@@ -145,10 +145,6 @@ def _compared(one: Entry, best: comparing.Comparison | None) -> dict[str, Any]:
         "ratio": None if best.why else best.ratio,
         "why_not": best.why or None,
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _matching(records: pd.DataFrame) -> list[tuple[str, Entry]]:

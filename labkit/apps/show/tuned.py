@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.apps.show.texttable import text_table
 from labkit.judge.comparison.judging import MOST, UNDECIDED
 from labkit.point.columns import METRICS
-from labkit.point.units import format_duration, format_number, format_share, plural
+from labkit.point.units import finite, format_duration, format_number, format_share, plural
 from labkit.tuning import openmpi
 from labkit.tuning.everywhere import named
 from labkit.tuning.files import PARAMETERS, point
@@ -222,7 +222,7 @@ def _compromise_values(outcome: Outcome) -> dict[str, Any] | None:
     if (found := outcome.compromise) is None:
         return None
     points = [
-        {"message_size_B": one.base.size, "ranks": one.base.ranks, "behind": _plain(behind)}
+        {"message_size_B": one.base.size, "ranks": one.base.ranks, "behind": finite(behind)}
         for one, behind in zip(outcome.points, found.behind, strict=True)
     ]
     return {"values": dict(found.variables), "points": points}
@@ -234,7 +234,7 @@ def _record(one: Tuned, outcome: Outcome) -> dict[str, Any]:
     race = [
         {
             "setting": names[k],
-            "behind": _plain(one.race.behind.get(k, math.nan)),
+            "behind": finite(one.race.behind.get(k, math.nan)),
             "stopped_after": one.race.stopped.get(k),
             "failed": k in one.race.failed,
         }
@@ -262,14 +262,9 @@ def _judgement(judged: Judgement | None) -> dict[str, Any] | None:
     if judged is None:
         return None
     numbers = ("base", "value", "ratio", "ratio_low", "ratio_high", "p", "p_adjusted")
-    return {name: _plain(getattr(judged, name)) for name in numbers} | {
+    return {name: finite(getattr(judged, name)) for name in numbers} | {
         "verdict": judged.verdict,
         "design": judged.design,
         "basis": judged.basis,
         "launches_needed": judged.launches_needed,
     }
-
-
-def _plain(value: float) -> float | None:
-    """Return a finite number, or None."""
-    return value if math.isfinite(value) else None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import isqrt, log, prod
 from typing import TYPE_CHECKING, Any, Literal
 
+from labkit import stats
 from labkit.benchmarks.compute._ft_checksums import CHECKSUMS
 from labkit.options import frozen
 from labkit.options.ranks import Buffers
@@ -49,6 +50,11 @@ def letter(spec: Spec[Options]) -> str:
 def received(spec: Spec) -> int:
     """B of the receive buffer: results and counts, as kernels/nas.h has them."""
     return 8 * (RESULTS + 2 * spec.ranks + 2 * len(COLLECTIVES) + SIZES)
+
+
+def share(phases: Mapping[str, NDArray[np.int64]]) -> float:
+    """Share of the run time inside MPI, mean over ranks and runs, %."""
+    return stats.percent(phases["communication_ns"].mean(), phases["time_ns"].mean())
 
 
 def power_of_two(spec: Spec[Options], most: int) -> str:

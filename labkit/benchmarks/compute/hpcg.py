@@ -14,13 +14,11 @@ labkit verifies the properties that HPCG tests: matrix and preconditioner are sy
 solution. The residual and the error must have fallen.
 """
 
-from collections.abc import Mapping
 from math import prod, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit import stats
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
 from labkit.benchmarks.mpi.stencil import sides
@@ -130,11 +128,6 @@ def wrong(spec: Spec[Options], results: "NDArray[np.float64]") -> str:
     return ""
 
 
-def _share(phases: Mapping[str, Any]) -> float:
-    """Share of the run time inside MPI, mean over ranks and runs, %."""
-    return stats.percent(phases["communication_ns"].mean(), phases["time_ns"].mean())
-
-
 BENCHMARK = ApplicationBenchmark(
     title="conjugate gradients with halo exchange (HPCG)",
     kernel="hpcg",
@@ -149,6 +142,6 @@ BENCHMARK = ApplicationBenchmark(
     wrong=wrong,
     metrics={"performance_GFLOPS": operations, "run_time_s": lambda spec: 1},
     phases={"computation_ns": "computation_s", "communication_ns": "communication_s"},
-    derived={"communication_percent": _share},
+    derived={"communication_percent": _nas.share},
     warmup=(0, 0),
 )

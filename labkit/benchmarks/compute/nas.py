@@ -9,12 +9,8 @@ with the published values, within NPB's tolerances.
 Operations are keys in IS, random numbers in EP, flops in the others, so rates compare within a kernel and a class only.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
-from numpy.typing import NDArray
 
-from labkit import stats
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
 from labkit.benchmarks.compute._nas import CLASSES as CLASSES
@@ -25,11 +21,6 @@ from labkit.benchmarks.compute._nas import Kernel
 from labkit.benchmarks.compute._nas import Options as Options
 from labkit.benchmarks.compute._nas import letter as letter
 from labkit.benchmarks.compute._nas import received as received
-
-
-def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:
-    """Share of the run time inside MPI, mean over ranks and runs, %."""
-    return stats.percent(phases["communication_ns"].mean(), phases["time_ns"].mean())
 
 
 def _form(name: str, kernel: Kernel) -> ApplicationBenchmark:
@@ -48,7 +39,7 @@ def _form(name: str, kernel: Kernel) -> ApplicationBenchmark:
         wrong=kernel.wrong,
         metrics={"operations_Mops": kernel.operations, "run_time_s": lambda spec: 1},
         phases={"computation_ns": "computation_s", "communication_ns": "communication_s"},
-        derived={"communication_percent": _share},
+        derived={"communication_percent": _nas.share},
         warmup=(0, 0),
     )
 

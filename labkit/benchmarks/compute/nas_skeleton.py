@@ -8,22 +8,15 @@ step. The slowest rank determines its time; communication is the part inside MPI
 LU receives its layers from the neighbour by its number, where NPB takes any source.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labkit import stats
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas, _skeletons
 from labkit.benchmarks.compute._skeletons import PROBLEMS as PROBLEMS
 from labkit.benchmarks.compute._skeletons import check as check
 from labkit.point.spec import Spec
-
-
-def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:
-    """Share of the run time inside MPI, mean over ranks and runs, %."""
-    return stats.percent(phases["communication_ns"].mean(), phases["time_ns"].mean())
 
 
 def _peers(spec: Spec[_nas.Options], rank: int) -> Sequence[int]:
@@ -55,7 +48,7 @@ def _form(name: str, problem: _skeletons.Problem) -> ApplicationBenchmark:
             "message_rate_per_s": _skeletons.messages,
         },
         phases={"computation_ns": "computation_s", "communication_ns": "communication_s"},
-        derived={"communication_percent": _share},
+        derived={"communication_percent": _nas.share},
         warmup=(0, 0),
     )
 

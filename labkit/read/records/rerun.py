@@ -48,13 +48,12 @@ def imported(spec: Spec) -> bool:
     return spec.launcher == "unknown"
 
 
-def command(spec: Spec, *more: str, sizes: str = "") -> str:
+def command(spec: Spec, *more: str) -> str:
     """Return the command that measures a spec again.
 
     Parameters
     ----------
     more : further words of the command.
-    sizes : in place of its size.
 
     Examples
     --------
@@ -64,5 +63,5 @@ def command(spec: Spec, *more: str, sizes: str = "") -> str:
     if imported(spec):
         return IMPORT
     out = words(spec)
-    sized = ["-m", sizes or str(spec.size)] if benchmarks.get(spec.benchmark).sized else []
+    sized = ["-m", str(spec.size)] if benchmarks.get(spec.benchmark).sized else []
     return shlex.join([*out[:3], *sized, *out[3:], *more])
