@@ -96,11 +96,17 @@ def test_places_with_names_at_two_levels_have_one_name_in_the_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "where"), [("request size (B)", "latency (µs) at 4 KiB"), ("ranks", "latency (µs) at ranks 4Ki")]
+    ("title", "tick", "where"),
+    [
+        ("request size (B)", "4Ki", "latency (µs) at 4 KiB"),
+        ("ranks", "4Ki", "latency (µs) at ranks 4Ki"),
+        ("ranks", "16", "latency (µs) at 16 ranks"),
+        ("order", "16", "latency (µs) at order 16"),
+    ],
 )
-def test_a_figure_of_one_place_is_a_table_that_names_it(title: str, where: str) -> None:
+def test_a_figure_of_one_place_is_a_table_that_names_it(title: str, tick: str, where: str) -> None:
     line = {"name": "shm", "type": "scatter", "x": [4096], "y": [2.5]}
-    axes = {"yaxis": {"title": "latency (µs)"}, "xaxis": {"title": title, "ticktext": ["4Ki"]}}
+    axes = {"yaxis": {"title": "latency (µs)"}, "xaxis": {"title": title, "ticktext": [tick]}}
     made = data.single({"data": [line], "layout": axes})
     assert made is not None
     assert made[0] == ["series", where, "interval"]

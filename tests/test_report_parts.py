@@ -716,3 +716,10 @@ def test_the_caption_of_a_figure_that_became_a_table_names_no_axis() -> None:
     assert markdown.varied(["x", "y", "p99", "claim"], empty) == ([0, 1], ""), (
         "columns without a value are not announced"
     )
+    bound = go.Figure([*figure.data, go.Scatter(x=[8, 16], y=[1, 1], name="bound", mode="lines")], figure.layout)
+    small_print.add(bound, note("one-place", "one number of ranks alone"))
+    shown = parts.bundle(parts.Figure(bound))
+    cell = new_code_cell(source, outputs=[new_output("display_data", data=shown)])
+    chapter = notebook.finish(Path("10-a.ipynb"), book=new_notebook(cells=[cell]))
+    (one,) = (one for one in chapter.notebook.cells if one.cell_type == "code")
+    assert '#| fig-cap: "Time, slowest rank.' in one.source, "a figure of one place has no axis either"

@@ -18,7 +18,7 @@ from labkit import benchmarks, figures, studies, testbeds
 from labkit.apps import notebook
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.figures import parts, small_print
-from labkit.figures.parts import NOTHING
+from labkit.figures.parts import NOTHING, Omitted
 from labkit.io import project
 from labkit.judge import effects
 from labkit.point.notes import joined, note
@@ -367,6 +367,8 @@ def test_a_barrier_counts_among_the_collectives_whose_mean_hides_the_slowest_ran
     assert ratios.idxmax() == "barrier"
     assert "hides the slowest rank most in barrier: in the mean" in str(study.findings())  # type: ignore[attr-defined]
     assert f"({studies.number(ratios.max())} times)" in str(study.findings())  # type: ignore[attr-defined]
+    assert isinstance(study.tail_figure(), Omitted), "no launch has a tail"  # type: ignore[attr-defined]
+    assert isinstance(study.cadence_figure(), Omitted), "one cadence shows nothing of cadences"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("sizes", "text"), [((8, 8), "size: 8 B"), ((8, 64), ""), ((0, 0), "")])

@@ -159,8 +159,11 @@ def single(spec: Mapping[str, Any]) -> tuple[list[str], tuple[tuple[str, ...], .
 
 
 def _place(title: str, place: Any, tick: Any) -> str:
-    """Return a place on an axis in words: a size alone, else with the title of the axis."""
-    return format_size(round(place)) if title.endswith("(B)") and not isinstance(place, str) else f"{title} {tick}"
+    """Return a place on an axis in words: a size alone, a count before what it counts, else behind the title."""
+    if title.endswith("(B)") and not isinstance(place, str):
+        return format_size(round(place))
+    counted = re.fullmatch(r"[a-z]+s", title) and str(tick).isdecimal() and str(tick) != "1"
+    return f"{tick} {title}" if counted else f"{title} {tick}"
 
 
 def _single(trace: Mapping[str, Any]) -> tuple[str, ...]:

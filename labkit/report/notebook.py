@@ -27,9 +27,11 @@ _PAPERMILL = "papermill-error-cell-tag"
 _TRACE = 15  # last lines of a traceback; the executed notebook has them all
 _PART = "labkit_part"  # in the metadata of an output, while a chapter is made
 _SIGHT = "labkit_sight"  # likewise
+_ALONE = "labkit_alone"  # likewise: whether a figure has a single place
+_ONE_PLACE = "one-place"  # code of the note that tells so
 _STRANGE = "[This output cannot be shown in a report.]"
 _HIDDEN = {"parameters", "injected-parameters"}
-_AGAINST = re.compile(r",? against (?:(?! with | and |[,.:;]).)+")  # of a caption: what a table of one place has not
+_AGAINST = re.compile(r",? against (?:(?! with | and |[,.:;]).)+")  # of a caption: what one place has not
 _OF_TABLES = {"fig-cap": "tbl-cap", "fig-scap": "tbl-scap"}
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -171,6 +173,9 @@ def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
     words = [o.get("metadata", {}).pop("alt", "") for o in cell.outputs]
     if any(words):  # both engines read them there, one for each output
         chosen.setdefault(ALT, words if len(words) > 1 else words[0])
+    alone = [o.get("metadata", {}).pop(_ALONE, False) for o in cell.outputs]
+    if alone == [True]:
+        chosen |= {key: _AGAINST.sub("", str(chosen[key])) for key in chosen if key in _OF_TABLES}
     sights = [s for o in cell.outputs if (s := o.get("metadata", {}).pop(_SIGHT, ""))]
     if len(sights) == 1 and chosen.get("fig-cap"):
         chosen["fig-cap"] = f"{chosen['fig-cap']} {sights[0]}"
@@ -266,8 +271,9 @@ def _figure(data: Mapping[str, Any], about: parts.Described, name: str, chapter:
         chapter.csv[file] = text
     link, still = (f"data/{file}", f"static/{Path(file).stem}.svg") if text else ("", "")
     forms = figures.bundle(data[figures.PLOTLY], svg, alt=about.alt, link=link, still=still)
-    words = {"alt": about.alt} if svg else {}
-    return new_output("display_data", data=forms, metadata=words | {_SIGHT: markdown.escape(about.seen)})
+    words: dict[str, Any] = {"alt": about.alt} if svg else {}
+    words |= {_SIGHT: markdown.escape(about.seen), _ALONE: any(one.code == _ONE_PLACE for one in about.notes)}
+    return new_output("display_data", data=forms, metadata=words)
 
 
 def _tidy(book: Any) -> int:

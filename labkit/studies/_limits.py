@@ -46,7 +46,8 @@ def table(records: pd.DataFrame) -> pd.DataFrame:
     some = records[records["origin"] != "simulated"]
     pairs = zip(some["benchmark"], some["badges"], strict=True)
     places = {(str(name), next((one.code for one in badges if one.code in INSIDE), "")) for name, badges in pairs}
-    return pd.DataFrame([*dict.fromkeys(_rows(places))], columns=list(COLUMNS))
+    rows = [[cell.replace(" %", "\u00a0%") for cell in row] for row in dict.fromkeys(_rows(places))]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _rows(places: set[tuple[str, str]]) -> Iterator[tuple[str, ...]]:

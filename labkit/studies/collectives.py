@@ -143,7 +143,10 @@ class Study(studies.Study):
 
     def tail_figure(self) -> Figure | Omitted:
         """Median and 99th percentile of the example."""
-        return self.drawn(figures.versus_size, self._example(), "latency_us", series=["collective", "transport"])
+        rows = self._example()
+        if len(rows) and rows["latency_us_p99"].isna().all():
+            return Omitted("no launch has the 100 iterations that a 99th percentile needs.", "too-few")
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["collective", "transport"])
 
     def ranks_figure(self) -> Figure | Omitted:
         """Slowest rank against the number of ranks at the smallest size of each; needs several numbers."""
@@ -240,9 +243,9 @@ class Study(studies.Study):
         return table.rename(columns={"left_us": "left (µs)", "right_us": "right (µs)"})
 
     def cadence_figure(self) -> Figure | Omitted:
-        """Slowest rank of the example in every cadence."""
+        """Slowest rank of the example in every cadence; needs several."""
         rows, series = self._example(option_cadence=None), ["option_cadence", "transport"]
-        rows = rows.sort_values(series) if len(rows) else rows
+        rows = rows.sort_values(series) if len(rows) and rows["option_cadence"].nunique() > 1 else rows.iloc[:0]
         return self.drawn(figures.versus_size, rows, "latency_us", series=series, tail=None)
 
     def cadence_table(self) -> pd.DataFrame:
