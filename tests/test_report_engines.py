@@ -24,10 +24,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit import report
 from labkit.errors import ReportError
 from labkit.io import project
-from labkit.report import figures, flatten, notebook, options, plain, quarto, slides, styles, words
+from labkit.report import artifact, figures, flatten, notebook, options, plain, quarto, slides, styles, words
 from labkit.report.blocks import slide
 from labkit.report.book import Book, authors, load
 from labkit.report.content import Content
+from labkit.report.settings import Known, refuse
 from labkit.report.sources import read
 from labkit.report.stage import TEMPLATES, stage
 from tests.test_report import make_campaign
@@ -340,6 +341,12 @@ def written(folder: Path, **more: Any) -> Book:
     return load(folder)
 
 
+CSL = """<style xmlns="http://purl.org/net/xbiblio/csl" version="1.0" class="in-text" default-locale="en-US">
+<info><title>Numbers</title><id>numbers</id><updated>2026-01-01T00:00:00+00:00</updated></info>
+<citation><layout prefix="[" suffix="]" delimiter=", "><text variable="citation-number"/></layout></citation>
+<bibliography><layout><text variable="citation-number" prefix="[" suffix="] "/><names variable="author">
+<name initialize-with=". " and="text"/></names><text variable="title" prefix=", "/></layout></bibliography></style>
+"""
 GERMAN = {"lang": "de-CH", "mainfont": "Liberation Sans"}
 PAPER = {"margin": {"x": "3cm"}, "page-numbering": "I", "columns": 2, "toc-depth": 2}
 
@@ -436,7 +443,46 @@ def test_fixed_words_follow_the_language() -> None:
     for kind, word in wanted.items():
         assert german[f"crossref-{kind}-title"] == german[f"crossref-{kind}-prefix"] == word
     assert german["toc-title-document"] == "Inhaltsverzeichnis"
-    assert words.words({}) == words.words({"lang": "en-GB"}) == words.words({"lang": "tlh"}) == {}
+    assert german["callout-warning-title"] == "Warnung"
+    assert words.words({"lang": "zh-Hans"})["crossref-fig-title"] == "图"
+    assert words.words({}) == words.words({"lang": "en-GB"}) == {}
+    assert set(words.words({"lang": "de", "language": {}})) <= set(words.READ)
+
+
+@pytest.mark.parametrize("language", ["tlh", "deutsch", 5, "de_DE"])
+def test_a_language_without_words_is_refused(language: Any) -> None:
+    with pytest.raises(ReportError, match=rf"lang: {language!r} is no language that reports have words for\. Write"):
+        words.words({"lang": language})
+
+
+def test_callouts_and_citations_of_the_plain_engine_are_in_the_language_of_the_report(tmp_path: Path) -> None:
+    (tmp_path / "ieee.csl").write_text(CSL)
+    book = written(tmp_path, lang="de-CH", csl="ieee.csl", language=words.words({"lang": "de-CH"}))
+    callouts = "::: {.callout-note}\nA.\n:::\n\n::: {.callout-warning title=B}\nC.\n:::\n"
+    (tmp_path / "index.qmd").write_text(f"# E\n\nSee [@hoefler2015].\n\n{callouts}\n::: {{#refs}}\n:::\n")
+    source = flatten.flatten(book)
+    page = plain._site(book, source, TEMPLATES).read_text()
+    pdf = pypdf.PdfReader(plain.paper(book, source, TEMPLATES)).pages[0].extract_text()
+    for text in (re.sub(r"<[^>]*>", "", page), pdf):
+        assert "Hinweis" in text
+        assert "Note" not in text
+        assert "Hoefler und R" in " ".join(text.split())
+    assert '<html lang="de-CH">' in page
+
+
+def test_a_font_that_this_machine_lacks_is_told(tmp_path: Path) -> None:
+    campaign = read(make_campaign(tmp_path / "c"))
+    project_ = project.init(tmp_path / "project").folder
+    (project_ / "report/styles").mkdir()
+    (project_ / "report/styles/own.yml").write_text(
+        "labkit: {like: report}\nmainfont: [DejaVu Sans Mono, No Such Font]\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(project.PROJECT, str(project_))
+        _, warnings = stage([campaign], style="own", engine="plain", folder=tmp_path / "staged")
+    assert [one for one in warnings if one.startswith("mainfont")] == [
+        "mainfont: there is no font 'No Such Font' on this machine, so labkit uses another one."
+    ]
 
 
 @pytest.mark.parametrize("engine", ["plain", "quarto"])
@@ -476,18 +522,56 @@ def test_headings_of_labkits_chapters_follow_the_language_and_the_rest_is_told(t
         ("plain", "book: {search: true}", r"book: search: True is no setting of the plain engine"),
         ("quarto", "format: {html: {theme: darkly}, report-typst: {fontsize: 11pt}}", ""),
         ("plain", "format: {html: {toc: true}, report-typst: {columns: 2, margin: {x: 1cm}}}\nmainfont: A", ""),
+        ("plain", "format: {html: {toc: {foo: 1}}}", r"format: html: toc: foo: 1 is no setting of the plain engine"),
+        *(
+            (
+                engine,
+                f"format: {{report-typst: {{{setting}}}}}",
+                rf"own\.yml: format: report-typst: {says}.* cannot be used",
+            )
+            for engine in ("plain", "quarto")
+            for setting, says in (
+                ("margin: {lefft: 1cm}", "margin: {'lefft': '1cm'}"),
+                ("margin: {x: 1}", "margin: "),
+                ("margin: 3", "margin: 3"),
+                ("columns: two", "columns: 'two'"),
+                ("toc-depth: 0", "toc-depth: 0"),
+                ("papersize: 4", "papersize: 4"),
+                ("papersize: a44", "papersize: 'a44'"),
+                ("page-numbering: x", "page-numbering: 'x'"),
+            )
+        ),
+        (
+            "quarto",
+            "book: {chapters: site.qmd}",
+            r"book: chapters: 'site\.qmd' cannot be used; it must be a list of files",
+        ),
+        ("quarto", "mainfont: []", r"mainfont: \[\] cannot be used; it must be the name of a font"),
+        ("plain", "book: [a]", r"own\.yml: book: must have keys and values, but is \['a'\]"),
+        ("quarto", "format: html", r"own\.yml: format: must have keys and values, but is 'html'"),
+        (
+            "plain",
+            "language: {crossref-fgi-title: X}",
+            "language: crossref-fgi-title: is no word.*close to it is crossref-fig",
+        ),
+        ("plain", "language: {search-box-text: X}", "language: search-box-text: is no word of reports"),
+        ("plain", "lang: de\nlanguage: {crossref-fig-title: X, callout-tip-title: Y}", ""),
     ],
 )
 def test_settings_that_nothing_reads_are_refused(tmp_path: Path, engine: str, settings: str, says: str) -> None:
     file = tmp_path / "own.yml"
     if not says:
-        styles.refuse_ignored(yaml.safe_load(settings), file, engine)
+        refuse(yaml.safe_load(settings), file, engine)
         return
     with pytest.raises(ReportError, match=says):
-        styles.refuse_ignored(yaml.safe_load(settings), file, engine)
+        refuse(yaml.safe_load(settings), file, engine)
 
 
-KNOWN = frozenset({"toc-depth", "theme", "execute"})
+KNOWN = Known(
+    options=frozenset({"toc-depth", "theme", "execute", "code-tools"}),
+    names=frozenset(["toc-depth", "theme", "execute", "code-tools", "source", "echo", "sidebar", "style", "light"]),
+    language=frozenset({"search-box-text"}),
+)
 
 
 @pytest.mark.parametrize(
@@ -509,27 +593,216 @@ def test_misspelt_settings_of_a_format_are_refused_where_quarto_says_which_it_kn
     config = {"format": yaml.safe_load(settings)}
     if says:
         with pytest.raises(ReportError, match=says):
-            styles.refuse_ignored(config, Path("own.yml"), "quarto", KNOWN)
+            refuse(config, Path("own.yml"), "quarto", KNOWN)
     else:
-        styles.refuse_ignored(config, Path("own.yml"), "quarto", KNOWN)
-    styles.refuse_ignored(config, Path("own.yml"), "quarto")  # an installation that does not say
+        refuse(config, Path("own.yml"), "quarto", KNOWN)
+    refuse(config, Path("own.yml"), "quarto")  # an installation that does not say
 
 
-def test_quarto_says_which_settings_of_a_format_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            "format: {html: {code-tools: {sorce: true}}}",
+            "format: html: code-tools: sorce: .* knows; close to it is source",
+        ),
+        ("format: {html: {execute: {ecko: true}}}", "format: html: execute: ecko: .*; close to it is echo"),
+        (
+            "book: {sidebar: {stile: docked}}",
+            r"own\.yml: book: sidebar: stile: is no setting that Quarto knows; close to it is s",
+        ),
+        (
+            "language: {search-box-txt: X}",
+            "language: search-box-txt: is no word of reports; close to it is search-box-text",
+        ),
+        (
+            "language: {search-box-text: X}\nformat: {html: {theme: {light: [cosmo]}}}\nbrand: {color: {palette: {a: red}}}",
+            "",
+        ),
+    ],
+)
+def test_names_that_quarto_does_not_know_are_refused_at_any_depth(settings: str, says: str) -> None:
+    config = yaml.safe_load(settings)
+    if says:
+        with pytest.raises(ReportError, match=says):
+            refuse(config, Path("own.yml"), "quarto", KNOWN)
+    else:
+        refuse(config, Path("own.yml"), "quarto", KNOWN)
+
+
+def test_quarto_says_which_settings_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program, schema = tmp_path / "bin/quarto", tmp_path / "share/schema"
     program.parent.mkdir()
     schema.mkdir(parents=True)
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
     program.write_text(f'#!/bin/sh\n[ "$1" = --paths ] && echo {program.parent} && echo {tmp_path / "share"}\n')
     program.chmod(0o755)
-    assert quarto.options() == frozenset()
+    assert quarto.known() == Known()
     (schema / "document-toc.yml").write_text('- name: toc-depth\n  schema: number\n- name: "toc"\n')
     (schema / "cell-codeoutput.yml").write_text("- name: echo\n  tags:\n    - name: no\n")
-    (schema / "definitions.yml").write_text("- name: other\n")
-    assert quarto.options() == {"toc-depth", "toc", "echo", "execute"}
+    (schema / "definitions.yml").write_text("- id: other\n  object:\n    properties:\n      style:\n        string\n")
+    (tmp_path / "share/language").mkdir()
+    (tmp_path / "share/language/_language.yml").write_text('toc-title-website: "On this page"\n')
+    known = quarto.known()
+    assert known.options == {"toc-depth", "toc", "echo", "execute"}
+    assert {"style", "toc-depth"} <= set(known.names)
+    assert known.language == {"toc-title-website"}
+
+
+def test_the_installed_quarto_knows_what_labkit_ships_and_names_what_it_does_not_know() -> None:
+    if obstacle := quarto.usable():
+        pytest.skip(obstacle)
+    known = quarto.known()
+    for file in (TEMPLATES / "book.yml", *(TEMPLATES / "styles").glob("*.yml")):
+        _, config = styles.parted(styles.read(file), file)
+        refuse(config, Path("report/book.yml"), "quarto", known)
+    further = "format: {html: {theme: {light: cosmo, dark: darkly}, grid: {sidebar-width: 9em}, code-tools: {source: true}}}\n"
+    further += "execute: {echo: false}\nlanguage: {search-clear-button-title: X}\nbook: {sidebar: {style: docked}}"
+    refuse(yaml.safe_load(further), Path("own.yml"), "quarto", known)
+    for wrong in ("execute: {enabeld: true}", "book: {sidebar: {stile: docked}}", "format: {html: {axe: {outpt: x}}}"):
+        with pytest.raises(ReportError, match="is no setting that Quarto knows"):
+            refuse(yaml.safe_load(wrong), Path("own.yml"), "quarto", known)
 
 
 def test_settings_that_labkit_ships_are_read() -> None:
     for file in (TEMPLATES / "book.yml", *(TEMPLATES / "styles").glob("*.yml")):
         _, config = styles.parted(styles.read(file), file)
-        styles.refuse_ignored(config, Path("report/book.yml"), "quarto")
+        refuse(config, Path("report/book.yml"), "quarto")
+
+
+def after_quarto(folder: Path, settings: str) -> dict[str, str]:
+    """Pages of a folder after the filter that runs when Quarto has rendered."""
+    (folder / "_quarto.yml").write_text(settings)
+    files = sorted(str(path) for path in folder.glob("*.html"))
+    command = [pypandoc.get_pandoc_path(), "lua", str(TEMPLATES / "filters/offline.lua")]
+    subprocess.run(command, env={"QUARTO_PROJECT_OUTPUT_FILES": "\n".join(files)}, cwd=folder, check=True)
+    return {Path(file).stem: Path(file).read_text() for file in files}
+
+
+def work(key: str, number: int, words: str) -> str:
+    inside = f'<div class="csl-left-margin">[{number}] </div><div class="csl-right-inline">{words} 2020.</div>'
+    return f'<div id="ref-{key}" class="csl-entry" role="listitem">\n{inside}\n</div>\n'
+
+
+def citation(inside: str, *keys: str) -> str:
+    inside = re.sub(r"(\d+)(\w)", r'<a href="references.html#ref-\2" role="doc-biblioref">\1</a>', inside)
+    return f'<span class="citation" data-cites="{" ".join(keys)}">[{inside}]</span>'
+
+
+def test_numbers_of_citations_count_through_the_book_where_quarto_counts_on_each_page(tmp_path: Path) -> None:
+    lists = {
+        "z": (citation("1d", "d") + citation("2b, 1d", "b", "d"), ["d", "b"]),
+        "a": (citation("1b", "b") + citation("1b–3a", "b", "c", "a"), ["b", "c", "a"]),
+    }
+    for name, (text, keys) in lists.items():
+        entries = "".join(work(key, number, f"{key} und") for number, key in enumerate(keys, start=1))
+        page = f'<main><p>{text}</p>\n<div id="refs" style="display: none">\n{entries}</div>\n</main>'
+        (tmp_path / f"{name}.html").write_text(page)
+    entries = "".join(work(key, number, f"{key} and") for number, key in enumerate("abcd", start=1))
+    (tmp_path / "references.html").write_text(f'<main><div id="refs">\n{entries}</div>\n</main>')
+    made = after_quarto(tmp_path, "book: {chapters: [z.qmd, a.qmd, references.qmd]}\n")
+    shown = {name: re.sub(r"<[^>]*>", "", text.partition('<div id="refs"')[0]).strip() for name, text in made.items()}
+    assert shown["z"] == "[1][1, 2]"
+    assert shown["a"] == "[2][2, 3, 4]"
+    listed = re.sub(r"<[^>]*>", "", made["references"]).split("\n")
+    assert [one for one in listed if one] == [
+        "[1] d und 2020.",
+        "[2] b und 2020.",
+        "[3] c und 2020.",
+        "[4] a und 2020.",
+    ]
+    assert re.findall(r'href="([^"]*)"', made["a"]) == [f"references.html#ref-{key}" for key in "bbca"]
+    assert [*map(int, re.findall(r">\[(\d)\]", made["a"]))] == [2, 3, 4]
+
+
+def test_citations_by_author_and_year_stay_and_their_list_is_in_the_language_of_the_pages(tmp_path: Path) -> None:
+    cited = citation("1x", "x").replace("1<", "2020<").replace("[<", "Own (<").replace(">]", ">)")
+    entry = '<div id="ref-x" class="csl-entry" role="listitem">\nOwn 2020 {} Co.\n</div>\n'
+    (tmp_path / "a.html").write_text(
+        f'<main>{cited}<div id="refs" style="display: none">\n{entry.format("und")}</div></main>'
+    )
+    (tmp_path / "references.html").write_text(f'<main><div id="refs">\n{entry.format("and")}</div></main>')
+    made = after_quarto(tmp_path, "book: {chapters: [a.qmd, references.qmd]}\n")
+    assert cited in made["a"]
+    assert "Own 2020 und Co." in made["references"]
+
+
+def test_references_of_quartos_first_page_are_in_the_language_of_the_report(tmp_path: Path) -> None:
+    link = '<a href="{}" class="quarto-xref"><span>{}</span></a>'
+    (tmp_path / "m.html").write_text('<h2 data-anchor-id="sec-b"><span class="header-section-number">3.1</span> A</h2>')
+    (tmp_path / "index.html").write_text(
+        link.format("m.html#sec-b", "A")
+        + link.format("1.html", "1&nbsp; One")
+        + link.format("b.html", "Anhang B — More")
+    )
+    language = yaml.safe_dump({"language": words.words({"lang": "de"})})
+    page = after_quarto(tmp_path, language)["index"]
+    assert re.findall(r"<span>([^<]*)", page) == ["Abschnitt&nbsp;3.1", "Kapitel&nbsp;1", "Anhang&nbsp;B"]
+
+
+def test_no_link_of_quartos_pages_leads_to_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<a href="./">T</a><a class="x" href="../../">T</a><a href="data/">D</a><a href="#a/">'
+    )
+    page = after_quarto(tmp_path, "")["a"]
+    assert re.findall(r'href="([^"]*)"', page) == ["./index.html", "../../index.html", "data/", "#a/"]
+
+
+def test_a_picture_of_a_chapter_says_in_words_what_its_caption_says(tmp_path: Path) -> None:
+    text = '![A *rack*.](a.png)\n\n![](b.png)\n\n![A](c.png){fig-alt="C"}\n'
+    extra = [f"--lua-filter={TEMPLATES / 'filters/pictures.lua'}"]
+    page = pypandoc.convert_text(text, "html", format="markdown", extra_args=extra)
+    assert re.findall(r'(\w)\.png"[^>]*fig-alt="([^"]*)"', page) == [("a", "A rack."), ("c", "C")]
+
+
+@pytest.mark.slow
+def test_both_engines_print_the_same_report_in_german_with_numbered_citations(tmp_path: Path) -> None:
+    if obstacle := quarto.usable():
+        pytest.skip(obstacle)
+    folder = project.init(tmp_path / "project").folder
+    (folder / "report/styles").mkdir()
+    (folder / "report/numbers.csl").write_text(CSL)
+    (folder / "report/site.qmd").write_text(
+        "# Netz {#sec-site}\n\nSiehe [@hunold2016] und @sec-methods.\n\n::: {.callout-tip}\nText.\n:::\n"
+    )
+    (folder / "report/styles/own.yml").write_text(
+        "labkit: {like: report}\nlang: de\ncsl: numbers.csl\n"
+        "book: {chapters: [index.qmd, site.qmd, '*.ipynb', methods.qmd, references.qmd]}\n"
+    )
+    texts, pages = {}, {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(project.PROJECT, str(folder))
+        for engine in ("plain", "quarto"):
+            campaign = make_campaign(tmp_path / engine)
+            made = report.build([campaign], style="own", engine=engine)  # type: ignore[arg-type]
+            assert made.pdf is not None
+            text = " ".join(" ".join(page.extract_text() for page in pypdf.PdfReader(made.pdf).pages).split())
+            texts[engine] = text
+            pages[engine] = {
+                name: re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", (made.html.parent / f"{name}.html").read_text()))
+                for name in ("site", "references", "index", "methods")
+            }
+    for words_ in (r"Abbildung \d+(?:\.\d+)?", r"Tabelle \w+(?:\.\d+)?", r"Abschnitt [\d.]+\d", r"\[\d+\]", r"Tipp"):
+        found = {engine: sorted(set(re.findall(words_, text.replace("\xa0", " ")))) for engine, text in texts.items()}
+        assert found["plain"] == found["quarto"] != [], words_
+    for name, pattern in (
+        ("site", r"Siehe \[(\d+)\]"),
+        ("site", "Tipp"),
+        ("index", r"Abschnitt.[\d.]+\d"),
+        ("references", r"\[\d+\] [^,]*,"),
+    ):
+        shown = {
+            engine: re.findall(pattern, one[name].replace("\xa0", " ").replace("&nbsp;", " "))
+            for engine, one in pages.items()
+        }
+        assert shown["plain"] == shown["quarto"] != [], (name, pattern)
+
+
+def test_parameters_of_a_notebook_are_lines_of_python() -> None:
+    source = "\n".join(
+        f'p{number} = "virtual-cluster:4,rate=200mbit,per-leaf={number}"  # as it is' for number in range(4)
+    )
+    shown = artifact._compact(f"# Parameters\n{source}\nlaunches = 6\nsizes = '8 B'\n")
+    for line in shown.splitlines():
+        compile(line, "parameters", "exec")
+    assert "launches = 6; sizes = '8 B'" in shown

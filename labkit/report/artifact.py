@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-import textwrap
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -135,12 +134,19 @@ def parameters(content: Content) -> str:
 
 def _compact(source: str) -> str:
     """Return the statements of a cell without their comments, several on a line."""
-    statements = []
+    lines = [""]
     for line in source.splitlines():
         quoted = re.match(r"""((?:[^#"']|"[^"]*"|'[^']*')*)""", line)
-        statements.append(quoted[1].strip() if quoted else line)
-    text = joined(one for one in statements if one and not _INJECTED.match(one))
-    return "\n".join(line.removesuffix(";") for line in textwrap.wrap(text, _WIDTH, break_long_words=False))
+        statement = quoted[1].strip() if quoted else line
+        if not statement or _INJECTED.match(statement):
+            continue
+        if not lines[-1]:
+            lines[-1] = statement
+        elif len(lines[-1]) + 2 + len(statement) <= _WIDTH:
+            lines[-1] += f"; {statement}"
+        else:
+            lines.append(statement)
+    return "\n".join(lines)
 
 
 def failed(content: Content) -> str:

@@ -90,9 +90,11 @@ def _pandoc(text: str, book: Book, templates: Path, target: str, facts: Mapping[
 
 
 def _words(book: Book) -> dict[str, str]:
-    """Return the fixed words that the settings give in another language, by Quarto's names for them."""
+    """Return the language of the report, and its fixed words by Quarto's names for them."""
     given = book.config.get("language") or {}
-    return {name: str(word) for name, word in given.items() if name.startswith(("crossref-", "toc-title-"))}
+    kinds = ("crossref-", "toc-title-", "callout-")
+    found = {name: str(word) for name, word in given.items() if name.startswith(kinds)}
+    return found | ({"lang": str(book.config["lang"])} if book.config.get("lang") else {})
 
 
 def _front(book: Book, *more: str) -> dict[str, Any]:
@@ -129,7 +131,7 @@ def _site(book: Book, text: str, templates: Path) -> Path:
     for name in ("data", "figures", "static"):
         if (book.folder / name).is_dir():
             shutil.copytree(book.folder / name, target / name)
-    own: dict[str, Any] = {"logo": book.config.get("labkit-logo"), "lang": book.config.get("lang")}
+    own: dict[str, Any] = {"logo": book.config.get("labkit-logo")}
     people = authors(book.config["book"].get("author"))
     if not any(one["affiliations"] or len(one) > 2 for one in people):  # then they share a line
         own["names"] = [one["name"] for one in people]

@@ -14,11 +14,13 @@ from labkit.io import sanitize
 from labkit.report import plain
 from labkit.report.book import Book
 from labkit.report.flatten import flatten
+from labkit.report.settings import Known
 from labkit.report.slides import DECK
 from labkit.report.styles import TEMPLATES
 
 MINIMUM = (1, 9, 20)  # the oldest that was tried; 1.9.17 lacks the parts of books by typst that the template replaces
 _WANTED = ".".join(map(str, MINIMUM))
+_LINES = 30  # of a failure that are shown
 
 
 def _program() -> str | None:
@@ -74,18 +76,26 @@ def usable() -> str:
     return obstacle(version())
 
 
-def options() -> frozenset[str]:
-    """Return the names of the settings of a format that the installed Quarto knows; none where it does not say."""
+def known() -> Known:
+    """Return the names that the installed Quarto knows; none where it does not say."""
     output = _said("--paths")
     share = Path(output.splitlines()[1]) if output.count("\n") > 1 else None  # after the folder of its programs
-    texts = [path.read_text() for path in share.glob("schema/[cd]*-*.yml")] if share else []
-    names = {name for text in texts for name in re.findall(r'^- name: "?([\w-]+)', text, re.M)}
-    return frozenset(names | {"execute"} if names else ())
+    files = sorted(share.glob("schema/*.yml")) if share else []
+    texts = {path.name: path.read_text() for path in files}
+    shown = [text for name, text in texts.items() if re.match(r"[cd]\w*-", name)]
+    options = {name for text in shown for name in re.findall(r'^- name: "?([\w-]+)', text, re.M)}
+    names = {name for text in texts.values() for name in re.findall(r'^[ -]*"?([\w-]+)"?:', text, re.M)}
+    language = share / "language/_language.yml" if share else Path()
+    terms = re.findall(r"^([\w-]+):", language.read_text(), re.M) if language.is_file() else []
+    return Known(options | {"execute"} if options else frozenset(), names | options, frozenset(terms))
 
 
 def _last(output: str) -> str:
-    """Return the end of what Quarto printed before it failed, without the stack of its functions."""
-    return "\n".join(output.partition("Stack trace:")[0].strip().splitlines()[-20:])
+    """Return the end of what Quarto printed before it failed, without repetitions and the stack of its functions."""
+    end = output.partition("Stack trace:")[0]
+    start = end.rfind("ERROR: ")  # what went wrong in settings follows it, once for each place that checks them
+    parts = dict.fromkeys(re.split(r"\n\n+", (end[start:] if end.count("\n", start) > 2 else end).strip()))
+    return "\n".join("\n\n".join(parts).splitlines()[-_LINES:])
 
 
 def document(book: Book) -> Path | None:
@@ -116,4 +126,5 @@ def render(book: Book) -> tuple[Path, Path, list[str]]:
     pdf = plain.paper(book, flatten(book), TEMPLATES) if deck else book.folder / "report.pdf"
     if done.returncode or not html.exists() or not pdf.exists():
         raise ReportError(f"quarto render failed in {book.folder} with exit status {done.returncode}:\n{_last(output)}")
-    return html, pdf, [f"Quarto: {line.strip()}" for line in output.splitlines() if re.search(r"\bWARN(ING)?\b", line)]
+    lines = [line.strip() for line in output.splitlines() if re.search(r"\bWARN(ING)?\b", line)]
+    return html, pdf, [f"Quarto: {line}" for line in dict.fromkeys(lines)]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 import plotly
+import typst
 import yaml
 
 from labkit import __version__
@@ -48,6 +49,7 @@ from labkit.report import (
     place,
     prune,
     quarto,
+    settings,
     slides,
     styles,
     summary,
@@ -151,7 +153,7 @@ def stage(
     _files(config, chosen, folder)
     config = _look(config, chosen, folder)
     texts = _texts(config, chosen, content, elsewhere)
-    warnings += _translated(texts, config, chosen)
+    warnings += _translated(texts, config, chosen) + _fontless(config)
     invalid.mark(texts, content)
     _trace(content)
     books = {name: chapter.notebook for name, chapter in chapters.items()}
@@ -201,9 +203,9 @@ def _settings(style: str, engine: str, title: str, docx: bool) -> tuple[styles.S
     """Return a style, and its settings on top of those of all reports; refuse what the engine would ignore."""
     chosen = styles.load(style)
     _, shared = styles.parted(styles.read(project.config()), project.config())
-    options = quarto.options() if engine == "quarto" else frozenset[str]()
+    known = quarto.known() if engine == "quarto" else settings.Known()
     for file, own in ((project.config(), shared), *styles.chain(style)):
-        styles.refuse_ignored(own, file, engine, options)
+        settings.refuse(own, file, engine, known)
     if title:
         chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
     config = styles.merged(styles.merged(shared, _WORD if docx else {}), chosen.config)
@@ -256,6 +258,19 @@ def _translated(texts: dict[str, str], config: Mapping[str, Any], style: styles.
     return [
         f"lang: {language}, but the chapters {', '.join(english)} are labkit's, in English, and so are the tables and "
         "sentences that labkit generates. Write chapters of these names in report/ of the project to replace them."
+    ]
+
+
+def _fontless(config: Mapping[str, Any]) -> list[str]:
+    """Say which fonts of the settings this machine lacks."""
+    paper = config["format"].get("report-typst") or {}
+    fonts = [font for one in (config, paper) if (font := one.get("mainfont"))]
+    named = [str(name) for font in fonts for name in (font if isinstance(font, list) else [font])]
+    have = {name.casefold() for name in typst.Fonts().families()} if named else set()
+    return [
+        f"mainfont: there is no font {name!r} on this machine, so labkit uses another one."
+        for name in dict.fromkeys(named)
+        if name.casefold() not in have
     ]
 
 

@@ -7,10 +7,9 @@ of its name, or among those that all styles share.
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -27,19 +26,6 @@ from labkit.report.book import NOTEBOOKS
 TEMPLATES = project.SHIPPED / "templates" / "report"
 SECTION = "labkit"  # of the settings; not for the engines
 _MOST_B = 1 << 20  # of a file of settings: YAML is read slowly
-
-
-_FORMATS = ("html", "report-typst", "docx", "revealjs")
-_PAPER = ("papersize", "margin", "columns", "page-numbering", "toc-depth", "mainfont")
-_BOTH = (  # settings that both engines read
-    *("lang", "language.*", "bibliography", "csl", "mainfont"),
-    *(f"book.{name}" for name in ("title", "subtitle", "author", "date", "chapters", "appendices")),
-    *(f"format.report-typst.{name}" for name in _PAPER),
-    "format.docx.*",  # Quarto alone makes Word documents and decks for a browser
-    "format.revealjs.*",
-)
-_WHOLE = ("book.author", "format.report-typst.margin")  # groups that are one setting
-_QUARTO = ("brand", "crossref", "date-format", "website")  # further groups that Quarto reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,68 +200,6 @@ def chain(name: str) -> list[tuple[Path, dict[str, Any]]]:
     file = find()[name]
     settings, config = parted(read(file), file)
     return [*(chain(settings.like) if settings.like else []), (file, config)]
-
-
-def refuse_ignored(config: Mapping[str, Any], file: Path, engine: str, options: Collection[str] = frozenset()) -> None:
-    """Refuse settings of the user that the engine would ignore.
-
-    Parameters
-    ----------
-    config : what a file of settings holds beside labkit's section.
-    file : named in the message; those that labkit ships are fine.
-    engine : ``quarto`` or ``plain``.
-    options : names of the settings of a format that Quarto knows; none where this is not known.
-
-    Raises
-    ------
-    ReportError
-        Names the key, what is expected, and what to do.
-    """
-    if file.is_relative_to(TEMPLATES):
-        return
-    shipped = read(TEMPLATES / project.SETTINGS)
-    known = sorted({*shipped, *(key.partition(".")[0] for key in _BOTH), *_QUARTO})
-    for key in config:
-        if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1)
-            raise ReportError(
-                f"{file}: {key}: is no setting of reports{f'; close to it is {near[0]}' if near else ''}. There are: "
-                f"{', '.join(known)}. Write what Quarto knows of one format below format: html: or report-typst:."
-            )
-    for name in config.get("format") or {}:
-        if name not in _FORMATS:
-            near = ["report-typst"] if name in ("typst", "pdf") else difflib.get_close_matches(str(name), _FORMATS, n=1)
-            raise ReportError(
-                f"{file}: format: {name}: is no format of reports{f'; use {near[0]}' if near else ''}. There are: "
-                f"{', '.join(_FORMATS)}."
-            )
-    formats = config.get("format")
-    for name, own in formats.items() if isinstance(formats, Mapping) and options else ():
-        for key in own if isinstance(own, Mapping) else ():
-            if key not in options and key not in _PAPER:
-                near = difflib.get_close_matches(str(key), options, n=1)
-                raise ReportError(
-                    f"{file}: format: {name}: {key}: is no setting that Quarto knows"
-                    f"{f'; close to it is {near[0]}' if near else ''}. Correct it, or remove it."
-                )
-    fine = dict(_leaves(shipped))
-    for key, value in _leaves(config) if engine == "plain" else ():
-        if not any(fnmatch.fnmatchcase(key, one) for one in _BOTH) and fine.get(key) != value:
-            name, read_ones = key.replace(".", ": "), ", ".join(_BOTH).replace(".", ": ")
-            raise ReportError(
-                f"{file}: {name}: {value!r} is no setting of the plain engine, which would ignore it. There are: "
-                f"{read_ones}. Remove it, or make the report with Quarto: --engine quarto."
-            )
-
-
-def _leaves(config: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the settings that are no groups, with the names of their groups before them."""
-    for key, value in config.items():
-        name = f"{above}{key}"
-        if isinstance(value, Mapping) and name not in _WHOLE:
-            yield from _leaves(value, f"{name}.")
-        else:
-            yield name, value
 
 
 def _loaded(name: str, above: tuple[str, ...]) -> Style:

@@ -84,7 +84,8 @@ local WORDS = { sec = "another section", fig = "a figure", tbl = "a table", eq =
 local function settle(text, known)  -- references to what is not there become words
   return (text:gsub("()@(%l+)(%-[%w_-]*%w)", function(at, kind, rest)
     local words = not known[kind .. rest] and WORDS[kind]
-    local begins = at == 1 or text:sub(1, at - 1):match("[\n.?!]%s*$")
+    local before = text:sub(1, at - 1):gsub("<[^<>]*>$", "")   -- a mark around the sentence
+    local begins = before == "" or before:match("[\n.?!]%s*$")
     return words and (begins and words:gsub("^%l", string.upper) or words) or nil
   end))
 end

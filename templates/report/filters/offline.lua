@@ -8,6 +8,9 @@
 -- The index of the search box is a script too: Quarto's own search reads a file, which no browser allows from disk.
 -- The PDF and the Word document stand beside the site too.
 -- On the first page, which has no number, references to chapters and sections get titles: make them numbers as elsewhere.
+-- Links to a folder name its page: a browser lists a folder on disk.
+-- A style of citations with numbers counts through the book, as in the PDF, where Quarto counts on each page anew; the list
+-- of all works is in the language of the pages.
 local function read(path)
   local handle = io.open(path)
   if not handle then return nil end
@@ -39,15 +42,98 @@ local function plain(folder)        -- whether the script there is no module any
   return whole
 end
 
+local SETTINGS = pandoc.read("---\n" .. (read("_quarto.yml") or "") .. "\n---\n", "markdown-smart").meta
+
+local function word(kind, english)  -- for a reference, in the language of the report
+  local given = SETTINGS.language and SETTINGS.language["crossref-" .. kind .. "-prefix"]
+  return given and pandoc.utils.stringify(given) or english
+end
+
 local function numbered(text, folder)
+  local chapter, part, appendix = word("ch", "Chapter"), word("sec", "Section"), word("apx", "Appendix")
   local section = '(href="([^"#]+)#(sec%-[%w_-]+)" class="quarto%-xref"><span>)([^<]*)'
-  return text:gsub('(quarto%-xref"><span>)(%d+)&nbsp; [^<]*', "%1Chapter&nbsp;%2")
-             :gsub('(quarto%-xref"><span>Appendix) (%u) [^<]*', "%1&nbsp;%2")
+  return text:gsub('(quarto%-xref"><span>)(%d+)&nbsp; [^<]*', function(start, number) return start .. chapter .. "&nbsp;" .. number end)
+             :gsub('(quarto%-xref"><span>' .. appendix:gsub("%p", "%%%0") .. ') (%u) [^<]*', "%1&nbsp;%2")
              :gsub(section, function(start, page, id, words)
                local id_there = 'data%-anchor%-id="' .. id:gsub("%p", "%%%0") .. '"><span class="header%-section%-number">'
                local number = (read(folder .. page) or ""):match(id_there .. "([%w.]+)<")
-               return start .. (number and "Section&nbsp;" .. number or words)
+               return start .. (number and part .. "&nbsp;" .. number or words)
              end)
+end
+
+local CITED = '(<a href="[^"#]*#ref%-([^"]+)" role="doc%-biblioref">)%d+(</a>)'
+local WORK = '()<div id="ref%-([^"]+)" class="csl%-entry"[^>]*>(.-)\n</div>\n()'
+
+local function works(text)          -- what a page cites: places and text of each, whether a number begins all of them
+  local found, numbers = {}, true
+  for first, key, inside, last in text:gmatch(WORK) do
+    found[#found + 1] = { key = key, text = inside, first = first, last = last }
+    numbers = numbers and inside:gsub("<[^>]*>", ""):match("^%s*%W?%d+%f[^%w]") ~= nil
+  end
+  return found, numbers and #found > 0
+end
+
+local function counted(files)       -- in the order of the book: number of each work, if the style has numbers; what pages print
+  local number, printed, count, numeric = {}, {}, 0, true
+  for _, file in ipairs(files) do
+    local text = read(file) or ""
+    local found, numbers = works(text)
+    local hidden = text:find('id="refs"[^>]*display: none')    -- the visible list is always in English
+    for _, one in ipairs(hidden and found or {}) do printed[one.key] = printed[one.key] or one.text end
+    numeric = numeric and (numbers or #found == 0)
+    for keys in text:gmatch('<span class="citation" data%-cites="([^"]*)">') do
+      for key in keys:gmatch("%S+") do
+        if not number[key] then count = count + 1; number[key] = count end
+      end
+    end
+  end
+  return numeric and number or nil, printed
+end
+
+local function cited(text, number)  -- a page with the numbers of the book
+  text = text:gsub('(<span class="citation" data%-cites="([^"]*)">)(.-)(</span>)', function(start, keys, inside, stop)
+    local wanted, there, form = pandoc.List {}, 0, nil
+    for key in keys:gmatch("%S+") do wanted:insert(key) end
+    local own = inside:gsub(CITED, function(link, key, close)
+      there, form = there + 1, link:gsub("#ref%-[^\"]*", "#ref-\0")
+      return number[key] and link .. number[key] .. close
+    end)
+    if there == 0 or there == #wanted and there == 1 then return start .. own .. stop end
+    wanted:sort(function(a, b) return (number[a] or 0) < (number[b] or 0) end)
+    local links = wanted:map(function(key) return (form:gsub("\0", function() return key end)) .. (number[key] or "?") .. "</a>" end)
+    return start .. inside:match("^[^<]*") .. table.concat(links, ", ") .. inside:match("[^>]*$") .. stop
+  end)
+  return text
+end
+
+local function in_order()           -- the pages that Quarto made, those of the chapters first, in their order
+  local files, book = pandoc.List {}, SETTINGS.book or {}
+  for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
+    if file:match("%.html$") then files:insert(file) end
+  end
+  local place = {}
+  for at, name in ipairs(pandoc.List(book.chapters or {}) .. pandoc.List(book.appendices or {})) do place[pandoc.utils.stringify(name):gsub("%.%w+$", ".html")] = at end
+  files:sort(function(a, b)
+    local first, second = place[a:match("[^/]+$")] or math.huge, place[b:match("[^/]+$")] or math.huge
+    return first < second or first == second and a < b
+  end)
+  return files
+end
+
+local function listed(text, number, printed) -- the works of a page by the numbers of the book, in the language of the pages
+  local found = works(text)
+  if #found == 0 then return text end
+  for place, one in ipairs(found) do
+    one.place = number and number[one.key] or place
+    one.text = printed[one.key] or one.text
+    if number then one.text = one.text:gsub("^(%s*%W?<?[^>%d]*>?%W?)%d+", function(start) return start .. one.place end, 1) end
+  end
+  local parts, from = { text:sub(1, found[1].first - 1) }, found[#found].last
+  table.sort(found, function(a, b) return a.place < b.place end)
+  for _, one in ipairs(found) do
+    parts[#parts + 1] = '<div id="ref-' .. one.key .. '" class="csl-entry" role="listitem">' .. one.text .. "\n</div>\n"
+  end
+  return table.concat(parts) .. text:sub(from)
 end
 
 local function unescaped(start, title) return start .. title:gsub("\\(%p)", "%1") end
@@ -61,6 +147,7 @@ local function titled(text)         -- Quarto sets a title as it stands in the f
 end
 
 local function unlinked(link)
+  link = link:gsub('(%shref="%.[%./]*/)"', '%1index.html"', 1)
   if not link:find('role="doc%-biblioref"') and not link:find('role="doc%-noteref"') then return link end
   return (link:gsub(' onclick="[^"]*"', ""):gsub(' href=""', ""))
 end
@@ -174,6 +261,7 @@ local policy = assert(read(here .. "policy.html"))
 local output = os.getenv("QUARTO_PROJECT_OUTPUT_DIR")
 local pages = {}
 local no_module = output and plain(output .. "/site_libs/quarto-html")
+local number, printed = counted(in_order())
 for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
   if file:match("%.html$") then
     local text = assert(read(file))
@@ -184,6 +272,7 @@ for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
     for sheet in text:gmatch('<link href="([^":]+%.css)"') do local_fonts(folder .. sheet) end
     text = numbered(text, folder)
     text = titled(text):gsub("<a [^>]*>", unlinked)
+    text = listed(number and cited(text, number) or text, number, printed)
     if no_module then
       text = text:gsub('(quarto%-html/quarto%.js") type="module"', "%1 defer")
                  :gsub('<script src="[^"]*quarto%-html/[^"]*" type="module"></script>%s*', "")

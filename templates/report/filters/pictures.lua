@@ -1,4 +1,5 @@
--- Quarto, for Word: pictures of shapes become pictures of points, which every Word shows; Quarto's own typst draws them all.
+-- Quarto: the caption of a picture is also what it is in words, as in the plain engine.
+-- For Word, pictures of shapes become pictures of points, which every Word shows; Quarto's own typst draws them all.
 local FOLDER = ".quarto/word"
 local FINE = "192"                  -- points per inch
 
@@ -22,8 +23,14 @@ local function draw(sources, folder) -- files with the pictures, in the same ord
   return done and pages:map(function(_, page) return folder .. "/picture-" .. page .. ".png" end) or {}
 end
 
+local function described(i)
+  if #i.caption == 0 or i.attributes.alt or i.attributes["fig-alt"] then return nil end
+  i.attributes["fig-alt"] = pandoc.utils.stringify(i.caption)
+  return i
+end
+
 function Pandoc(doc)
-  if not FORMAT:match("docx") then return nil end
+  if not FORMAT:match("docx") then return doc:walk { Image = described } end
   local sources = pandoc.List()
   doc:walk { Image = function(i) if i.src:match("%.svg$") and not sources:includes(i.src) then sources:insert(i.src) end end }
   if #sources == 0 then return nil end

@@ -1,6 +1,7 @@
 -- What the numbered book looks like in the target format: callouts, folded code, what only one format shows.
 -- Runs after citeproc.
 local html
+local named = {}                    -- titles of callouts in the language of the report
 
 local function raw(text) return pandoc.RawBlock(html and "html" or "typst", text) end
 
@@ -12,7 +13,7 @@ local function callout(d)
   if not kind then return nil end
   local title = d.attributes.title and words(d.attributes.title)
   if not title and d.content[1] and d.content[1].t == "Header" then title = d.content:remove(1).content end
-  title = pandoc.Plain(title or { pandoc.Str((kind:gsub("^%l", string.upper))) })
+  title = pandoc.Plain(title or { pandoc.Str(named[kind] or (kind:gsub("^%l", string.upper))) })
   if not html then
     local open = pandoc.Blocks { raw('#callout(kind: "' .. kind .. '", title: ['), title, raw("])[") }
     return open .. d.content .. { raw("]") }
@@ -57,6 +58,10 @@ function Pandoc(doc)
   html = pandoc.utils.stringify(doc.meta.target) == "html"
   local front = doc.meta.front and pandoc.json.decode(pandoc.utils.stringify(doc.meta.front), false) or {}
   for key, value in pairs(front) do doc.meta[key] = value end
+  for key, value in pairs(doc.meta) do
+    local kind = key:match("^callout%-(%l+)%-title$")
+    if kind then named[kind] = pandoc.utils.stringify(value) end
+  end
   doc = doc:walk(format)
   -- the chapters of a PDF simply follow one another
   return html and doc or doc:walk { Div = function(d) if d.classes:includes("item") then return d.content end end }
