@@ -396,7 +396,7 @@ def test_uct_runs(transport: str, operation: str, layout: str) -> None:
     for name, metric in (("uct_latency", "latency_us"), ("uct_bandwidth", "bandwidth_MBps")):
         spec = Spec(benchmark=f"verbs.{name}", size=64, ranks=1, transport=transport, options=options)
         spec = benchmarks.resolve(spec)
-        made = benchmarks.get(spec.benchmark).tools[0](spec, Effort(iterations=50, warmup=5, time_limit=30))
+        made = benchmarks.get(spec.benchmark).tools[0](spec, Effort(iterations=20_000, warmup=5, time_limit=30))
         if made.missing:
             pytest.skip(f"ucx_perftest not installed: Debian package {made.tool.package}")
         outcome = tools.run(made)
