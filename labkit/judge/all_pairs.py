@@ -77,14 +77,12 @@ class FalseAlarms:
     ----------
     draws : simulated measurements.
     once : of them, those with a suspicious pair.
-    twice : pairs of them in which the same pair was suspicious in both.
     named : pairs of them in which the same host was named in both.
     sentence : what this says.
     """
 
     draws: int
     once: int
-    twice: int
     named: int
     sentence: str
 
@@ -406,4 +404,4 @@ def false_alarms(samples: Samples, draws: int = 0) -> FalseAlarms:
         f"In {draws} simulated measurements of a healthy system with the scatter of this one, a pair was suspicious in "
         f"{once}, the same pair twice in {twice} of {draws // 2}, and the same host in {hosts_twice}."
     )
-    return FalseAlarms(draws, once, twice, hosts_twice, sentence)
+    return FalseAlarms(draws, once, hosts_twice, sentence)

@@ -405,12 +405,9 @@ class View:
         yield Series(
             benchmark=table.benchmark,
             metric=metric,
-            statistic=statistic,
             at=at,
             launches=table.launches[points],
             centre=values.centre[points],
-            low=values.low[points],
-            high=values.high[points],
             values=lambda places: table.of_launches(points[places], metric, statistic),
             point=point,
             describe=lambda: self.setting(table.row(first), out | {"fingerprint"}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -100,20 +99,14 @@ class Point:
         return float(np.median(self.values))
 
     @property
-    def ends(self) -> tuple[float, float]:
-        """Interval or range over launches; the value itself for one launch."""
-        one = stats.headline(self.values)
-        return (one.low, one.high) if one.launches > 1 else (one.centre, one.centre)
-
-    @property
     def value(self) -> Value:
         """Its value with the interval or range, for a finding."""
-        low, high = self.ends if len(self.values) > 1 else (math.nan, math.nan)
+        one = stats.headline(self.values)
         return Value(
             value=self.centre,
             unit=METRICS[self.metric].unit,
-            low=low,
-            high=high,
+            low=one.low,
+            high=one.high,
             launches=len(self.values),
             origin=str(self.row.get("origin", "")),
             of=self.where,
@@ -128,13 +121,11 @@ class Values:
     Parameters
     ----------
     statistic : place in `HEADLINES` of the first one that is above 0 in all launches; −1 where there is none.
-    centre, low, high : median over launches, and the ends of its interval or range; the value for one launch.
+    centre : median over launches.
     """
 
     statistic: Places
     centre: Floats
-    low: Floats
-    high: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,8 +267,7 @@ class Table:
     def values(self, metric: str) -> Values:
         """Return a metric of each point over its launches."""
         if metric not in self._values:
-            statistic = np.full(len(self), -1)
-            centre, low, high = (np.full(len(self), np.nan) for _ in range(3))
+            statistic, centre = np.full(len(self), -1), np.full(len(self), np.nan)
             for number, name in enumerate(HEADLINES):
                 column = statistic_column(metric, name)
                 for places, rows in self.by_count if column in self.records else ():
@@ -286,11 +276,9 @@ class Table:
                     fine = (values > 0).all(axis=1)
                     chosen = places[still][fine]
                     statistic[chosen] = number
-                    centre[chosen], low[chosen], high[chosen] = stats.aggregate(values[fine].T)
-            alone = self.launches == 1
-            low[alone] = high[alone] = centre[alone]
+                    centre[chosen] = np.median(values[fine], axis=1)
             statistic[self._coarse(metric)] = -1
-            self._values[metric] = Values(statistic, centre, low, high)
+            self._values[metric] = Values(statistic, centre)
         return self._values[metric]
 
     def _coarse(self, metric: str) -> NDArray[np.bool_]:
@@ -320,10 +308,10 @@ class Series:
     Parameters
     ----------
     benchmark : its name.
-    metric, statistic : of all points.
+    metric : of all points.
     at : (points,), levels of the factor.
     launches : (points,), number of launches.
-    centre, low, high : (points,), median over launches and the ends of its interval or range; the value for one launch.
+    centre : (points,), median over launches.
     values : places of points with equally many launches → their values, (points, launches).
     point : place → the point with its launches.
     describe : returns what the points share and other points of the benchmark do not, in words.
@@ -331,12 +319,9 @@ class Series:
 
     benchmark: str
     metric: str
-    statistic: str
     at: Floats
     launches: Places
     centre: Floats
-    low: Floats
-    high: Floats
     values: Callable[[Places], Floats]
     point: Callable[[int], Point]
     describe: Callable[[], str] = str
@@ -344,16 +329,12 @@ class Series:
     @classmethod
     def of(cls, points: Sequence[Point]) -> Series:
         """Return points as a series; they have a metric and a statistic in common."""
-        ends = [one.ends for one in points]
         return cls(
             benchmark="",
             metric=points[0].metric,
-            statistic=points[0].statistic,
             at=np.array([one.at for one in points]),
             launches=np.array([len(one.values) for one in points]),
             centre=np.array([one.centre for one in points]),
-            low=np.array([low for low, _ in ends]),
-            high=np.array([high for _, high in ends]),
             values=lambda places: np.stack([points[place].values for place in places.tolist()]),
             point=points.__getitem__,
         )
