@@ -85,14 +85,12 @@ class Break:
     after, before : last size on the line before, first on the next, B: the change lies between them. A size that fits
         neither line may lie between them too.
     jump : how much longer the first size after takes than the line before says, as a part of that.
-    slope : of the line after over that of the line before; NaN where the latter is not positive.
     abrupt : whether the time jumps, so that the protocol changes; otherwise this is curvature.
     """
 
     after: int
     before: int
     jump: float
-    slope: float
     abrupt: bool
 
 
@@ -451,9 +449,8 @@ def _left(
 def _between(line: Line, following: Line, abrupt: bool) -> Break:
     """How the time changes from one line to the next."""
     expected = line.at(following.first)
-    slope = following.beta / line.beta if line.beta > 0 else math.nan
     jump = following.at(following.first) / expected - 1 if expected > 0 else math.nan
-    return Break(line.last, following.first, jump, slope, abrupt)
+    return Break(line.last, following.first, jump, abrupt)
 
 
 def _sentence(changes: Sequence[Break], scatter: float, n: int) -> str:

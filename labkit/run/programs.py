@@ -235,7 +235,6 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     }
     meta |= _clock(invocation.tool, outcome)
     meta |= bounds.of_point(meta, record.meta)
-    origin = "measured" if sampled else "reported"
     samples = Samples(
         spec=spec,
         effort=effort,
@@ -243,9 +242,9 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
         launch=point.launch,
         time_ns=outcome.time_ns,
         ranks=outcome.ranks,
-        origin=origin,
+        origin=outcome.origin,
         reported=outcome.reported,
-        meta=complete(meta, origin),
+        meta=complete(meta, outcome.origin),
         source=outcome.source,
         extras=outcome.extras,
         start=record,

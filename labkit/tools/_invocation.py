@@ -125,7 +125,7 @@ class Outcome:
 
     Parameters
     ----------
-    tool, version : what ran.
+    version : of the tool.
     time_ns : (1, iterations) int64, ns, or (0, 0).
     ranks : rank of each row of `time_ns`.
     reported : values the tool worked out.
@@ -136,7 +136,6 @@ class Outcome:
     warnings, badges, meta : for the metadata.
     """
 
-    tool: str
     version: str
     time_ns: NDArray[np.int64]
     ranks: tuple[int, ...]

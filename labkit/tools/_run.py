@@ -272,7 +272,6 @@ def _outcome(
         "address": address,
     }
     return Outcome(
-        tool=invocation.tool.name,
         version=version(invocation.tool.name),
         time_ns=parsed.time_ns.reshape(1, -1) if sampled else np.empty((0, 0), np.int64),
         ranks=(0,) if sampled else (),

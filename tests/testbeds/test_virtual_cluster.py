@@ -586,25 +586,25 @@ with testbeds.open("virtual-cluster:2") as cluster:
 # tools between two of its hosts
 
 
-def outcome(tool: str, **fields: Any) -> tools.Outcome:
+def outcome(**fields: Any) -> tools.Outcome:
     usual: dict[str, Any] = {"time_ns": np.empty((0, 0), np.int64), "ranks": (), "reported": (), "extras": {}}
-    return tools.Outcome(tool=tool, version="", source="", commands=(), **usual | fields)
+    return tools.Outcome(version="", source="", commands=(), **usual | fields)
 
 
 @pytest.mark.parametrize(("carried", "wrong"), [(1.0, False), (1.4, False), (0.0, True), (0.9, True), (1.6, True)])
 def test_what_links_carried_is_compared_with_what_a_tool_moved(carried: float, wrong: bool) -> None:
     spec = benchmarks.resolve(Spec(benchmark="sockets.tcp_stream", size=65536, testbed="virtual-cluster:2"))
     seen = {"vc0.eth0.tx_bytes": round(carried * 50 * 65536), "vc1.eth0.tx_bytes": 900}
-    counted = paths.of_tool(spec, Effort(iterations=50), outcome("iperf"), seen, 3.0)
+    counted = paths.of_tool(spec, Effort(iterations=50), outcome(), seen, 3.0)
     assert counted == ([badge("path mismatch")] if wrong else [])
-    rate = outcome("iperf", reported=(Reported("bandwidth_MBps", "MB/s", "mean", 50 * 65536e-6),))
+    rate = outcome(reported=(Reported("bandwidth_MBps", "MB/s", "mean", 50 * 65536e-6),))
     by_time = paths.of_tool(spec, Effort(time_cap=1), rate, seen, 1.0)
     assert by_time == counted
 
 
 def test_messages_of_a_warm_up_are_no_mismatch() -> None:
     spec = benchmarks.resolve(Spec(benchmark="sockets.tcp_rr", size=16384, testbed="virtual-cluster:2"))
-    result = outcome("sockperf", time_ns=np.ones((1, 375), np.int64), ranks=(0,), meta={"messages": 670})
+    result = outcome(time_ns=np.ones((1, 375), np.int64), ranks=(0,), meta={"messages": 670})
     for sent, said in ((670, ()), (0, ("path mismatch",)), (1200, ("path mismatch",))):
         doubts = paths.of_tool(spec, Effort(time_cap=1), result, {"vc0.eth0.tx_bytes": sent * 16384}, 4.0)
         assert texts(doubts) == said
