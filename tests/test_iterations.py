@@ -326,9 +326,9 @@ def test_the_notebook_reads_what_a_campaign_holds() -> None:
 def test_the_text_on_noise_is_about_the_launches_of_its_figure() -> None:
     study = studies.get("is_this_good")(measure=False, campaign=str(EXAMPLES / "sixteen-hosts"))
     assert isinstance(study, is_this_good.Study)
-    few, periodic_ = str(study.noise()).splitlines()
+    periodic_, few = str(study.noise()).splitlines()
     assert "1 detour in 646 pieces" in few
-    assert "too few for a spectrum" in few
+    assert "no spectrum, which needs 8 detours" in few
     assert "they come back at 999 Hz (power 43.1; random ones reach 13.9)" in periodic_
     assert [trace.name for trace in study.noise_figure().data] == ["launch 1", "limit of random events"]  # type: ignore[union-attr]
     assert "fixed rate" not in str(study.observations())

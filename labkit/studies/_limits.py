@@ -12,6 +12,7 @@ from labkit.judge import all_pairs, pair_causes
 from labkit.models import schedules
 from labkit.models.bounds import directions_of
 from labkit.models.inside import INSIDE, LINK, MACHINE, OWN_WORK, PIPE, THERE_AND_BACK, THREAD, TWICE
+from labkit.point.notes import NO_SPEED
 from labkit.point.units import format_number, format_share
 
 _INCAST = "congestion.incast"
@@ -44,8 +45,12 @@ def table(records: pd.DataFrame) -> pd.DataFrame:
     records : of a campaign, with the columns ``benchmark`` and ``badges``; simulated points are not judged.
     """
     some = records[records["origin"] != "simulated"]
-    pairs = zip(some["benchmark"], some["badges"], strict=True)
-    places = {(str(name), next((one.code for one in badges if one.code in INSIDE), "")) for name, badges in pairs}
+    codes = ((str(row.benchmark), [one.code for one in row.badges]) for row in some.itertuples())
+    places = {
+        (name, next((one for one in known if one in INSIDE), ""))
+        for name, known in codes
+        if not {*NO_SPEED, "path-unknown"} & {*known}  # these are not judged
+    }
     rows = [[cell.replace(" %", "\u00a0%") for cell in row] for row in dict.fromkeys(_rows(places))]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

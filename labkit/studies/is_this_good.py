@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -187,7 +188,7 @@ class Study(studies.Study):
             for each in one.evidence
             if each.code in _WHAT_RAN
         ]
-        return listed([*map(_detours, self._noise()), *long])
+        return listed([*_detours(self._noise()), *long])
 
     def _noise(self) -> list[Samples]:
         """Launches of micro.noise, in order."""
@@ -200,21 +201,44 @@ class Study(studies.Study):
         return listed(f"**{one.code}**, {whole(one)}" for one in others) if others else Text("Nothing else stands out.")
 
 
-def _detours(one: Samples) -> str:
-    """How many detours a launch has, what they take, and whether they come back at a fixed rate, tested as drawn."""
-    seen = detours.of(one)
-    count, spent = int(seen.detour.sum()), float(np.asarray(one.time_ns).sum())
-    share = format_share(float(seen.excess_ns[seen.detour].sum()) / spent)
-    head = f"Launch {one.launch}: {plural(count, 'detour')} in {plural(one.n, 'piece')} of work, {share} of the time"
-    spectrum = seen.spectrum
-    if spectrum is None:
-        few = f", too few for a spectrum, which needs {periodic.MIN_EVENTS}" if count < periodic.MIN_EVENTS else ""
-        return f"{head}{few}."
-    limit = f"random ones reach {number(spectrum.limit)}"
-    if tick := periodic.period(seen.starts, seen.detour, seen.quantum):
-        return f"{head}; they come back at {number(tick.frequency)} Hz (power {number(tick.power)}; {limit})."
-    most = float(spectrum.power.max()) if len(spectrum.power) else 0.0
-    return f"{head}, at no fixed rate (highest power {number(most)}; {limit})."
+def _detours(launches: Sequence[Samples]) -> Iterator[str]:
+    """How many detours launches have, what they take, and whether they come back at a fixed rate, tested as drawn."""
+    alike: dict[str, list[tuple[Samples, float]]] = {}
+    for one in launches:
+        seen = detours.of(one)
+        spectrum, tick = seen.spectrum, periodic.period(seen.starts, seen.detour, seen.quantum)
+        if tick and spectrum:
+            reach = f"power {number(tick.power)}; random ones reach {number(spectrum.limit)}"
+            yield f"{_taken([one])}; they come back at {number(tick.frequency)} Hz ({reach})."
+        elif spectrum:
+            most = float(spectrum.power.max()) if len(spectrum.power) else 0.0
+            alike.setdefault("rate", []).append((one, most / spectrum.limit))
+        else:
+            alike.setdefault("few", []).append((one, 0.0))
+    for kind, some in alike.items():
+        highest = f"at no fixed rate: the highest power is {format_share(max(part for _, part in some))} of what random"
+        few = f"no spectrum, which needs {periodic.MIN_EVENTS} detours"
+        yield f"{_taken([one for one, _ in some])}, {f'{highest} ones reach' if kind == 'rate' else few}."
+
+
+def _taken(launches: Sequence[Samples]) -> str:
+    """Which launches, how many detours each has in how many pieces of work, and what part of the time they take."""
+    seen = [detours.of(one) for one in launches]
+    counts = [int(one.detour.sum()) for one in seen]
+    spent = [float(np.asarray(one.time_ns).sum()) for one in launches]
+    parts = [float(one.excess_ns[one.detour].sum()) / time for one, time in zip(seen, spent, strict=True)]
+    numbers = ", ".join(str(one.launch) for one in launches)
+    return (
+        f"Launch{'es' if len(launches) > 1 else ''} {numbers}: {_ends(counts, plural(max(counts), 'detour'))} in "
+        f"{_ends([one.n for one in launches], plural(max(one.n for one in launches), 'piece'))} of work, "
+        f"{_ends([format_share(one) for one in sorted(parts)], format_share(max(parts)))} of the time"
+    )
+
+
+def _ends(values: Sequence[int] | Sequence[str], most: str) -> str:
+    """The least value and the greatest, which is given in words; that alone if all are the same."""
+    least = values[0] if isinstance(values[0], str) else min(values)
+    return most if len(set(values)) == 1 else f"{str(least).removesuffix(' %')} to {most}"
 
 
 def _to_do(cause: Finding) -> str:
