@@ -11,7 +11,7 @@ from labkit.benchmarks import OneSidedBenchmark
 from labkit.judge import all_pairs, pair_causes
 from labkit.models import schedules
 from labkit.models.bounds import directions_of
-from labkit.models.inside import INSIDE, LINK, MACHINE, OWN_WORK, PIPE, THERE_AND_BACK, THREAD, TWICE
+from labkit.models.inside import INSIDE, LINK, MACHINE, OWN_WORK, OWN_WORK_OF, PIPE, THERE_AND_BACK, THREAD, TWICE
 from labkit.point.notes import NO_SPEED
 from labkit.point.units import format_number, format_share
 
@@ -31,7 +31,7 @@ _RATES = {
 _TIMES = {
     "": "hosts: a message of a thread to itself at each end, or the adapters; path: its delays and the time of the "
     "bytes",
-    "shared-memory": f"a cache line between cores, two copies, and {OWN_WORK}",
+    "shared-memory": f"a cache line between cores, two copies, and {OWN_WORK_OF}",
     "loopback": THREAD,
     "unix-socket": PIPE,
 }
