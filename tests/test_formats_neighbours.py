@@ -15,7 +15,7 @@ from labkit.formats.reading.log import LARGEST, Run
 from labkit.point.columns import STATISTICS
 from labkit.read import records
 from labkit.run import importing
-from labkit.run.importing import text
+from labkit.run.importing import pieces, text
 
 LOGS = Path(__file__).parent / "golden" / "logs"
 
@@ -227,7 +227,7 @@ def test_a_compressed_file_that_grows_without_limit_or_is_damaged_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert LARGEST == 64 << 20
-    monkeypatch.setattr(text, "LARGEST", 4 << 20)
+    monkeypatch.setattr(pieces, "LARGEST", 4 << 20)
     bomb, cut, wrong = tmp_path / "bomb.gz", tmp_path / "cut.gz", tmp_path / "wrong.gz"
     bomb.write_bytes(gzip.compress(b"STREAM version $Revision: 5.10 $\n" + b"a\n" * (8 << 20)))
     with pytest.raises(DataError, match=r"bomb.gz: found 'more than 4 MiB when unpacked'"):

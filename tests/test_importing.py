@@ -207,7 +207,7 @@ def test_nothing_is_kept_when_one_file_is_broken(tmp_path: Path) -> None:
         (b"bandwidth: 12 GB/s\n", "line 1: found 'bandwidth: 12 GB/s', wanted the output of a benchmark"),
         (
             b"$ mpirun -n 2 osu_bw\n1 2.5\n",
-            "line 1: found '$ mpirun -n 2 osu_bw', wanted all that OMB printed: this line",
+            "line 2: found '1 2.5', wanted Bandwidth (MB/s) as OMB prints it",
         ),
         (b"hello\nfio-3.33 starting\nread: 3\n", "line 2: found 'fio-3.33 starting', wanted all that fio printed"),
         (

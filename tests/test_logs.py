@@ -291,6 +291,12 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
         {},
         {"latency_us value": 8e6 * 4096 / (11299.310345 * 2**20), "bandwidth_MBps value": 11299.310345 * 2**20 / 8e6},
     ),
+    "linpack/two_sizes.txt": (
+        *("LINPACK", 2, "LINPACK", 0, 1),
+        {"n": 1000, "lda": 1000, "threads": 4},
+        {"performance_GFLOPS mean": 105.5, "performance_GFLOPS max": 110.5, "performance_GFLOPS min": 100.5},
+    ),
+    "omb_excerpt/three_tables.txt": ("OMB excerpt", 5, "osu_bw", 16, 2, {}, {"bandwidth_MBps mean": 21.25}),
     "netpipe/client.txt": ("NetPIPE", 58, "NetPIPE", 1024, 1, {}, {"latency_us value": 8e6 * 1024 / (2441.73 * 2**20)}),
     "perftest/send_lat_all.txt": (
         *("perftest", 23, "perftest Send Latency", 2, 1),
@@ -423,7 +429,7 @@ def test_every_log_is_known_by_its_content_and_says_only_what_labkit_knows(path:
     renamed = tmp_path / "file"
     shutil.copy(path, renamed)
     runs = read(renamed)
-    known = {test: b for b in benchmarks.every().values() for test in b.logs}
+    known = {test: b for b in benchmarks.every().values() for test in (*b.equivalents, *b.logs)}
     for run in runs:
         if run.test in LEFT_OUT:
             continue

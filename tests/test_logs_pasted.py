@@ -339,7 +339,7 @@ def test_rows_of_perftest_without_a_head_show_their_columns_by_their_values(
     ],
 )
 def test_numbers_that_do_not_agree_are_no_row_of_perftest(row: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="the output of a benchmark that labkit reads"):
+    with pytest.raises(DataError, match="above this row the head of its table, or the command"):
         read(tmp_path, row)
     with pytest.raises(DataError, match="a heading '#bytes"):
         read(tmp_path, f"                    RDMA_Read BW Test\n{RULE}{row}{RULE}")

@@ -57,8 +57,8 @@ def _values(half: float) -> list[Reported]:
 
 _OF_FABTESTS = r"(?:name +)?bytes +iters +total +time +(?:MB|Gb)/sec +usec/xfer(?: +Mxfers/sec)?"
 _IN_YAML = r"- \{ xfer_size: "
-_BEGINS = re.compile(f"(?:{' +'.join(map(re.escape, _HEAD))}|{_OF_FABTESTS})$|{_IN_YAML}")
-_COMMAND = re.compile(r"\b(fi_\w+)((?: +[^\s|;&]+)*)")
+_BEGINS = re.compile(f"[ \\t]*(?:{' +'.join(map(re.escape, _HEAD))}|{_OF_FABTESTS})$|{_IN_YAML}")
+_COMMAND = re.compile(r"""\b(fi_\w+)((?: +(?:"[^"]*"|'[^']*'|[^\s|;&"']+))*)""")
 _FAR = 30  # lines above a table in which its command may be
 _PINGPONG = "fi_pingpong"
 _OTHER = "fabtests"
@@ -166,7 +166,7 @@ def _run(
     parts, command = _SIZE.fullmatch(size), _command(lines, head)
     if not time > 0 or not parts:
         raise lines.wrong(number, "a size, and usec/xfer above 0")
-    given = dict(re.findall(r" -([pe]) *(\S+)", command[1])) if command else {}
+    given = dict(re.findall(r""" -([pe]) *("[^"]*"|'[^']*'|\S+)""", command[1])) if command else {}
     options: dict[str, Scalar] = {
         key: given[letter].strip("'\"") for key, letter in (("provider", "p"), ("endpoint", "e")) if letter in given
     }

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labkit.errors import DataError
-from labkit.formats import malformed, metric
-from labkit.formats.reading.log import Lines, Log, Run, settings
+from labkit.formats import _gpcnet_tables, malformed, metric
+from labkit.formats.reading.log import UNTITLED, Lines, Log, Run, settings
 from labkit.point.notes import note
 
 CLOCK_NS = 100.0  # prints µs with one decimal
@@ -257,7 +257,8 @@ def _impact(report: Report) -> list[str]:
     return lines
 
 
-_BEGINS = re.compile(r"Network(?:Load)? Tests v\d+\.\d+")
+_FIRST = re.compile(r"Network(?:Load)? Tests v\d+\.\d+")
+_BEGINS = re.compile(rf"{_FIRST.pattern}|{_gpcnet_tables.TITLE.pattern}")
 _SIZED = re.compile(r"(.+?) \((\d{1,12}) B\)")
 _MIB = 2**20 / 1e6
 
@@ -265,7 +266,9 @@ _MIB = 2**20 / 1e6
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each test, isolated and under load; impact factors follow from the two and are not kept."""
     lines, made = Lines(text, where), []
-    for first, last, _ in lines.blocks(_BEGINS):
+    if not any(map(_FIRST.match, lines.texts)):
+        return [_of_table(lines, *row) for row in _gpcnet_tables.rows(lines)]
+    for first, last, _ in lines.blocks(_FIRST):
         ends = [n for n in range(first, last + 1) if re.match(r"[+|]", lines.texts[n - 1])]
         end = max(ends, default=last)
         try:
@@ -277,6 +280,14 @@ def runs(text: str, where: str) -> list[Run]:
         for load, results in (("isolated", report.isolated), ("loaded", report.loaded)):
             made += [_run(lines, first, end, report, load, result) for result in results]
     return made
+
+
+def _of_table(lines: Lines, number: int, load: str, cells: list[str]) -> Run:
+    """Make the run of a row of a table whose ranks and nodes are not known."""
+    result = Result(cells[0], lines.number(cells[1], number), lines.number(cells[2], number), cells[3])
+    run = _run(lines, number, number, Report(1, 1, (result,), version=""), load, result)
+    options = {name: value for name, value in run.options.items() if name != "nodes"}
+    return replace(run, ranks=0, options=options, stated={}, parameters={}, doubts=(UNTITLED,))
 
 
 def _run(lines: Lines, first: int, end: int, report: Report, load: str, result: Result) -> Run:
@@ -302,4 +313,4 @@ def _run(lines: Lines, first: int, end: int, report: Report, load: str, result: 
     )
 
 
-LOG = Log("GPCNeT", (" Tests v",), _BEGINS, runs)
+LOG = Log("GPCNeT", (" Tests v", "Network Tests "), _BEGINS, runs)

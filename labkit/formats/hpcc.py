@@ -18,7 +18,7 @@ from labkit.point.notes import Note, note
 _BEGINS = re.compile(r"This is the DARPA/DOE HPC Challenge Benchmark version (\S+)")
 _HELD = re.compile(f"{hpl.LOG.begins.pattern}|{stream.LOG.begins.pattern}")
 _PAIR = re.compile(rf"(\w+)=({NUMBER})$")
-_DAMAGED = re.compile(r"(?:HPL|PTRANS|MPI|Star|Single|Max|Min|Avg|Naturally|Randomly)\w*(?:=(?:[\d.+-].*)?)?$")
+_DAMAGED = re.compile(r"(?:HPL|PTRANS|MPI|Star|Single|Max|Min|Avg|Naturally|Randomly)\w*")  # the begin of a name
 _SUMMARY, _END = re.compile(r"Begin of Summary section"), r"End of Summary section"
 _SIZES = {"Latency": 8, "Bandwidth": 2_000_000}
 _NAMES = re.compile(
@@ -34,14 +34,26 @@ Key = tuple[str, int]
 
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each test of each summary."""
-    lines, made, closed = Lines(text, where), list[Run](), 0
-    for first, last, version in lines.blocks(_BEGINS):
+    lines, made, closed, ended = Lines(text, where), list[Run](), 0, 0
+    blocks = list(lines.blocks(_BEGINS))
+    some = any(lines.find(_END, first, last) for first, last, _ in blocks)
+    for first, last, version in blocks:
+        if some and last < len(lines) and not lines.find(_SUMMARY.pattern, first, last):  # HPCC appends to its file
+            ended = ended or first
+            _alone(lines, closed + 1, first)
+            closed = last
+            continue
         start, _ = lines.need(_SUMMARY.pattern, first, last, "'Begin of Summary section'")
         end, _ = lines.need(_END, start, last, "'End of Summary section'")
         made += _summary(lines, start, end, version[1])
         _alone(lines, closed + 1, first)
         closed = end
     _alone(lines, closed + 1, len(lines))
+    if ended:
+        told = note(
+            "run-left-out", f"the run from line {ended} on ended before its summary, and was left out", line=ended
+        )
+        return [replace(run, doubts=(*run.doubts, told)) for run in made]
     return made
 
 
@@ -57,7 +69,8 @@ def _summary(lines: Lines, start: int, end: int, version: str) -> list[Run]:
     pairs = {}
     for number in range(start + 1, end):
         pair = _PAIR.match(lines.texts[number - 1])
-        if not pair and _DAMAGED.match(lines.texts[number - 1]):
+        name, equals, _ = lines.texts[number - 1].partition("=")
+        if not pair and (_NAMES.fullmatch(name) if equals else _DAMAGED.fullmatch(name)):
             raise lines.wrong(number, "name=value in the summary")
         if pair and (_NAMES.fullmatch(pair[1]) or pair[1] in ("CommWorldProcs", "Success")):
             pairs[pair[1]] = number, lines.number(pair[2], number)

@@ -43,6 +43,10 @@ def _alone(line: str) -> bool:
 def rows(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     """Read the rows of one run of the program, or of HPL inside HPCC."""
     places = [(number, row) for number in range(first, last + 1) if (row := _ROW.match(lines.texts[number - 1]))]
+    for number in range(first, last + 1):
+        line = lines.texts[number - 1]
+        if re.match(r"W[RC]\d\w+(?: +\d+)*$", line) and not _ROW.match(line):
+            raise lines.wrong(number, "a row of T/V, N, NB, P, Q, Time and Gflops")
     if not places:
         raise lines.wrong(last, "a row of results (T/V, N, NB, P, Q, Time, Gflops) in this run of HPL")
     ends = [number - 1 for number, _ in places[1:]] + [last]

@@ -17,9 +17,19 @@ from dataclasses import replace
 from statistics import mean, pstdev
 from typing import Any
 
-from labkit.formats import malformed
+from labkit.formats import _ior_rows, malformed
 from labkit.formats.reading.json import Entry, document
-from labkit.formats.reading.log import MEAN_OF_RATES, REMEDY, Lines, Log, Run, over_repeats, settings
+from labkit.formats.reading.log import (
+    HEAD_MISSING,
+    MEAN_OF_RATES,
+    REMEDY,
+    UNTITLED,
+    Lines,
+    Log,
+    Run,
+    over_repeats,
+    settings,
+)
 from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar
 
@@ -74,7 +84,20 @@ def runs(text: str, where: str) -> list[Run]:
     lines, made = Lines(text, where), []
     for first, last, version in lines.blocks(_TEXT):
         made += _block(lines, first, last, version[1])
-    return made
+    return made if any(map(_TEXT.match, lines.texts)) else _excerpt(lines)
+
+
+def _excerpt(lines: Lines) -> list[Run]:
+    """Read rows without the lines above them: with their head as ever, without it by their number of columns."""
+    if head := lines.find(_HEAD.pattern, 1, len(lines)):
+        return [replace(run, doubts=(UNTITLED,)) for run in _summary(lines, head[0], len(lines), "", [])]
+    made = []
+    for number, line in lines:
+        names = _ior_rows.SUMMARY.get(len(line.split()))
+        if names and _ior_rows.is_row(line):
+            row = Entry(_row(lines, number, names), lines.where, REMEDY)
+            made.append(replace(_run(row, {}, "", number, lines.source(number, number)), doubts=(HEAD_MISSING,)))
+    return made or _ior_rows.results(lines)
 
 
 def repetitions(text: str, operation: str, where: str) -> tuple[int, list[float]]:
@@ -110,8 +133,12 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     if not lines.find(_HEAD.pattern, first, last) and (rows := lines.find(_ROWS.pattern, first, last)):
         return [*_repeats(lines, first, rows[0], last, version)]
     head, _ = lines.need(_HEAD.pattern, first, last, "the summary of all tests")
+    return _summary(lines, head, last, version, lines.texts[first - 1 : head - 1])
+
+
+def _summary(lines: Lines, head: int, last: int, version: str, named: Sequence[str]) -> list[Run]:
+    """Read the summary below its head; `named` are the lines with the settings."""
     names = _names(lines.texts[head - 1])
-    named = [lines.texts[number - 1] for number in range(first, head)]
     told = {pair[1]: pair[2] for line in named if (pair := _PAIR.match(line)) and pair[1] in _KEPT}
     made: list[Run] = []
     for number in range(head + 1, last + 1):
@@ -264,4 +291,8 @@ def _run(row: Entry, told: Mapping[str, str], version: str, number: int, source:
     )
 
 
-LOG = Log("IOR", ("MPI Coordinated Test of Parallel I/O", '"Command line"'), _BEGINS, runs)
+def _begins_excerpt(line: str) -> bool:
+    return bool(_HEAD.match(line)) or _ior_rows.is_row(line)
+
+
+LOG = Log("IOR", ("MPI Coordinated Test of Parallel I/O", '"Command line"'), _BEGINS, runs, rows=_begins_excerpt)

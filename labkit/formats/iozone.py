@@ -6,12 +6,14 @@ IOzone's kB is 1024 B: its ``-n 64k`` is a file of 65536 B, and rates are bytes 
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats.reading.log import CUT, NUMBER, Lines, Log, Run, setting_name
+from labkit.formats.reading.log import CUT, NUMBER, UNTITLED, Lines, Log, Run, setting_name
+from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 1000.0  # gettimeofday counts whole µs
@@ -120,13 +122,16 @@ def _table(lines: list[str], start: int, test: str) -> list[Reported]:
     return cells
 
 
-_BEGINS = re.compile(r"\s*(?:Iozone: Performance Test of File I/O|Output is in \S+/sec|Each process writes a \d+ )")
+_BEGINS = re.compile(
+    r"\s*(?:Iozone: Performance Test of File I/O|Output is in \S+/sec|Each process writes a \d+ "
+    r"| *[kK]B +reclen +write +rewrite +read +reread)"
+)
 _BANNER = re.compile(r"\s*(?:Iozone: Performance Test of File I/O|(?:Run began|Command line used): )")
 _NAMES = (
     *("write", "rewrite", "read", "reread", "random read", "random write", "backward read", "record rewrite"),
     *("stride read", "fwrite", "refwrite", "fread", "refread"),
 )
-_TABLE = re.compile(r" +(?:kB|KB) +reclen +(write.*)$")
+_TABLE = re.compile(r" *(?:kB|KB) +reclen +(write.*)$")
 _FIELDS = (  # where a column ends: iozone prints each into a field of 8 to 10 characters
     "write",
     "rewrite",
@@ -159,7 +164,8 @@ def runs(text: str, where: str) -> list[Run]:
     lines, made = Lines(text, where), []
     for first, last in _blocks(lines):
         told = "\n".join(lines.texts[first - 1 : last])
-        if not re.search(r"Output is in [kK][Bb]ytes/sec", told):
+        near = "\n".join(lines.texts[max(0, first - 1 - _ABOVE) : last])
+        if re.search(r"Output is in (?![kK][Bb]ytes/sec)|Microsecond.?/op|OPS Mode", near):
             raise lines.wrong(first, "output in kBytes/sec, without -O and -N")
         version = re.search(r"Version \$Revision: (\S+) \$", told)
         options: dict[str, Scalar] = {
@@ -169,11 +175,17 @@ def runs(text: str, where: str) -> list[Run]:
         }
         block = _throughput(lines, first, last) if "Children see throughput" in told else _grid(lines, first, last)
         stated = _stated(lines.texts[first - 1 : last])
+        if "Output is in" not in near:
+            block = [replace(run, doubts=(*run.doubts, UNTITLED, _UNIT)) for run in block]
         made += [
             replace(run, options={**options, **run.options}, stated=stated, version=version[1] if version else "")
             for run in block
         ]
     return made
+
+
+_ABOVE = 3  # lines above a table that may state the unit
+_UNIT = note("unit-assumed", "the table does not name its unit: kB/s is assumed, as without -O and -N")
 
 
 def _blocks(lines: Lines) -> list[tuple[int, int]]:
@@ -220,36 +232,52 @@ def _grid(lines: Lines, first: int, last: int) -> list[Run]:
             break
         place = start + len(name)
         ends.append(place)
-    values, sizes, count = list[Reported](), list[tuple[int, int]](), 0
+    grids: list[tuple[int, dict[tuple[int, int], list[Reported]]]] = []
+    count, former = 0, head  # numbers in a row; the last line of the table so far
     for number in range(head + 1, end):
         text = lines.texts[number - 1]
         if not text.strip() or not re.fullmatch(r"[ \d]+", text):
-            if re.match(r" *\d+ +\d", text):
+            if number == former + 1 and re.match(r" *\d+ +\d", text):
                 raise lines.wrong(number, "a row of file size, record size and rates, all whole numbers")
-            if values and text.strip():
+            if grids and text.strip():
                 break
             continue
         cells = [(cell.end(), int(cell[0])) for cell in re.finditer(r"\d{1,15}", text)]
-        count = count or len(cells)
+        count, former = count or len(cells), number
         if len(cells) != count or len(cells) < _COLUMNS:
             raise lines.wrong(number, f"{max(count, _COLUMNS)} numbers, as the other rows have")
         file, record = cells[0][1] * KIB, cells[1][1] * KIB
-        sizes.append((file, record))
+        if not grids or (file, record) in grids[-1][1]:  # once more: rows of several runs below one head
+            grids.append((number, {}))
+        values = grids[-1][1].setdefault((file, record), [])
         for column, rate in _placed(lines, number, cells[2:], ends):
             if rate:
                 labels: dict[str, Scalar] = {"test": _NAMES[column], "file_size_B": file, "record_size_B": record}
                 values.append(metric("bandwidth_MBps", "mean", rate * KIB * 1e-6, labels))
-    if not values:
+    if not any(values for _, rows in grids for values in rows.values()):
         raise lines.wrong(head, "a row of file size, record size and rates below")
-    options = {
-        "min_file_size": min(size for size, _ in sizes),
-        "max_file_size": max(size for size, _ in sizes),
-        "min_record_size": min(size for _, size in sizes),
-        "max_record_size": max(size for _, size in sizes),
+    return [
+        Run(
+            test="IOzone",
+            values=tuple(itertools.chain.from_iterable(rows.values())),
+            line=head if len(grids) == 1 else number,
+            options=_range(rows),
+            doubts=() if closed else (CUT,),
+            source=lines.source(head, end),
+        )
+        for number, rows in grids
+    ]
+
+
+def _range(sizes: Collection[tuple[int, int]]) -> dict[str, Scalar]:
+    """Return the least and the greatest size of file and record."""
+    files, records = zip(*sizes, strict=True)
+    return {
+        "min_file_size": min(files),
+        "max_file_size": max(files),
+        "min_record_size": min(records),
+        "max_record_size": max(records),
     }
-    source = lines.source(head, end)
-    doubts = () if closed else (CUT,)
-    return [Run(test="IOzone", values=tuple(values), line=head, options=options, doubts=doubts, source=source)]
 
 
 def _placed(lines: Lines, number: int, cells: list[tuple[int, int]], ends: list[int]) -> Iterator[tuple[int, int]]:
@@ -306,4 +334,4 @@ def _throughput(lines: Lines, first: int, last: int) -> list[Run]:
     return made
 
 
-LOG = Log("IOzone", ("Iozone: Performance Test", "Output is in ", "Each process writes a "), _BEGINS, runs)
+LOG = Log("IOzone", ("Iozone: Performance Test", "Output is in ", "Each process writes a ", " reclen "), _BEGINS, runs)

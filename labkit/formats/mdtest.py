@@ -18,7 +18,7 @@ _SUMMARY = re.compile(r"SUMMARY(?: rate(?: \(in ops/sec\))?)?: \(of (\d{1,9}) it
 _ROW = re.compile(
     rf" *([A-Z][a-z]+ (?:creation|stat|rename|read|removal)) *:?((?: +{NUMBER}){{4}}|(?: +{NUMBER}){{7}})$"
 )
-_NAMED = re.compile(r" *(?:File|Directory|Tree)\b")  # begins a row, be it a damaged one
+_NAMED = re.compile(r" *(?:File|Directory|Tree)\b(?!.*\(stonewall\))")  # begins a row, be it a damaged one
 _ITEMS = r"(\d{1,9}) tasks, (\d{1,18}) files"
 
 
@@ -50,7 +50,7 @@ def _block(lines: Lines, first: int, last: int, head: re.Match[str] | None) -> l
             damaged = number > start + 3 and re.search(r": +[-+\d.]", line) and not line.startswith("--")
             if damaged or _NAMED.match(line):
                 raise lines.wrong(number, "the name of an operation and 4 or 7 numbers")
-            if number > start + 3:
+            if number > start + 3 and (not line.strip() or line.startswith(("--", "SUMMARY"))):
                 break
             continue
         most, least, mean, deviation = (lines.number(cell, number) for cell in row[2].split()[-4:])

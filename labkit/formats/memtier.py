@@ -36,7 +36,10 @@ def runs(text: str, where: str) -> list[Run]:
         lines = Lines(text, where)
         for first, last, _ in lines.blocks(_TABLE):
             lines.need(_HEAD.pattern, first, last, "the head of the table, 'Type Ops/sec …',")
-        return [run for head, last, _ in lines.blocks(_HEAD) for run in _table(lines, head, last)]
+        tables = [run for head, last, _ in lines.blocks(_HEAD) for run in _table(lines, head, last)]
+        if not tables and (totals := lines.find(r"Totals ", 1, len(lines))):
+            raise lines.wrong(totals[0], "a rate above 0: memtier_benchmark had no answer")
+        return tables
     value = document(text, where)
     asked, statistics = value.get("configuration", {}), value["ALL STATS"]
     given = asked.table()

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from labkit.formats import malformed, metric
-from labkit.formats.reading.log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, setting_name
+from labkit.formats import _netperf_rows, malformed, metric
+from labkit.formats.reading.log import HEAD_MISSING, NUMBER, SIZE_UNKNOWN, Lines, Log, Run, setting_name
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 
@@ -169,7 +169,13 @@ _CELLS = rf"{NUMBER}(?: +{NUMBER})*"
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each test: classic tables, that of ``-t omni``, ``-k``, ``-o`` and ``-O``."""
     lines = Lines(text, where)
-    return [_run(lines, first, last, head) for first, last, head in lines.blocks(_BEGINS)]
+    made = [_run(lines, first, last, head) for first, last, head in lines.blocks(_BEGINS)]
+    if made:
+        return made
+    for number, protocol, what, pairs in _netperf_rows.tests(lines):
+        run = _of_pairs(lines, (number, number), pairs, protocol, what)
+        made.append(replace(run, doubts=(*run.doubts, HEAD_MISSING)))
+    return made
 
 
 def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
@@ -178,10 +184,15 @@ def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
     pairs = next((one for one in layouts if one), None) or _classic(lines, first, last, _TESTS[head["what"]])
     _check(lines, first, last, pairs, layouts[0], head["protocol"])
     protocol = pairs.get("PROTOCOL", head["protocol"] if head["protocol"] != "OMNI" else "")
+    run = _of_pairs(lines, (first, last), pairs, protocol, _TESTS[head["what"]])
+    return replace(run, doubts=(*run.doubts, _MAY_BE_CUT)) if layouts[0] and "PROTOCOL" not in pairs else run
+
+
+def _of_pairs(lines: Lines, place: tuple[int, int], pairs: Mapping[str, str], protocol: str, test: str) -> Run:
+    """Make the run of a test from its selectors; `place` is its first and last line."""
+    first, last = place
     doubts = [] if protocol else [_PROTOCOL_UNKNOWN]
-    doubts += [_MAY_BE_CUT] if layouts[0] and "PROTOCOL" not in pairs else []
-    protocol = protocol or "TCP"
-    test, unit = _TESTS[head["what"]], pairs.get("THROUGHPUT_UNITS", "")
+    protocol, unit = protocol or "TCP", pairs.get("THROUGHPUT_UNITS", "")
 
     def number(key: str) -> float:
         text = pairs.get(key, "-1")
@@ -272,6 +283,9 @@ def _csv(lines: Lines, first: int, last: int) -> dict[str, str]:
     for number in range(first + 1, last):
         names = lines.texts[number - 1].split(",")
         if set(names) & set(_NAMES):
+            while lines.texts[number] and number + 1 < last and not re.match(r"-?\d", lines.texts[number]):
+                names = f"{','.join(names)} {lines.texts[number].strip()}".split(",")  # a head that was folded
+                number += 1
             cells = lines.texts[number].split(",")
             if len(cells) != len(names):
                 raise lines.wrong(number + 1, f"{len(names)} values, as the head has")
@@ -313,6 +327,10 @@ def _classic(lines: Lines, first: int, last: int, test: str) -> dict[str, str]:
     """Return the pairs of a classic table."""
     number, row = lines.need(rf" *({_CELLS})$", first + 1, last, "a row of numbers below the head")
     cells, heads = row[1].split(), " ".join(lines.texts[first : number - 1])
+    for more in range(number + 1, last + 1):
+        other = re.fullmatch(_CELLS, lines.texts[more - 1].strip())
+        if other and len(other[0].split()) == len(cells):
+            raise lines.wrong(more, "one row of values: another test without a head (-P 0) follows")
     if test in ("RR", "CRR") and "per sec" in heads and len(cells) >= 6:
         return {
             "REQUEST_SIZE": cells[2],
@@ -336,4 +354,4 @@ def _classic(lines: Lines, first: int, last: int, test: str) -> dict[str, str]:
     return {"LOCAL_SEND_SIZE": cells[2], "THROUGHPUT": cells[4], "THROUGHPUT_UNITS": unit}
 
 
-LOG = Log("netperf", (" TEST from ",), _BEGINS, runs)
+LOG = Log("netperf", (" TEST from ",), _BEGINS, runs, rows=_netperf_rows.COMMAND.match)

@@ -83,13 +83,15 @@ def ladder(text: str, direction: str = "ping-pong") -> list[Reported]:
 
 
 _BEGINS = re.compile(
-    r" *\d{1,12} +\d+\.\d{6} +\d+\.\d{8}$|(?:[ \d]{3}: )? *\d+ bytes +\d+ times --> +\d+\.\d\d Mbps in +\d+\.\d\d usec"
+    r" *\d{1,12} +\d+\.\d{6} +\d+\.\d{8}$|(?:[ \d]{3}: )? *\d+ bytes +\d+ times --> +\d+\.\d\d Mbps in +\d+\.\d+ u?sec"
 )
 _SHOWN = re.compile(  # the number at the begin looks like the label of a rank, which is taken away
-    r"(?:[ \d]{3,6}: )? *(\d{1,12}) bytes +(\d{1,12}) times --> +(\d{1,12}\.\d\d) Mbps in +(\d{1,12}\.\d\d) usec$"
+    r"(?:[ \d]{3,6}: )? *(\d{1,12}) bytes +(\d{1,12}) times --> +(\d{1,12}\.\d\d) Mbps in +"
+    r"(\d{1,12}\.\d\d(?= usec)|\d{1,9}\.\d{6,9}(?= sec)) u?sec(?: +[\d.]+% CPU load)?$"
 )
 
 
+_DECIMALS, _COARSE = 2, 0.01  # of a time in µs, and of a rate: NetPIPE 2 prints seconds with six decimals
 _DAMAGED = re.compile(r" *\d+ +(?:\d|bytes)| {0,3}\d{1,3}: +[\d,]+(?: |$)| *[\d,]+(?: b.*)?$")
 
 
@@ -101,8 +103,11 @@ def runs(text: str, where: str) -> list[Run]:
             ((size, seconds),) = parse(f"{line}\n")
         elif shown := _SHOWN.match(line):
             size, rate = int(shown[1]), lines.number(shown[3], number) * _MBIT
-            seconds = 8 * size / rate if rate > 0 and size else lines.number(shown[4], number) * 1e-6
-            if not size or abs(seconds * 1e6 - float(shown[4])) > 0.02 * float(shown[4]) + 0.02:
+            old = len(shown[4].partition(".")[2]) > _DECIMALS
+            printed = lines.number(shown[4], number) * (1.0 if old else 1e-6)
+            few = 0.5e-2 / rate * _MBIT if rate else 0.0  # what two decimals leave open
+            seconds = 8 * size / rate if few < _COARSE and rate > 0 and size else printed
+            if not size or abs(seconds - printed) > 0.02 * printed + (1e-6 if old else 2e-8):
                 raise lines.wrong(number, "a rate and a time that follow from one another")
         elif _DAMAGED.match(line):
             raise lines.wrong(number, "bytes, Mbps and seconds, as NetPIPE prints them")

@@ -31,7 +31,9 @@ CLOCK_NS = 10.0  # prints µs with two decimals
 _TAIL = re.compile(r"P(\d{1,2}(?:\.\d+)?) Tail (Lat\(us\)|BW\(MB/s\))")
 _NAMES = "|".join([*map(re.escape, COLUMNS), "Iterations", "Validation", _TAIL.pattern])
 _HEAD = re.compile(rf"# (?:Size |Operation )? *(?:{_NAMES})(?: +(?:{_NAMES}))*")
-_BARE_HEAD = re.compile(rf" +(?:{_NAMES})(?: +(?:{_NAMES}))*")  # of osu_ibarrier before version 7
+_BARE_HEAD = re.compile(
+    rf"(?:Size)? +(?:{_NAMES})(?: +(?:{_NAMES}))*"
+)  # of osu_ibarrier before version 7, and of Markdown
 _TITLE = re.compile(r"# (OSU \S.*?)(?: (?:v|\(Version )([\w.-]+)\)?)?")
 _BEFORE = re.compile(r"# Number of .+|Dimensions size = .+|Time took to create topology graph:.+")
 ACCELERATOR = re.compile(r"-(CUDA MANAGED|CUDA|MANAGED|OPENACC|ROCM|CXL)\b")
@@ -46,7 +48,8 @@ _STARTS = ("nprocs: ", "This is a test with ", "Dimensions size = ", "Time took 
 _WIDTH = 18  # of a column
 # of the values of programs of OpenSHMEM, UPC and UPC++ with an overlap
 _OSHM_OVERLAP_WIDTH = 17
-BEGINS, MARKS = r"# OSU ", ("# OSU ",)
+# a title, not a heading of Markdown
+BEGINS, MARKS = r"# OSU \S[^\n]*(?: Test\b| v\d|\(Version )", ("# OSU ",)
 
 
 def recognised(text: str) -> bool:
@@ -255,12 +258,12 @@ def _facts(lines: tuple[str, ...]) -> Mapping[str, str]:
 def _rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterator[tuple[Row, ...]]:
     """Yield the rows below a head, part by part; sizes must rise. Takes the line that closes the table too."""
     forms = [_FORMS.get(column, TWO_DECIMALS) for column in columns]
-    take, last, count = partial(_row, lines, columns, forms, head), -1, 0
+    take, last, count = partial(row_of, lines, columns, forms, head), -1, 0
     while True:
         part = bulk(lines, columns, forms, "Size", most) if columns[0] == "Size" else []
         while len(part) < most and _row_follows(lines, columns, head, count + len(part)):
             part += unless_cut(lines, take, above=count + len(part) > 0)
-        last = _risen(lines, part, last)
+        last = risen(lines, part, last)
         count += len(part)
         if part:
             yield tuple(part)
@@ -284,7 +287,7 @@ def _row_follows(lines: Lines, columns: Sequence[str], head: str, before: int) -
     )
 
 
-def _row(lines: Lines, columns: Sequence[str], forms: Sequence[str], head: str) -> Row:
+def row_of(lines: Lines, columns: Sequence[str], forms: Sequence[str], head: str) -> Row:
     """Take the row ahead."""
     text = lines.ahead or ""
     fields = text.split()
@@ -300,7 +303,7 @@ def _row(lines: Lines, columns: Sequence[str], forms: Sequence[str], head: str) 
     return Row(int(fields[0]) if columns[0] == "Size" else None, tuple(values), line=number, text=text)
 
 
-def _risen(lines: Lines, rows: Sequence[Row], last: int) -> int:
+def risen(lines: Lines, rows: Sequence[Row], last: int) -> int:
     """Refuse sizes that do not rise; return the last one."""
     sizes = [row.size for row in rows if row.size is not None]
     if all(map(lt, [last, *sizes], sizes)):

@@ -303,6 +303,7 @@ def runs(text: str, where: str) -> list[Run]:
     test that reads or writes prints no table.
     """
     lines, made = Lines(text, where), []
+    _unwrap(lines.texts)
     blocks = _blocks(lines)
     if len({bool(head and head["json"]) for _, _, head in blocks}) > 1:
         remedy = "Split it into one file with the text and one with the JSON."
@@ -342,6 +343,36 @@ def runs(text: str, where: str) -> list[Run]:
                 )
             )
     return made
+
+
+_FOLDED = 4  # lines into which a mail program may fold one
+
+
+def _unwrap(texts: list[str]) -> None:
+    """Join heads and rows that were folded at the edge of a page; a blank line replaces each further part.
+
+    A joined row counts only if its values agree, for two damaged rows must not become one.
+    """
+    for number, line in enumerate(texts):
+        head = line.lstrip().startswith("#bytes")
+        if not head and not re.match(r"\s*\d+(?:\s+\d[\d.]*)*\s*$", line):
+            continue
+        if _whole(line, head=head):
+            continue
+        for last in range(number + 2, min(number + 1 + _FOLDED, len(texts) + 1)):
+            parts = texts[number:last]
+            if not texts[last - 1].strip():
+                break
+            if _whole(whole := " ".join(map(str.strip, parts)), head=head):
+                texts[number:last] = [whole, *[""] * (len(parts) - 1)]
+                break
+
+
+def _whole(line: str, *, head: bool) -> bool:
+    """Return whether a line is a whole head or a whole row."""
+    if not head:
+        return bool(_columns(line))
+    return ("average" in line and line.rstrip().endswith("]") and not _COLUMN.sub("", line).strip()) or "99.9%" in line
 
 
 _AS_OPTIONS = {"number_of_qps": "qps", "tx_depth": "tx_depth", "mtu": "mtu", "connection_type": "connection"}

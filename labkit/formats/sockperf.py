@@ -186,8 +186,16 @@ def runs(text: str, where: str) -> list[Run]:
     begins = [number for number, line in lines if _START.match(line)]
     starts = [1, *(number for before, number in itertools.pairwise(begins) if number > before + 1)]
     if not begins:  # summaries alone
-        starts = [1, *[number for number, line in lines if re.match(_MSG_RATE, line)][1:]]
+        found = [number for number, line in lines if re.match(f"{_MSG_RATE}|{_SUMMARY}", line)]
+        starts = [1, *(_below(lines, number) for number in found[:-1])]
     return [_run(lines, *ends) for ends in itertools.pairwise([*starts, len(lines) + 1])]
+
+
+def _below(lines: Lines, number: int) -> int:
+    """Return the first line below a summary and its percentiles."""
+    while number < len(lines) and re.match(r"sockperf: |$", lines.texts[number]):
+        number += 1
+    return number + 1
 
 
 def _run(lines: Lines, first: int, after: int) -> Run:
@@ -236,12 +244,22 @@ def _run(lines: Lines, first: int, after: int) -> Run:
 
 def _excerpt(lines: Lines, number: int, summary: re.Match[str], protocol: str, version: str, plain: str) -> Run:
     """Read the summary of a client whose other lines are missing."""
-    mean = lines.number(summary[2], number) * (2 if summary[1] == "Latency" else 1)
+    factor = 2 if summary[1] == "Latency" else 1
+    mean = lines.number(summary[2], number) * factor
     if not mean > 0:
         raise lines.wrong(number, "a time above 0")
+    values = [metric("round_trip_us", "mean", mean)]
+    for at in range(number + 1, min(_below(lines, number), len(lines) + 1)):
+        line = lines.texts[at - 1]
+        if row := re.fullmatch(rf"sockperf: -+> (?:<(MAX|MIN)> observation|percentile ([\d.]+)) *= *({NUMBER})", line):
+            share = (row[2] or "").rstrip("0").rstrip(".") if "." in (row[2] or "") else row[2]
+            name = row[1].lower() if row[1] else "p" + share.replace(".", "")
+            values.append(metric("round_trip_us", name, lines.number(row[3], at) * factor))
+        elif re.match(r"sockperf: -", line):
+            raise lines.wrong(at, "<MAX>, <MIN> or a percentile, and its time")
     return Run(
         test=f"sockperf ping-pong {protocol or 'udp'}",
-        values=(metric("round_trip_us", "mean", mean),),
+        values=tuple(values),
         line=number,
         stated=_stated(plain),
         version=version,

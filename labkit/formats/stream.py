@@ -20,6 +20,7 @@ _BEGINS = re.compile(rf" *(?:STREAM [Vv]ersion \$?Revision: *|NVIDIA-STREAM +)([
 _ON_GPU = r" *Array size \((double|single|float)\) *= *(\d{1,15})\*"  # of NVIDIA's: elements
 _SIZE_UNKNOWN = note("array-unknown", "the log does not state the size of the arrays, so it is recorded as 0")
 _HEAD = re.compile(_COLUMNS)
+_CLOSES = re.compile(r" *(?:-{20,}|Solution Validates|Failed Validation|(?:Copy|Scale|Add|Triad): )")
 _ROW = re.compile(rf"(Copy|Scale|Add|Triad): +({NUMBER}) +({NUMBER}) +({NUMBER}) +({NUMBER})$")
 
 
@@ -28,11 +29,19 @@ def runs(text: str, where: str) -> list[Run]:
     lines, starts, headed = Lines(text, where), list[tuple[int, str]](), False
     for number, line in lines:
         if (begin := _BEGINS.match(line)) and (begin[1] or not headed):
-            starts.append((number, begin[1] or ""))
+            starts.append((number if begin[1] else _above(lines, number), begin[1] or ""))
         headed = bool(begin and begin[1]) if begin else headed  # whether the lines of a table's run begin above it
     ends = [number - 1 for number, _ in starts[1:]] + [len(lines)]
     blocks = zip(starts, ends, strict=False)
     return [run for (first, version), last in blocks for run in _block(lines, first, last, version)]
+
+
+def _above(lines: Lines, head: int) -> int:
+    """Return the first line of a table without a title: the settings above its head are below other tables."""
+    first = head
+    while first > 1 and not _CLOSES.match(lines.texts[first - 2]):
+        first -= 1
+    return first
 
 
 def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 
 from labkit.formats import metric
 from labkit.formats.reading.log import UNTITLED, Lines, Log, Run, settings
@@ -44,12 +45,19 @@ def runs(text: str, where: str) -> list[Run]:
     lines = Lines(text, where)
     made = []
     if not any(map(_BEGINS.match, lines.texts)):  # an excerpt
-        return [_run(lines, 0, first, last, "") for first, last, _ in lines.blocks(_AGAIN)]
+        return [_excerpt(lines, first, last) for first, last, _ in lines.blocks(_AGAIN)]
     for head, last, match in lines.blocks(_BEGINS):
         again = [number for number in range(head, last + 1) if _AGAIN.match(lines.texts[number - 1])][1:]
         for first, beyond in itertools.pairwise([head, *again, last + 1]):
             made.append(_run(lines, head, first, beyond - 1, match[1]))
     return made
+
+
+def _excerpt(lines: Lines, first: int, last: int) -> Run:
+    """Read a run without its first line; the line with threads and connections may be above the statistics."""
+    counts = re.match(_CONNECTIONS, lines.texts[first - 2]) if first > 1 else None
+    options = {"threads": int(counts[1]), "connections": int(counts[2])} if counts else {}
+    return replace(_run(lines, 0, first, last, ""), options=options)
 
 
 def _run(lines: Lines, head: int, first: int, last: int, url: str) -> Run:

@@ -43,9 +43,11 @@ _BESIDE = re.compile(
     r"[ \t]*[ \t][|<>]?[ \t]+"
 )  # between two outputs that stand side by side, as `diff -y` prints them
 _SAME = 2  # lines that must have the same text twice, and different words in such a text
+_NEAR = 2000  # lines that are examined
 _WIDEST = 500  # characters of such a line
 _OF_A_TOOL = ": (g="  # fio prints a line of dots below a job of several processes
 FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
+_GOES_ON = re.compile(r"[A-Za-z].*\s\\[ \t]*$")
 _DOCUMENT = re.compile(r"^(?=\{\s*(?:\"|$)|\[\s*(?:\{|$))", re.MULTILINE)
 Unwrap = Callable[[str], str]
 
@@ -114,15 +116,19 @@ def pieces(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def bare(text: str) -> tuple[str, Callable[[int], int]]:
-    """Return a log without MPI's messages, the prose around its fences, except commands, and the indent of a fence.
+    r"""Return a log without MPI's messages, the prose around its fences, except commands, and the indent of a fence.
 
-    Lines of dots, which stand for others, are left out too: `shortened` finds them.
+    The parts of a command that ``\`` continues are joined. Lines of dots, which stand for others, are left out too:
+    `shortened` finds them.
 
     Returns
     -------
     The text, and a function that maps a line number in it to that in the file; both count from 1.
     """
     lines = text.replace("\r\n", "\n").split("\n")
+    for place, line in reversed(list(enumerate(lines[:-1]))):
+        if _GOES_ON.search(line):  # a command over several lines
+            lines[place : place + 2] = [f"{line.rstrip()[:-1]} {lines[place + 1].strip()}", ""]
     fences = [place for place, line in enumerate(lines) if FENCE.fullmatch(line)]
     pairs = fences if len(fences) % 2 == 0 else []  # an odd one began above the text, or ends below it
     for first, last in zip([-1, *pairs[1::2]], [*pairs[::2], len(lines)], strict=False) if pairs else ():
@@ -170,7 +176,7 @@ def beside(text: str) -> int:
     1
     """
     found = []
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.split("\n", _NEAR)[:_NEAR], 1):
         plain = line.strip()
         if len(plain) > _WIDEST or not any(map(str.isalpha, plain)):
             continue

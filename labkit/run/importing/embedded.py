@@ -17,7 +17,9 @@ _KEYS = ("log", "message", "msg", "line")  # of an object for each line, as Dock
 _SEVERAL, _FEWEST = 2, 3  # ranks; lines of each: NetPIPE numbers its lines
 RANK = "rank-"  # begins the place of a rank's text
 # srun -l and mpiexec -l, mpirun --tag-output of Open MPI 3, 4 and 5
-_RANK = re.compile(r" *(?:\[?(\d{1,7})(?::|\] )|\[\d+,(\d{1,7})\](?:<std\w+>)?:?) ?")
+_RANK = re.compile(r" *(?:\[?(?:rank )?(\d{1,7})(?::|\] )|\[\d+,(\d{1,7})\](?:<std\w+>)?:?) ?")
+TABLES = "tables"  # the place of a text with its Markdown tables
+_RULE = re.compile(r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?[ \t]*\r?")
 _ODD = re.compile(r"[^\w-]")  # characters of a key that a place does not have
 _BLOCK = re.compile(
     r"^(?P<indent> *)(?:- +)?(?P<key>[\w.-]+): *\|[+-]? *\n(?P<text>(?:(?P=indent) +\S.*\n?|[ \t]*\n)+)", re.MULTILINE
@@ -59,6 +61,29 @@ def of_ranks(document: str) -> dict[str, str]:
         parts.setdefault(place, []).append(line[label.end() :] if label else line)
     ranks = [lines for place, lines in parts.items() if place != f"{RANK}none" and len(lines) >= _FEWEST]
     return {place: "".join(lines) for place, lines in parts.items()} if _SEVERAL <= len(ranks) <= MOST else {}
+
+
+@lru_cache(2)
+def of_tables(document: str) -> str:
+    r"""Return a text whose Markdown tables have blanks between their cells, line by line; empty if it has no table.
+
+    Examples
+    --------
+    >>> of_tables("| Size | Latency (us) |\n|:--|--:|\n| 8 | 1.25 |\n")
+    'Size  Latency (us)\n\n8  1.25\n'
+    """
+    lines, found = document.split("\n"), False
+    for rule in [number for number, line in enumerate(lines) if "|" in line and _RULE.fullmatch(line)]:
+        first = last = rule
+        while first and "|" in lines[first - 1]:
+            first -= 1
+        while last + 1 < len(lines) and "|" in lines[last + 1]:
+            last += 1
+        for number in range(first, last + 1):
+            cells = (cell.strip(" `*") for cell in lines[number].strip().strip("|").split("|"))
+            lines[number] = "" if number == rule else "  ".join(cells)
+            found = True
+    return "\n".join(lines) if found else ""
 
 
 def _of_json(document: str) -> list[tuple[str, str]]:

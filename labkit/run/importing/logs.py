@@ -70,7 +70,9 @@ def points(
 @cache
 def _tests() -> dict[str, Test]:
     """Return the benchmark of each test in a log, with the options that make them equal."""
-    return {test: (b, options) for b in benchmarks.every().values() for test, options in b.logs.items()}
+    return {
+        test: (b, options) for b in benchmarks.every().values() for test, options in {**b.equivalents, **b.logs}.items()
+    }
 
 
 def _point(
@@ -128,7 +130,8 @@ def _ranks(run: Run, benchmark: Benchmark, given: Given) -> tuple[int, list[Note
         return (1 if benchmark.single else run.ranks), doubts
     if given.ranks:
         return given.ranks, doubts
-    return 1, [*doubts, assumed(1)]
+    least = max(benchmark.ranks[0], 2 if benchmark.runner == "ranks" else 1)  # ranks that send to each other
+    return least, [*doubts, assumed(least)]
 
 
 def _options(benchmark: Benchmark, fixed: Mapping[str, Scalar], run: Run) -> dict[str, Scalar]:

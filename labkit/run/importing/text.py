@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
-import gzip
 import hashlib
 import math
-import os
 import re
-import stat
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from labkit.errors import DataError
-from labkit.formats import imb, logs, malformed, omb
+from labkit.formats import imb, logs, malformed, omb, omb_excerpt
 from labkit.formats.reading import wrapped
 from labkit.formats.reading.lines import LONGEST, Lines
 from labkit.formats.reading.log import LARGEST, SHORTENED, Log, Run
@@ -26,10 +21,10 @@ from labkit.formats.reading.table import Table
 from labkit.formats.reading.values import CutError
 from labkit.point.notes import Note, note
 from labkit.run.importing import embedded
+from labkit.run.importing.pieces import BOM, PIECE, decoded, encoding_of, pieces
 from labkit.run.importing.sections import only, sections
 
 FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}  # of any length, read in pieces; all others are logs
-PIECE = 1 << 20  # B read at once
 PART = 1 << 12  # rows of a long table in memory
 _TELLING = 20  # characters of a first line that say what a file is; a shorter one is shown with what follows
 _LABEL = r"^(?: *\d{1,7}: |\[[\d,]+\](?:<std\w+>:?)? ?)?"
@@ -56,11 +51,10 @@ _NAMED = {
     "iperf3": r"\biperf ?3\b",
 }
 _SEVERAL = 2  # ranks
+_NUMBERS = re.compile(r"\s*\d[\d.,]*(?:[ \t|]+\d[\d.,]*)+\s*")  # a row of a table
+_SHORT = 1 << 17  # B of a text in which rows without a head beside other outputs are looked for
 _LINES = 10_000  # that are searched for such a name
-_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_BOM = "\ufeff"
 _ZIP = "PK\x03\x04"  # first characters of a ZIP archive, as an Excel workbook is
-_GZIP = b"\x1f\x8b"  # first bytes of a compressed file
 _IN_LINE = re.compile(r"[\w.,%+-]")  # a file that ends with one of these may be cut; JSON ends with a bracket
 _OPEN = note(
     "open-end", "the file does not end with a line end, so its last line may be cut. Compare it with the tool's output"
@@ -121,7 +115,7 @@ class Text:
         assert log is not None
         if self.size > LARGEST:
             raise malformed(self.where, 0, f"{self.size:,} B", f"a log of {log.name}, {LARGEST >> 20} MiB at most")
-        text = "".join(piece for _, piece in self._pieces()).removeprefix(_BOM)
+        text = "".join(piece for _, piece in self._pieces()).removeprefix(BOM)
         shortened = (SHORTENED,) if wrapped.shortened(text) else ()
         text, number = wrapped.bare(text)
         try:
@@ -134,10 +128,10 @@ class Text:
 
     def _pieces(self) -> Iterator[tuple[int, str]]:
         """Yield the text in pieces, each with the number of bytes read."""
-        pieces = _pieces(self.path, self.encoding, self.inside)
+        every = pieces(self.path, self.encoding, self.inside)
         if not self.own:
-            return pieces
-        return iter([(self.size, only("".join(piece for _, piece in pieces), self.own))])
+            return every
+        return iter([(self.size, only("".join(piece for _, piece in every), self.own))])
 
     @property
     def form(self) -> ModuleType:
@@ -152,14 +146,14 @@ class Text:
         read : called with the number of bytes of each piece.
         """
 
-        def pieces() -> Iterator[str]:
+        def texts() -> Iterator[str]:
             first = True
             for count, piece in self._pieces():
                 read(count)
-                yield piece.removeprefix(_BOM) if first else piece
+                yield piece.removeprefix(BOM) if first else piece
                 first = first and not piece
 
-        lines: Lines = self.form.lines_of(pieces(), self.where)
+        lines: Lines = self.form.lines_of(texts(), self.where)
         return lines
 
     def tables(self, lines: Lines) -> Iterator[Table]:
@@ -232,16 +226,16 @@ def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
     """
     digest, kinds, first_line, begin, rest, last, size = hashlib.sha256(), set[str](), "", "", "", "", 0
     head, name = "", name or Path(path).name
-    encoding = _encoding(path)
-    for count, piece in _pieces(path, encoding, inside):
+    encoding = encoding_of(path)
+    for count, piece in pieces(path, encoding, inside):
         size, last = size + count, piece[-1:] or last
         digest.update(piece.encode(errors="surrogatepass"))
         head = head or piece
         if not first_line:
-            lines = piece[:LONGEST].removeprefix(_BOM).splitlines()
+            lines = piece[:LONGEST].removeprefix(BOM).splitlines()
             first_line = next((line for line in lines if line.strip()), "")
             begin = " ".join(" ".join(lines).split()) if len(first_line.strip()) < _TELLING else first_line.strip()
-        text = (rest + piece).removeprefix(_BOM).replace("\r\n", "\n")
+        text = (rest + piece).removeprefix(BOM).replace("\r\n", "\n")
         # a text of tables may be long; whether a log stands in it too is asked of its first piece only
         asked = _BEGINS if size <= PIECE or kinds.isdisjoint(FORMATS) else dict.fromkeys(FORMATS)
         kinds |= {
@@ -257,56 +251,105 @@ def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
         if not kinds and "\0" in piece:  # a program or other data, which may be of any size
             raise _unknown(str(path), [], "\0", "\0")
         rest = text[-256:].rpartition("\n")[2]
-    if not kinds and not inside and size <= embedded.LARGEST and (found := _embedded(path, encoding, name)):
+    if not inside and size <= embedded.LARGEST and (found := _several(path, encoding, name, kinds, head)):
         return found
-    if kinds and not inside and size <= embedded.LARGEST and (found := _of_ranks(path, encoding, name)):
-        return found
-    if not kinds and size <= PIECE:
-        kinds = _of_rows(head)
+    begins = {kind: _BEGINS[kind] for kind in sorted(kinds)}
+    further = _of_rows(head, kinds) if size <= (_SHORT if kinds else PIECE) else {}
+    if not kinds:
+        kinds, begins, further = set(further), further, {}
     if kinds and (number := wrapped.beside(head)):
         line = head.split("\n")[number - 1]
         wanted, remedy = "one output: this line has the same text twice", "Save each of the two outputs to a file."
         raise UnknownError(malformed(str(path), number, line, wanted, remedy), "two outputs side by side")
+    cut = bool(_IN_LINE.match(last)) and not inside
+    whole = Text(Path(path), "", digest.hexdigest(), size, encoding, name, cut, (), inside)
+    if further and (texts := _parted(whole, further | begins)) and all(map(_readable, texts)):
+        return texts  # rows without a head beside other outputs
+    if texts := _parted(whole, begins):
+        return texts
+    raise _unknown(str(path), sorted(kinds), first_line, begin, head)
+
+
+def _parted(whole: Text, begins: Mapping[str, re.Pattern[str]]) -> list[Text]:
+    """Return a text for each program of a file whose output begins with a line of some form; none if they conflict."""
+    kinds = set(begins)
+    if "OMB" in kinds:  # reads all tables of a text that has titles
+        kinds.discard(omb_excerpt.LOG.name)
     for log in [logs()[kind] for kind in sorted(kinds & set(logs()))]:
         kinds -= set(log.holds)
-    cut = bool(_IN_LINE.match(last)) and not inside
     if len(kinds) == 1:
-        return [Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding, name, cut, (), inside)]
-    begins = {kind: _BEGINS[kind] for kind in sorted(kinds) if size <= LARGEST}
-    whole = "".join(piece for _, piece in _pieces(path, encoding, inside)).replace("\r\n", "\n") if begins else ""
-    parted = sections(whole, begins, _forms()) if begins else None
-    if not parted:
-        raise _unknown(str(path), sorted(kinds), first_line, begin, head)
-    digests = {kind: hashlib.sha256(f"{digest.hexdigest()} {kind}".encode()).hexdigest() for kind in parted}
-    end = max(own[-1][1] for own in parted.values())
+        return [replace(whole, kind=kinds.pop())]
+    if not kinds or whole.size > LARGEST:
+        return []
+    text = "".join(piece for _, piece in pieces(whole.path, whole.encoding, whole.inside)).replace("\r\n", "\n")
+    found = sections(text, {kind: begins[kind] for kind in sorted(kinds)}, _forms()) or {}
+    end = max((own[-1][1] for own in found.values()), default=0)
     return [
-        Text(Path(path), kind, digests[kind], size, encoding, name, cut and own[-1][1] == end, tuple(own), inside)
-        for kind, own in parted.items()
+        replace(
+            whole,
+            kind=kind,
+            digest=hashlib.sha256(f"{whole.digest} {kind}".encode()).hexdigest(),
+            open=whole.open and own[-1][1] == end,
+            own=tuple(own),
+        )
+        for kind, own in found.items()
     ]
+
+
+def _readable(text: Text) -> bool:
+    """Return whether a text can be read to its end."""
+    try:
+        if text.log:
+            return bool(text.runs(lambda count: None))
+        return len(list(text.tables(text.lines(lambda count: None)))) > 0
+    except DataError:
+        return False
+
+
+def _several(path: str | Path, encoding: str, name: str, kinds: set[str], head: str) -> list[Text]:
+    """Return the texts of a file that is not one text: with Markdown tables, lines of ranks, or a document."""
+    if "JUBE" not in kinds and (found := _of_tables(path, head, name)):
+        return found
+    return _of_ranks(path, encoding, name) if kinds else _embedded(path, encoding, name)
 
 
 def _embedded(path: str | Path, encoding: str, name: str) -> list[Text]:
     """Return the texts in the strings of a document that are outputs of benchmarks."""
     found = list[Text]()
-    for place in embedded.texts("".join(piece for _, piece in _pieces(path, encoding)).removeprefix(_BOM)):
+    for place in embedded.texts("".join(piece for _, piece in pieces(path, encoding)).removeprefix(BOM)):
         with contextlib.suppress(UnknownError):
             found += parts(path, f"{name}#{place}", place)
     return found
 
 
+def _of_tables(path: str | Path, text: str, name: str) -> list[Text]:
+    """Return the texts of a file with Markdown tables that are outputs of benchmarks."""
+    with contextlib.suppress(UnknownError):
+        return parts(path, name, embedded.TABLES) if embedded.of_tables(text.removeprefix(BOM)) else []
+    return []
+
+
 def _of_ranks(path: str | Path, encoding: str, name: str) -> list[Text]:
     """Return the texts of ranks that each printed an output, with a label of the rank before every line."""
-    ranks = embedded.of_ranks("".join(piece for _, piece in _decoded(path, encoding)))
+    _, first = next(decoded(path, encoding), (0, ""))
+    if not embedded.of_ranks(first):
+        return []
+    ranks = embedded.of_ranks("".join(piece for _, piece in decoded(path, encoding)))
     places = [place for place, text in ranks.items() if any(form.search(text) for form in _BEGINS.values())]
     if len(set(places) - {f"{embedded.RANK}none"}) < _SEVERAL:
         return []
     return [text for place in places for text in parts(path, f"{name}#{place}", place)]
 
 
-def _of_rows(text: str) -> set[str]:
-    """Return the kinds of logs that have a row in a text without the head of a table."""
-    bare, _ = wrapped.bare(text)
-    return {kind for kind, log in logs().items() if any(map(log.rows, bare.split("\n")))}
+def _of_rows(text: str, kinds: Collection[str]) -> dict[str, re.Pattern[str]]:
+    """Return what matches the rows in a text of logs of other kinds, as of tables without a head; by kind."""
+    held = {one for kind in {*kinds} & {*logs()} for one in logs()[kind].holds}
+    lines = wrapped.bare(text)[0].split("\n")
+    found = {}
+    for kind, log in logs().items():
+        if kind not in held and kind not in kinds and (rows := {line.strip() for line in lines if log.rows(line)}):
+            found[kind] = re.compile(rf"^.*(?:{'|'.join(map(re.escape, sorted(rows)))})[ \t\r]*$", re.MULTILINE)
+    return found
 
 
 def _unknown(path: str, kinds: list[str], first_line: str, begin: str, head: str = "") -> UnknownError:
@@ -325,6 +368,12 @@ def _unknown(path: str, kinds: list[str], first_line: str, begin: str, head: str
     wanted = f"the output of a benchmark that labkit reads ({', '.join([*FORMATS, *logs()])})"
     remedy = "Name a file with the complete output of one program, including its head."
     begin = begin[:60]
+    rows = [(number, line) for number, line in enumerate(head.splitlines(), 1) if _NUMBERS.fullmatch(line[:LONGEST])]
+    if rows and "\0" not in head:
+        number, row = rows[0]
+        wanted = "above this row the head of its table, or the command that printed it, as labkit knows them"
+        remedy = f"Add that line. labkit reads {', '.join([*FORMATS, *logs()])}."
+        return UnknownError(malformed(path, number, row, wanted, remedy), f"line {number} is a row without a head")
     reason = f"begins with {begin!r}, which no benchmark that labkit reads prints" if begin else "empty"
     if "\ufffd" in begin or "\0" in begin:
         reason = "not text"
@@ -345,64 +394,3 @@ def _named(head: str) -> tuple[int, str, str] | None:
         if found:
             return number, line.strip(), max(found, key=len)  # iperf3 before iperf
     return None
-
-
-def _open(path: str | Path) -> int:
-    """Open a regular file and return its descriptor. Refuse a FIFO or a device instead of waiting for it."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise DataError(f"{path} cannot be read: {reason}. Name a file with the output of a benchmark.") from None
-    mode = os.fstat(handle).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(handle)
-        kinds = {stat.S_IFIFO: "a FIFO", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}
-        kind = kinds.get(stat.S_IFMT(mode), "a device")
-        raise DataError(
-            f"{path} is {kind}, not a file. Save the output of the benchmark to a file, and name that file."
-        )
-    return handle
-
-
-def _encoding(path: str | Path) -> str:
-    """Return the encoding that a byte order mark gives, as Windows writes it; else UTF-8."""
-    with os.fdopen(_open(path), "rb") as file:
-        begin = file.read(2)
-    return _WIDE.get(begin, "utf-8")
-
-
-def _pieces(path: str | Path, encoding: str, inside: str = "") -> Iterator[tuple[int, str]]:
-    """Yield the text in pieces, without the prefixes of its lines, each with the number of bytes read."""
-    if inside.startswith(embedded.RANK):
-        text = embedded.of_ranks("".join(piece for _, piece in _decoded(path, encoding)))[inside]
-        return wrapped.pieces([(len(text), text), (0, "")])
-    pieces = wrapped.pieces(_decoded(path, encoding))
-    if inside:
-        text = embedded.texts("".join(piece for _, piece in pieces).removeprefix(_BOM))[inside]
-        pieces = wrapped.pieces([(len(text), text), (0, "")])
-    return pieces
-
-
-def _decoded(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Yield the text in pieces, with the number of unpacked bytes; invalid bytes are replaced."""
-    decoder, total = codecs.getincrementaldecoder(encoding)(errors="replace"), 0
-    try:
-        with os.fdopen(_open(path), "rb") as file:
-            packed = file.peek(len(_GZIP)).startswith(_GZIP)
-            stream = gzip.GzipFile(fileobj=file) if packed else file
-            while piece := stream.read(PIECE):
-                total += len(piece)
-                if packed and total > LARGEST:
-                    most = f"{LARGEST >> 20} MiB"
-                    raise malformed(
-                        str(path), 0, f"more than {most} when unpacked", f"{most} at most", "Unpack it first."
-                    )
-                yield len(piece), decoder.decode(piece)
-            yield 0, decoder.decode(b"", final=True)
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise DataError(f"{path} is damaged: {error}. Copy it to this machine again.") from None
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be read: {error.strerror}. Copy it to this machine, and name the copy."
-        ) from None
