@@ -806,3 +806,10 @@ def test_parameters_of_a_notebook_are_lines_of_python() -> None:
     for line in shown.splitlines():
         compile(line, "parameters", "exec")
     assert "launches = 6; sizes = '8 B'" in shown
+
+
+def test_a_style_without_appendices_has_no_empty_part_for_them(tmp_path: Path) -> None:
+    campaign = read(make_campaign(tmp_path / "c"))
+    for style, there in (("slides", False), ("report", True)):
+        made, _ = stage([campaign], style=style, engine="plain", folder=tmp_path / style)
+        assert ("appendices" in made.config["book"]) is there

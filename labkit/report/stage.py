@@ -458,7 +458,8 @@ def _config(
     if style.settings.form == "paper":
         places = paper.listed(places, content)
     settings["chapters"] = [name for name in places if (folder / name).is_file()]
-    settings["appendices"] = [name for name in settings.get("appendices", []) if name in texts]
+    if appendices := [name for name in settings.pop("appendices", []) if name in texts]:
+        settings["appendices"] = appendices  # Quarto would show an empty part
     named = campaigns.heading(content, str(settings["title"]))
     fixed = style.config.get("book", {})
     for key, value in named.items():
