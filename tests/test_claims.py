@@ -195,6 +195,23 @@ def test_interference_claims_a_factor_only_where_launches_show_it(tmp_path: Path
         assert why in none
 
 
+def test_victims_that_certainly_feel_nothing_share_a_sentence(tmp_path: Path) -> None:
+    launches = []
+    for aggressor, times in (("halo3d26", (10, 20)), ("incast", (10, 30)), ("udp", (10, 15))):
+        options = {"aggressor": aggressor}
+        given = Spec(
+            benchmark="congestion.interference", size=10_000, ranks=2, testbed="virtual-cluster:4", options=options
+        )
+        spec = benchmarks.resolve(given)
+        quiet, late = (np.full((2, 200), us * 1000, np.int64) for us in times)
+        meta = {"fingerprint": spec.fingerprint({}), "badges": []}
+        launches += [made.samples(spec, late, launch=n, meta=meta, extras={"alone_ns": quiet}) for n in range(2)]
+    said = found("interference_and_qos", launches, tmp_path / "c")
+    assert said.count("no rise of the median is certain") == 1
+    assert "In 3 of 3 cases no rise of the median is certain: 1.5 to 3 times (2 launches each or more)" in said
+    assert "The median rose in 6 of 6 interleaved pairs." in said
+
+
 def test_iozone_tells_records_and_flags_only_where_launches_show_them(tmp_path: Path) -> None:
     def table(scale: float, launches: int, gain: float = 2.0, **options: Any) -> list[Samples]:
         spec = benchmarks.resolve(Spec(benchmark="storage.iozone", ranks=1, options=options))

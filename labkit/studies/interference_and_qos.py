@@ -19,7 +19,7 @@ from labkit.options.congestion import Interference
 from labkit.point import notes
 from labkit.point.notes import note
 from labkit.point.spec import Spec, sweep
-from labkit.point.units import plural
+from labkit.point.units import format_number, plural
 from labkit.store.samples.facts import RANK_HOSTS
 from labkit.studies import words
 
@@ -204,23 +204,41 @@ class Study(studies.Study):
         return listed([*self._rises(), *self._classes()])
 
     def _rises(self) -> Iterator[str]:
-        """Effect of every aggressor; if none is certain, possible reasons."""
-        for group in self.groups():
-            mode, victim, aggressor, _ = self._key(group[0])
-            if mode != "off":
-                continue
+        """Effect of every aggressor; those that are not certain together, with possible reasons."""
+        open_: dict[str, tuple[Sequence[Samples], congestion.Factor]] = {}
+        groups = [group for group in self.groups() if self._key(group[0])[0] == "off"]
+        for group in groups:
+            _, victim, aggressor, _ = self._key(group[0])
             middle, tail = self.factor(group), self._tail(group)
-            risen = sum(self.factor([one]).centre > 1 for one in group)
             where = f"{victim} beside {aggressor}{', QoS off' if self.adjustable else ''}"
-            pairs = f"The median rose in {risen} of {plural(len(group), 'interleaved pair')}."
             if middle.clear and middle.centre > 1:
                 rest = f", the 99th percentile {tail.text(' as long')}" if tail and tail.clear else ""
-                yield f"{where}: the median takes {middle.text(' as long')}{rest}. {pairs}"
+                yield f"{where}: the median takes {middle.text(' as long')}{rest}. {self._risen([group])}"
             else:
-                yield (
-                    f"{where}: no rise of the median is certain: {middle.text()}, {middle.doubt or 'it fell'}. "
-                    f"{pairs} Possible reasons: {notes.joined(self._why(group))}."
-                )
+                open_[where] = group, middle
+        if not open_:
+            return
+        some = [group for group, _ in open_.values()]
+        factors = [middle for _, middle in open_.values()]
+        doubts = notes.joined(dict.fromkeys(one.doubt or "it fell" for one in factors))
+        reasons = notes.joined(dict.fromkeys(reason for group in some for reason in self._why(group)))
+        if len(open_) == 1:
+            ((where, (_, middle)),) = open_.items()
+            said = f"{where}: no rise of the median is certain: {middle.text()}"
+        else:
+            known = [one.centre for one in factors if math.isfinite(one.centre)]
+            low, high = (format_number(end(known, default=math.nan), digits=3) for end in (min, max))
+            fewest = plural(min(one.launches for one in factors), "launch")
+            said = (
+                f"In {len(open_)} of {plural(len(groups), 'case')} no rise of the median is certain: "
+                f"{low} to {high} times ({fewest} each or more)"
+            )
+        yield f"{said}, {doubts}. {self._risen(some)} Possible reasons: {reasons}."
+
+    def _risen(self, groups: Sequence[Sequence[Samples]]) -> str:
+        """In how many pairs of starts the median rose, as a sentence."""
+        pairs = [self.factor([one]).centre > 1 for group in groups for one in group]
+        return f"The median rose in {sum(pairs)} of {plural(len(pairs), 'interleaved pair')}."
 
     def _why(self, group: Sequence[Samples]) -> list[str]:
         """Possible reasons why a victim felt nothing."""
