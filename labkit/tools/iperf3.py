@@ -41,9 +41,6 @@ def tcp_stream(spec: Spec[TcpStream], effort: Effort) -> Invocation:
         [],
         stands_in_for="netperf",
         definition=("iperf3: bytes the receiver got over its time, which is that of netperf TCP_STREAM nearly."),
-        streams=spec.options.streams,
-        nodelay=spec.options.nodelay,
-        congestion=spec.options.congestion,
     )
 
 
@@ -58,9 +55,6 @@ def tcp_bidirectional(spec: Spec[TcpStream], effort: Effort) -> Invocation:
             "iperf3 --bidir: sum over both directions of what the receivers got; "
             "each direction has connections of its own."
         ),
-        streams=spec.options.streams,
-        nodelay=spec.options.nodelay,
-        congestion=spec.options.congestion,
     )
 
 
@@ -75,7 +69,6 @@ def udp_stream(spec: Spec[UdpStream], effort: Effort) -> Invocation:
         definition=(
             "iperf3 -u: bandwidth is what the receiver got, beside it what was sent, what was lost, and jitter."
         ),
-        streams=spec.options.streams,
     )
 
 
@@ -165,22 +158,19 @@ def _invocation(
     test_options: list[str],
     *,
     definition: str,
-    streams: int,
-    nodelay: bool = False,
-    congestion: str = "",
     stands_in_for: str = "",
     parse: Callable[[str], list[Reported]] = layout.parse,
 ) -> Invocation:
     """A run of streams."""
-    address, buffer = this_machine(spec), spec.options.socket_buffer
+    address, buffer, options = this_machine(spec), spec.options.socket_buffer, spec.values
     seconds = max(1, math.ceil(effort.time_cap))
     length = ["-k", str(effort.iterations)] if effort.iterations else ["-t", str(seconds)]
     interval = max(_SHORTEST_S, round(seconds / _INTERVALS, 1))
     common_options = [
         *(["-w", str(buffer)] if buffer else []),
-        *(["-N"] if nodelay else []),
-        *(["-P", str(streams)] if streams > 1 else []),
-        *(["-C", congestion] if congestion else []),
+        *(["-N"] if options.get("nodelay") else []),
+        *(["-P", str(options["streams"])] if options["streams"] > 1 else []),
+        *(["-C", options["congestion"]] if options.get("congestion") else []),
     ]
 
     def parsed(text: str, folder: Path) -> Parsed:
