@@ -813,3 +813,8 @@ def test_a_style_without_appendices_has_no_empty_part_for_them(tmp_path: Path) -
     for style, there in (("slides", False), ("report", True)):
         made, _ = stage([campaign], style=style, engine="plain", folder=tmp_path / style)
         assert ("appendices" in made.config["book"]) is there
+
+
+def test_quarto_render_in_a_checkout_finds_all_that_it_would_add_to_the_ignored_files() -> None:
+    ignored = (Path(__file__).parents[1] / ".gitignore").read_text().splitlines()
+    assert {"/.quarto/", "**/*.quarto_ipynb", "/_*.local"} <= set(ignored)
