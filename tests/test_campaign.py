@@ -56,6 +56,14 @@ def test_campaigns_are_found_by_path_or_name(tmp_path: Path, monkeypatch: pytest
     assert find(tmp_path / "one") == tmp_path / "one"
     with pytest.raises(DataError, match=r"There is no campaign 'two'. There are: one"):
         find("two")
+    with pytest.raises(DataError, match=r"no campaign 'two-cores'. Did you mean examples/two-cores\? There are"):
+        find("two-cores")
+    with pytest.raises(DataError, match=r"no campaign 'onne'. Did you mean one\? There are"):
+        find("onne")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "out.txt").write_text("8 1.0")
+    with pytest.raises(DataError, match=r"is a folder without a campaign.*labkit import "):
+        find(tmp_path / "logs")
 
 
 def test_a_broken_campaign_file_is_named(tmp_path: Path) -> None:

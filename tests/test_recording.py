@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -110,6 +111,14 @@ def test_what_is_not_allowed_is_refused_before_anything_starts(
         recording.record(**{"command": osu(tmp_path), "into": tmp_path / "c"} | how)  # type: ignore[arg-type]
     assert not (tmp_path / "c").exists()
     assert not (tmp_path / "count").exists()
+
+
+def test_a_program_of_the_working_folder_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "mine.sh"
+    program.write_text(f"#!/bin/sh\nexec {shlex.join(osu(tmp_path))}\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert recording.record(["./mine.sh"], launches=1, into=tmp_path / "kept").added
 
 
 def test_a_missing_program_leaves_no_campaign(tmp_path: Path) -> None:

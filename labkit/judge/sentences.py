@@ -172,11 +172,8 @@ def odd(findings: Sequence[Finding]) -> str:
     parts = []
     if sure:
         verb = "result contradicts" if len(sure) == 1 else "results contradict"
-        word = (
-            ["explained", "unexplained"][unexplained]
-            if len(sure) == 1
-            else f"{unexplained or 'none'} of them unexplained"
-        )
+        some = f"{unexplained} of them unexplained" if unexplained else "all explained"
+        word = ["explained", "unexplained"][unexplained] if len(sure) == 1 else some
         parts.append(f"{len(sure)} {verb} what must be expected, {word}")
     if undecided:
         what = f"{'result' if undecided == 1 else 'results'} may contradict what must be expected"

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path, PurePath
 
-from labkit.errors import DataError
+from labkit.errors import DataError, alike
 from labkit.io import project, safe_read
 
 HOME = "LABKIT_CAMPAIGNS"
@@ -37,8 +37,15 @@ def find(name: str | Path) -> Path:
     names: list[str] = []
     for folder, pattern in ((root(), "**"), (project.CAMPAIGNS, f"{EXAMPLES}/**")):
         names += sorted(str(path.parent.relative_to(folder)) for path in folder.glob(f"{pattern}/campaign.json"))
+    with suppress(OSError):  # a name that is too long
+        if Path(name).is_dir():
+            raise DataError(
+                f"{name} is a folder without a campaign. If it holds logs, read them: labkit import {name}."
+            )
+    same = [one for one in names if Path(one).name == str(name)]
+    meant = f"Did you mean {same[0]}? " if same else alike(str(name), names)
     available = ", ".join(dict.fromkeys(names)) or "none yet; see labkit run --help"
-    raise DataError(f"There is no campaign {str(name)!r}. There are: {available}.")
+    raise DataError(f"There is no campaign {str(name)!r}. {meant}There are: {available}.")
 
 
 def name_of(name: str | Path) -> str:

@@ -246,7 +246,7 @@ def start(
     folder = Path(cwd or ".")
     if not folder.is_dir():
         raise LaunchError(f"There is no working folder {folder}. Create it, or leave cwd out.", command=command)
-    program = str(folder / command[0]) if "/" in command[0] else command[0]
+    program = str(folder.absolute() / command[0]) if "/" in command[0] else command[0]
     if shutil.which(program, path=environment.get("PATH", os.defpath)) is None:
         raise LaunchError(
             f"There is no program {command[0]!r} on the PATH. Install it (see 'labkit doctor'), or give its full path.",

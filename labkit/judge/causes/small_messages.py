@@ -56,7 +56,7 @@ CAUSE = Cause(
         "rising": "the bandwidth still grows by {growth} to the largest size",
         "flat": "{sizes} reach the same within {spread}",
         "agrees": EVEN["agrees"],
-        "idle": "a rank had a processor for {share} of the time only",
+        "idle": "the processor is the limit: a rank had one for {share} of the time only",
         **AGAIN,
         **OTHERS,
     },

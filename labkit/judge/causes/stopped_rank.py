@@ -48,7 +48,7 @@ CAUSE = Cause(
     decides="the state of the ranks (ps -o pid,stat: T)",
     clues={
         "idle": "rank {rank} had a processor for {share} of the time",
-        "waited": "in {waited} of the time some process waited for a processor",
+        "waited": "processes waited for a processor in {waited} of the time, so the rank had to share one",
     },
     remedy="Look for a debugger, or a suspended job.",
     test=test,
