@@ -818,3 +818,15 @@ def test_a_style_without_appendices_has_no_empty_part_for_them(tmp_path: Path) -
 def test_quarto_render_in_a_checkout_finds_all_that_it_would_add_to_the_ignored_files() -> None:
     ignored = (Path(__file__).parents[1] / ".gitignore").read_text().splitlines()
     assert {"/.quarto/", "**/*.quarto_ipynb", "/_*.local"} <= set(ignored)
+
+
+@pytest.mark.parametrize("style", ["comparison", "slides"])
+def test_quarto_shows_the_days_of_several_campaigns(tmp_path: Path, style: str) -> None:
+    """Quarto formats dates, and has no form for two."""
+    campaigns = [make_campaign(tmp_path / name) for name in "ab"]
+    facts = json.loads((campaigns[1] / "campaign.json").read_text())
+    (campaigns[1] / "campaign.json").write_text(json.dumps({**facts, "created": "2026-11-22T10:00:00+00:00"}))
+    made, _ = stage([read(one) for one in campaigns], style=style, engine="quarto", folder=tmp_path / "staged")
+    assert made.config["date-format"] == "[2026-11-20 to 2026-11-22]"
+    one, _ = stage([read(campaigns[0])], style="report", engine="quarto", folder=tmp_path / "one")
+    assert (one.config["book"]["date"], one.config["date-format"]) == ("2026-11-20", "iso")

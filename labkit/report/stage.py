@@ -467,10 +467,24 @@ def _config(
             settings[key] = value if key == "date" else [*map(shown, value)] if key == "author" else shown(value)
     if people := book.authors(settings.get("author")):
         settings["author"] = people
+    if engine == "quarto" and config.get("date-format") == "iso":
+        settings["date"], config["date-format"] = _dated(str(settings.get("date") or ""))
     config["book"] = settings
     _dump(folder / book.CONFIG, config)
     if style.settings.form == "slides" and engine == "quarto":
         slides.join(book.Book(folder, config, {}))
+
+
+def _dated(text: str) -> tuple[str, str]:
+    """Return a date for Quarto and the format in which it shows the text as it is: of a range it says *Invalid Date*.
+
+    Examples
+    --------
+    >>> _dated("2026-11-26"), _dated("2026-11-26 to 2026-11-27")
+    (('2026-11-26', 'iso'), ('2026-11-27', '[2026-11-26 to 2026-11-27]'))
+    """
+    days = re.findall(r"\d{4}-\d\d-\d\d", text)
+    return (text, "iso") if not days or text == days[0] else (days[-1], f"[{re.sub(r'[][]', '', text)}]")
 
 
 def _dump(path: Path, values: Mapping[str, Any]) -> None:
