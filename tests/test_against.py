@@ -376,6 +376,14 @@ def test_a_value_of_another_path_is_listed_without_a_ratio_where_the_paper_print
     assert {each.why for each, _ in against.pairs(one, band, [member(same, benchmark="mpi.latency")])} == {""}
 
 
+@pytest.mark.parametrize("path", ["tcp", "auto"])
+def test_a_simulated_value_is_not_listed_as_measured(path: str) -> None:
+    paper, one = experiment("MPI latency of empty messages")
+    row = TIME | {"message_size_B": 0, "ranks": 2, "transport": path}
+    assert against.pairs(one, paper, [member(row | {"origin": "measured"}, benchmark="mpi.latency")])
+    assert not against.pairs(one, paper, [member(row | {"origin": "simulated"}, benchmark="mpi.latency")])
+
+
 def test_a_sentence_counts_values_with_a_ratio_only(monkeypatch: pytest.MonkeyPatch) -> None:
     content, usual = Content([], {}), TIME | {"message_size_B": 0, "ranks": 2}
     for rows, said in (

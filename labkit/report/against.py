@@ -95,15 +95,19 @@ def _values(number: Number, rows: pd.DataFrame) -> Iterator[str]:
 
 
 def pair(number: Number, members: Sequence[Member], *, other_path: bool = False) -> tuple[Comparison, Member] | None:
-    """Return what to print beside a number, with its campaign; None without any.
+    """Return what to print beside a number, with its campaign; None without any. Simulated values are none.
 
     Parameters
     ----------
     other_path : print a value that differs in the path, and therefore has no ratio.
     """
-    tables = [(member, [member.of(name) for name in number.benchmarks]) for member in members]
+    tables = [(member, [_not_simulated(member.of(name)) for name in number.benchmarks]) for member in members]
     found = [(one, member) for member, of in tables if (one := first(number, of, other_path=other_path))]
     return min(found, key=lambda each: worth(each[0]), default=None)
+
+
+def _not_simulated(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["origin"] != "simulated"] if "origin" in rows else rows
 
 
 def pairs(one: Experiment, paper: Literature, members: Sequence[Member]) -> list[tuple[Comparison, Member]]:
