@@ -56,8 +56,10 @@ def _start(lines: Lines, first: int, start: int, last: int) -> list[Run]:
             raise lines.wrong(number, f"a row of {' '.join(other.split())}")
     if not trials and not sizes:
         raise lines.wrong(last, "a row of Size, LDA, Align., and rates by here, the end of the run")
+    for key in trials.keys() - sizes:
+        raise lines.wrong(last, f"the size {key[0]} in 'Performance Summary (GFlops)' by here: the log is cut")
     threads = lines.find(_THREADS, first, start)
-    return [_run(lines, key, trials.get(key, []), sizes.get(key), threads) for key in trials | sizes]
+    return [_run(lines, key, trials.get(key, []), size, threads) for key, size in sizes.items()]
 
 
 def _key(row: re.Match[str]) -> Key:
@@ -68,16 +70,16 @@ def _run(
     lines: Lines,
     key: Key,
     trials: list[tuple[int, float, float, bool]],
-    size: tuple[int, float, float] | None,
+    size: tuple[int, float, float],
     threads: tuple[int, re.Match[str]] | None,
 ) -> Run:
-    number = trials[0][0] if trials else size[0] if size else 0
+    at, average, most = size
+    number = trials[0][0] if trials else at
     rates = [rate for _, _, rate, _ in trials]
-    average, most = (size[1], size[2]) if size else (mean(rates), max(rates))
     if not 0 < average <= most:
-        raise lines.wrong(size[0] if size else number, "an average above 0 and a maximum that is not smaller")
+        raise lines.wrong(at, "an average above 0 and a maximum that is not smaller")
     if trials and not math.isclose(max(rates), most, rel_tol=1e-3, abs_tol=_DIGITS):
-        raise lines.wrong(size[0] if size else number, f"the greatest rate of its trials, {max(rates):g}")
+        raise lines.wrong(at, f"the greatest rate of its trials, {max(rates):g}")
     values = [metric("performance_GFLOPS", "mean", average), metric("performance_GFLOPS", "max", most)]
     if trials:
         values.append(metric("performance_GFLOPS", "min", min(rates)))

@@ -39,7 +39,7 @@ _BEGINS = {
 _MARKS = {kind: form.MARKS for kind, form in FORMATS.items()} | {kind: log.marks for kind, log in logs().items()}
 # what a line with the name of a program, or with a title that it prints, contains; else it is the name of the format
 _NAMED = {
-    "OMB": r"osu_[a-z]\w+|\bOSU (?:MPI|OpenSHMEM|UPC|NCCL)",
+    **dict.fromkeys(("OMB", "OMB excerpt"), r"osu_[a-z]\w+|\bOSU (?:MPI|OpenSHMEM|UPC|NCCL)"),
     "IMB": r"\bIMB-[A-Z]\w+|\bIntel\(R\) MPI Benchmarks",
     "HPL": r"\bx?hpl\b|\bHPL\b",
     "nccl-tests": r"\b(?:nccl|rccl)-tests\b|\b(?:all_reduce|all_gather|reduce_scatter|alltoall|sendrecv)_perf\b",
