@@ -195,11 +195,13 @@ def _tails(rows: pd.DataFrame, metric: str, statistic: str) -> list[str]:
 def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequence[str]) -> list[str]:
     """Return the notes below a table: what its intervals are, what is missing and why, badges and warnings."""
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
-    notes.append(f"based on: {records.bases(rows)}")
+    present = [tail for tail in tails if records.has(rows, first, tail)]
+    others = [tail if tail in _SHORT else STATISTICS[tail].label for tail in present]
+    medians = f"; {', '.join(others)}: medians over launches" if others and (rows["launches"] > 1).any() else ""
+    notes.append(f"based on: {records.bases(rows)}{medians}")
     for metric, statistic in heads.items():
         if statistic != records.HEADLINES[0]:
             notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")
-    present = [tail for tail in tails if records.has(rows, first, tail)]
     if any(set(tails) & set(names) for names in rows["unreliable"]) and set(present) & set(stats.NEEDED):
         notes.append("*: fewer than 10 samples beyond this percentile")
     lacking: dict[str, dict[str, None]] = {}
