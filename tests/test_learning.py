@@ -14,11 +14,11 @@ from labkit import benchmarks, tools
 from labkit.apps import cli
 from labkit.benchmarks import ProgramBenchmark
 from labkit.errors import DataError, LaunchError, SpecError
-from labkit.host.torch import interpreter
 from labkit.kernels.learning.plan import Plan
 from labkit.point.spec import Effort, Spec
 from labkit.store.campaign import Campaign
 from labkit.tools import _own_json, torch
+from labkit.tools.torch import interpreter
 
 NAMES = (
     "all_reduce",

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import labkit.kernels.learning
 from labkit.errors import SpecError
-from labkit.host import allocation
-from labkit.host.torch import interpreter, version
+from labkit.host import allocation, pythons
 from labkit.kernels.learning.plan import Plan
 from labkit.options.learning import Call, Ranks
 from labkit.point.notes import badge
@@ -16,9 +15,18 @@ from labkit.tools import _own_json
 from labkit.tools._invocation import Invocation
 from labkit.tools._tool import Tool
 
+# reads the version without the import, which takes seconds
+_TRY = """
+import importlib.util, pathlib
+spec = importlib.util.find_spec("torch")
+values = {}
+if spec and spec.origin:
+    exec((pathlib.Path(spec.origin).parent / "version.py").read_text(), values)
+print(values.get("__version__", ""))
+"""
 TOOL = Tool(
     name="torch",
-    read_version=version,
+    read_version=lambda: pythons.first(_TRY)[1] or "unknown",
     package="python3-torch",
     target="",
     purpose="learning.*",
@@ -31,6 +39,11 @@ _WARMUP = 5
 # NCCL takes the network as if the GPUs had no path of their own
 _NETWORK = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_IB_DISABLE": "1"}
 _SHARED_MEMORY = {"NCCL_P2P_DISABLE": "1"}
+
+
+def interpreter() -> str:
+    """Return the first Python that has torch, labkit's or the system's; empty if none has."""
+    return pythons.first(_TRY)[0]
 
 
 def collective(spec: Spec[Call], effort: Effort) -> Invocation:
