@@ -467,7 +467,7 @@ def _config(
             settings[key] = value if key == "date" else [*map(shown, value)] if key == "author" else shown(value)
     if people := book.authors(settings.get("author")):
         settings["author"] = people
-    if engine == "quarto" and config.get("date-format") == "iso":
+    if engine == "quarto" and config.get("date-format", "iso") == "iso":
         settings["date"], config["date-format"] = _dated(str(settings.get("date") or ""))
     config["book"] = settings
     _dump(folder / book.CONFIG, config)
