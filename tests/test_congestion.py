@@ -296,7 +296,7 @@ def test_effects_that_are_not_certain_are_one_sentence_and_few_times_have_no_per
     open_ = [congestion_impact._shown([launch(factor, n=12)]) for factor in (1.0, 2.0, 3.0)]
     (said,) = congestion_impact._undecided([*open_, congestion_impact._shown(many, sure=True)])
     assert re.fullmatch(
-        r"Undecided in 3 of 4 cases, because .*: mean [\d.]+ to [\d.]+ times that in isolation .1 launch each.\.", said
+        r"No effect is certain in 3 of 4 cases, because .*: mean [\d.]+ to [\d.]+ times that in isolation .1 launch each.\.", said
     )
 
 
