@@ -296,7 +296,9 @@ def test_effects_that_are_not_certain_are_one_sentence_and_few_times_have_no_per
     open_ = [congestion_impact._shown([launch(factor, n=12)]) for factor in (1.0, 2.0, 3.0)]
     (said,) = congestion_impact._undecided([*open_, congestion_impact._shown(many, sure=True)])
     assert re.fullmatch(
-        r"No effect is certain in 3 of 4 cases, because .*: mean [\d.]+ to [\d.]+ times that in isolation .1 launch each.\.", said
+        r"No effect is certain in 3 of 4 cases, because .*: "
+        r"mean [\d.]+ to [\d.]+ times that in isolation .1 launch each.\.",
+        said,
     )
 
 
@@ -304,7 +306,7 @@ def test_a_chapter_on_congestion_claims_only_what_its_campaign_shows() -> None:
     study = studies.of_campaign(json.loads((EXAMPLE / "campaign.json").read_text()), EXAMPLE)["62-congestion-impact"]
     assert isinstance(study, congestion_impact.Study)
     said = str(study.findings())
-    assert (said.count("Undecided"), said.count("No claim"), said.count("percentile")) == (1, 0, 0)
+    assert (said.count("No effect is certain"), said.count("No claim"), said.count("percentile")) == (1, 0, 0)
     assert isinstance(study.fan_in_figure(), Omitted), "one number of senders shows nothing about their number"
     printed = str(study.gpcnet_tables())
     assert re.match(r"labkit prints its own times .* Congestors: incast\.", printed)

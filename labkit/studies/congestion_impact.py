@@ -339,8 +339,8 @@ def _undecided(tables: Sequence[pd.DataFrame]) -> Iterator[str]:
         fewest, greatest = int(some["launches"].min()), int(some["launches"].max())
         launches = plural(fewest, "launch") if fewest == greatest else f"{fewest} to {greatest} launches"
         yield (
-            f"No effect is certain in {cases} of {plural(len(tables), 'case')}, because {why}: {', '.join(parts)} that in "
-            f"isolation ({launches}{' each' if cases > 1 else ''})."
+            f"No effect is certain in {cases} of {plural(len(tables), 'case')}, because {why}: {', '.join(parts)} "
+            f"that in isolation ({launches}{' each' if cases > 1 else ''})."
         )
 
 
