@@ -410,11 +410,9 @@ def test_streams_at_one_rate_differ_by_their_uplinks_and_no_sentence_contradicts
     assert not printed.duplicated().any()
     assert {*table["uplinks"]} == {"default", "100mbit", "200mbit", "400mbit"}
     said = [*study._claims()]
-    assert table["part (%)"].max() > 100 * virtual_cluster._FRAMES
-    assert said[0].endswith(
-        "full frames leave 95.6 % to the payload, and the first ones pass before the link limits them."
-    )
-    assert said[1].endswith("full frames leave 95.6 % to the payload.")
+    assert 100 < table["part (%)"].max() < 100 * virtual_cluster._OVER
+    assert said[0] == "One TCP stream brings 99.9 to 100 % of what the link carries as payload."
+    assert said[1].endswith(" % of what the link carries as payload.")
 
 
 def test_a_message_shorter_than_its_bits_is_explained_and_streams_alone_are_said_to_be_no_faster() -> None:

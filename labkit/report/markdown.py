@@ -31,6 +31,8 @@ def varied(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[int
     ([0, 2], 'In all rows: path shm.')
     >>> varied(["size (B)", "ranks", "n", "time (µs)"], [["2048", "2", "6", "1.5"], ["2048", "2", "7", "2.5"]])
     ([2, 3], 'In all rows: size 2 KiB, 2 ranks.')
+    >>> varied(["size", "median", "interval"], [[size, size, "95 % interval of 6 launches"] for size in ("1", "8")])
+    ([0, 1], 'In all rows: 95 % interval of 6 launches.')
     """
     same = [len({row[n] for row in rows}) == 1 and bool(rows[0][n].strip()) for n in range(len(head))] if rows else []
     kept = [n for n, one in enumerate(same) if not one]
@@ -48,7 +50,7 @@ def _constant(head: str, value: str) -> str:
         return f"{value} {single if value == '1' else head}"
     if (unit := _WITH_UNIT.fullmatch(head)) and _NUMERAL.match(value):
         return f"{unit[1]} {format_size(int(value)) if unit[2] == 'B' and count else f'{value} {unit[2]}'}"
-    return f"{head} {value}"
+    return value if head in value.split() else f"{head} {value}"
 
 
 def differing(head: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "", caption: str) -> str:

@@ -14,7 +14,7 @@ from labkit.errors import SpecError
 from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
-from labkit.point.units import format_share, plural
+from labkit.point.units import plural
 from labkit.store.samples.facts import EVIDENCE
 from labkit.studies import counts, number, size_words, words
 from labkit.studies._derived import of_samples
@@ -117,9 +117,9 @@ class Study(studies.Study):
                         "narrowest": 8 * allowed,
                         "uplinks": testbeds.parse(str(row["testbed"]))[2].get("uplink", "default"),
                         "taper": taper,
-                        "allowed": allowed,
+                        "allowed": allowed * _FRAMES,
                         "measured": measured,
-                        "part": 100 * measured / allowed,
+                        "part": 100 * measured / (allowed * _FRAMES),
                     }
                 )
         return pd.DataFrame(rows)
@@ -131,7 +131,7 @@ class Study(studies.Study):
             "rate": "hosts' links (Mbit/s)",
             "uplinks": "uplinks",
             "taper": "taper",
-            "allowed": "link allows (MB/s)",
+            "allowed": "payload of the link (MB/s)",
             "measured": "measured (MB/s)",
             "part": "part (%)",
             "launches": "launches",
@@ -196,13 +196,11 @@ class Study(studies.Study):
             return
         for name, what in {STREAM: "One TCP stream brings", ALL: "All to all brings over the busiest link"}.items():
             rows = self.claims[self.claims["benchmark"] == name]
-            parts = [part for part in rows["part"] if part <= 100]
+            parts = [min(part, 100.0) for part in rows["part"] if part <= 100 * _OVER]
             if parts:
-                first = ", and the first ones pass before the link limits them" if max(parts) > 100 * _FRAMES else ""
-                yield (
-                    f"{what} {number(min(parts))} to {number(max(parts))} % of what the link allows; full frames leave "
-                    f"{format_share(_FRAMES, digits=3)} to the payload{first}."
-                )
+                least, most = number(min(parts)), number(max(parts))
+                share = f"{least} to {most} %" if least != most else f"{most} %"
+                yield f"{what} {share} of what the link carries as payload."
         over, points = self.claims[self.claims["part"] > 100 * _OVER], plural(len(self.claims), "point")
         few = self.claims[self.claims["part"] < 80]
         if over.empty:
@@ -211,8 +209,8 @@ class Study(studies.Study):
             yield f"Faster than their link by more than 5 %: {len(over)} of {points}. Do not trust them."
         if len(few):
             yield (
-                f"Below 80 % of it: {len(few)} of {points}. This machine was busy, or forwards no more, or the "
-                "protocol leaves a part. Set lower rates."
+                f"Below 80 % of it: {len(few)} of {points}. This machine was busy, or forwards no more. Set lower "
+                "rates."
             )
 
     def _trips(self) -> Iterator[str]:

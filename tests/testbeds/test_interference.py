@@ -161,7 +161,7 @@ def test_the_cluster_proves_its_links(tmp_path: Path) -> None:
     asked = {"rates": "50mbit", "tapers": "2", "sizes": "8", "launches": 1, "time_cap": 0.2, "campaign": str(tmp_path)}
     shown = Shown("60-virtual-cluster", asked)
     assert len(shown.figures) == 3
-    assert any("of what the link allows" in text for text in shown.texts)
+    assert any("of what the link carries as payload" in text for text in shown.texts)
     assert any("No stream was faster than its link." in text for text in shown.texts)
 
 
