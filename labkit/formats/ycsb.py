@@ -159,7 +159,7 @@ def _check(rows_of: Mapping[str, Sequence[Measured]], where: str) -> bool:
     )
     if told[name] and (told[name] != every or not counted):
         lacking = min(every - told[name], default="Return=…")
-        raise malformed(where, rows[-1][0], f"the end of {name}", f"its {lacking}: the log is cut", REMEDY)
+        raise malformed(where, rows[-1][0], f"the end of {name}", f"its {lacking[:60]}: the log is cut", REMEDY)
     return bool(returns)
 
 
