@@ -552,6 +552,69 @@ def test_a_practical_rule_stands_beside_the_statistical_one() -> None:
         assert gates.times_worse(*((5.0, 4.0) if better == "lower" else (4.0, 5.0)), better) == 1.25
 
 
+def halved(day: int, factor: float, slow: int = 3) -> pd.DataFrame:
+    """A campaign of which some launches at 8 B are slower by a factor."""
+    usual, other = records.table(campaign(day)), records.table(campaign(day, factor=factor))
+    first = (other["message_size_B"] == 8) & (other["launch"] < slow)
+    return pd.concat([other[first], usual[~first]], ignore_index=True)
+
+
+def rows_of(result: gates.Result) -> list[list[str]]:
+    """The verdict, benchmark, point, limit and launches beyond it of each row of the Markdown table."""
+    rows = [line.strip("|").split(" | ") for line in gated.as_markdown(result).splitlines() if "`mpi." in line]
+    return [[one.strip(" `") for one in (*row[:3], row[6], row[7])] for row in rows]
+
+
+def test_the_practical_rule_follows_from_the_printed_median() -> None:
+    """Half of the launches are a thousand times slower: so is the median, which is printed, so it fails."""
+    few = [(name, table[table["launch"] < 2]) for name, table in HISTORY[:2]]  # no limit from the past
+    result = gates.gate("today", halved(100, 1500.0), few, worse=0.25)
+    failed = numbers(result, "fail")
+    assert [one.point for one in failed] == ["8 B", "8 B"]
+    assert all(one.value > 500 * one.usual and one.over * 2 == one.launches for one in failed)
+    assert all(one.decided.how == "counted" for one in result.verdicts if one.form == "fail")
+    verdict, _, _, limit, beyond = rows_of(result)[0]
+    assert (verdict, beyond) == ("fail", "3 of 6 (the median decides)")
+    assert limit == f"{failed[0].usual * 1.25:.4g} µs"
+    for factor in (1.1, 1.2, 1.3, 1.6, 3.0):
+        for slow in range(7):
+            for one, found in gates.gate("today", halved(100, factor, slow), few, worse=0.25).compared:
+                assert (one.form == "fail") == (found.value >= 1.25 * found.usual)
+                assert found.decisive[0] == pytest.approx(1.25 * found.usual)
+
+
+def test_a_median_beyond_the_limit_never_plainly_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three of six launches are not enough for the declared chance of false alarms, and are said to be too few."""
+    result = gates.gate("today", halved(100, 1500.0), HISTORY)
+    assert (result.failed, result.undecided, result.inconclusive) == (False, 2, True)
+    assert dataclasses.replace(result, blind_allowed=True).inconclusive
+    assert rows_of(result)[0][0] == "undecided"
+    assert rows_of(result)[0][4] == "3 of 6 (4 needed: undecided)"
+    assert rows_of(result)[0][3].endswith(" µs")
+    assert "4 needed: undecided" in sentence(result.verdicts[0])
+    assert any(words.startswith("undecided: 2 comparisons") for words in gated.warnings(result))
+    assert "2 undecided" in gated.text(result)
+    assert "labkit gate: undecided" in gated.as_markdown(result)
+    assert [one.attrib["type"] for one in ET.fromstring(gated.junit(result)).iter("error")] == ["inconclusive"]
+    assert "undecided" in gated.github(result)
+    far = gates.gate("today", halved(100, 1e9), wide())  # no limit is printed that is beyond ten times the usual
+    undecided = numbers(far, "undecided")
+    assert undecided
+    assert all(one.value > one.allowed for one in undecided)
+
+
+def test_the_chance_of_false_alarms_is_stated_only_where_it_holds() -> None:
+    new, known = records.table(campaign(100)), "chance of any false alarm 1 % (Bonferroni)"
+    assert known in gated.text(judge(campaign(100)))
+    assert json.loads(gated.as_json(judge(campaign(100))))["false_alarms"] == 0.01
+    few = [(name, table[table["launch"] < 2]) for name, table in HISTORY[:2]]
+    nothing = gates.Result("today", (), 0.01, 0, ())
+    for result in (judge(campaign(100), worse=0.25), gates.gate("today", new, few), nothing):
+        assert not any("Bonferroni" in write(result) for name, write in gated.FORMATS.items() if name != "json")
+        assert json.loads(gated.as_json(result))["false_alarms"] is None
+    assert "the chance of a false alarm by --worse is not known" in gated.text(judge(campaign(100), worse=0.25))
+
+
 def test_variables_that_changed_are_named_in_every_format() -> None:
     now = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1"}
     result = judge(campaign(100, environment=now))

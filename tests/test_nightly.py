@@ -76,7 +76,7 @@ def test_a_night_becomes_part_of_the_history(night: Nights, history: Path, capsy
     assert night("--metrics", str(history.parent / "labkit.prom")) == 3
     told = capsys.readouterr()
     assert "no point has enough history for a verdict" in told.err
-    assert told.out.startswith(f"{today}: nothing to compare with. 0 comparisons with 0 earlier campaigns")
+    assert told.out.startswith(f"{today}: nothing to compare with. 0 comparisons with 0 earlier campaigns.")
     assert f"measuring {history}/.unfinished/{today}" in told.err
     assert "no report, because the extra labkit[report] is not installed" in told.err
     assert names(history) == [today]
@@ -182,8 +182,13 @@ def test_the_page_of_a_night_begins_with_its_verdicts(tmp_path: Path) -> None:
     slow, same = judge(campaign(100, factor=2)), judge(campaign(101))
     text = block.verdicts(Content([], {}, gate=slow))
     assert text.startswith(':::: {.callout-important title="The gate failed"}\n- today: 2 fail')
-    assert "| mpi.latency | 8 B" in text
-    assert re.search(r"\| 2\.\d+ µs \| 1\.\d+ µs \| \+\d+ % \|$", text, re.MULTILINE)
+    assert "| fail | mpi.latency | 8 B" in text
+    assert re.search(r"\| 2\.\d+ µs \| 1\.\d+ µs \| \+\d+ % \| 6 of 6 \(fails at 4\) \|$", text, re.MULTILINE)
+    assert "unlike the past" not in text
+    changed = judge(campaign(100, factor=2, environment={"OMPI_MCA_btl_tcp_sndbuf": "2048"}))
+    box, _, table = block.verdicts(Content([], {}, gate=changed)).partition("\n::::\n")
+    assert re.search(r"unlike the past: OMPI\S*MCA\S*btl\S*tcp\S*sndbuf 2048 instead of \S+ \(4 comparisons\)", box)
+    assert "{#tbl-gate}" in table
     assert "{#tbl-gate}" in text
     assert "| mpi.latency | 64 B" not in text
     text = block.verdicts(Content([], {}, gate=same))

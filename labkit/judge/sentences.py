@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -225,10 +227,20 @@ def guidelines(violations: Sequence[Finding], checked: int) -> str:
 
 
 def gated(result: Result) -> str:
-    """Return how many verdicts of a gate have each outcome, and the chance of a false alarm."""
+    """Return how many verdicts of a gate have each outcome, and the chance of a false alarm, as far as it is known."""
+    alarms = ""
+    if not math.isnan(result.false_alarms):
+        alarms = f"; chance of any false alarm {format_share(result.false_alarms)} (Bonferroni)"
+    elif result.worse:
+        alarms = "; the chance of a false alarm by --worse is not known"
     counts = ", ".join(f"{count} {outcome}" for outcome, count in result.counts.items() if count)
     return (
         f"{result.name}: {counts or 'nothing to compare with'}. {plural(result.comparisons, 'comparison')} with "
-        f"{plural(len(result.history), 'earlier campaign')}; chance of any false alarm {format_share(result.chance)} "
-        "(Bonferroni)."
+        f"{plural(len(result.history), 'earlier campaign')}{alarms}."
     )
+
+
+def unlike(result: Result) -> list[str]:
+    """Return each condition that differs from the past of a gate once, with the number of comparisons."""
+    counts = Counter(words for _, one in result.compared for words in one.differs)
+    return [f"unlike the past: {words} ({plural(count, 'comparison')})" for words, count in counts.items()]

@@ -158,8 +158,8 @@ def judging(verb: argparse.ArgumentParser) -> None:
         "--worse",
         metavar="PERCENT",
         default="",
-        help="with --against: also fail a point if more than half of its launches are at least PERCENT worse than "
-        "usual, such as 25%%",
+        help="with --against: also fail a point if the median of its launches is at least PERCENT worse than usual, "
+        "such as 25%%",
     )
     verb.add_argument(
         "--reference",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -77,14 +76,9 @@ def _drawn(one: Compared, allowed: float) -> str:
 
 def _cells(verdict: Finding, one: Compared) -> tuple[str, ...]:
     """Return a verdict as the cells of a row."""
-    allowed = one.allowed
+    allowed, beyond = one.decisive
     limit = Value(value=allowed, unit=one.measure.unit)
     numbers = [f"{each}" if math.isfinite(each.value) else "-" for each in (*one.new_and_usual, limit)]
-    beyond = (
-        f"{one.beyond} of {one.launches} (fails at {one.limit.beyond})"
-        if one.measured and math.isfinite(allowed)
-        else "-"
-    )
     return (
         verdict.form,
         one.benchmark,
@@ -93,7 +87,7 @@ def _cells(verdict: Finding, one: Compared) -> tuple[str, ...]:
         numbers[1],
         format_share(one.change, sign=True, none="-"),
         numbers[2],
-        beyond,
+        beyond or "-",
         format_share(one.smallest, sign=True, none="-"),
         one.past,
         _drawn(one, allowed),
@@ -103,12 +97,6 @@ def _cells(verdict: Finding, one: Compared) -> tuple[str, ...]:
 def warnings(result: Result) -> list[str]:
     """Return the limits of the verdicts, and what to do."""
     return [sentences.sentence(one) for one in result.doubts]
-
-
-def _unlike(result: Result) -> list[str]:
-    """Return each condition that differs from the past once, with the number of comparisons."""
-    counts = Counter(line(words) for _, one in result.compared for words in one.differs)
-    return [f"unlike the past: {words} ({plural(count, 'comparison')})" for words, count in counts.items()]
 
 
 def text(result: Result) -> str:
@@ -122,7 +110,7 @@ def text(result: Result) -> str:
     parts = ["\n".join([*table, *more]), line(sentences.gated(result))]
     if short := next((one for one in result.verdicts if one.form == "not enough history"), None):
         parts.append(line(f"not enough history: {sentences.sentence(short)}"))
-    below = "\n".join([*parts[1:], *_common(result), *_bounds(result), *_unlike(result)])
+    below = "\n".join([*parts[1:], *_common(result), *_bounds(result), *map(line, sentences.unlike(result))])
     return "\n\n".join(filter(None, [parts[0], below]))
 
 
@@ -183,7 +171,7 @@ def as_json(result: Result) -> str:
     whole = {
         "campaign": result.name,
         "failed": result.failed,
-        "false_alarms": result.chance,
+        "false_alarms": finite(result.false_alarms),
         "comparisons": result.comparisons,
         "blind": result.blind,
         "history": list(result.history),
@@ -259,8 +247,9 @@ def as_markdown(result: Result) -> str:
         [verdict, in_code(benchmark), in_code(point), *numbers]
         for verdict, benchmark, point, *numbers in (_cells(*one) for one in result.compared)
     ]
-    state = "failed" if result.failed else "blind" if result.blind else "passed" if result.judged else "no verdict"
-    unlike = "".join(f"\n- {in_code(words)}" for words in _unlike(result))
+    states = {"failed": result.failed, "undecided": result.undecided, "blind": result.blind, "passed": result.judged}
+    state = next((word for word, holds in states.items() if holds), "no verdict")
+    unlike = "".join(f"\n- {in_code(words)}" for words in map(line, sentences.unlike(result)))
     table = markdown.table(_HEAD, rows, align="lllrrrrrrll")
     below = "".join(f"\n\n{meaning}" for meaning in [*map(in_code, _common(result)), *_bounds(result)]) + (
         unlike and f"\n{unlike}"
@@ -278,8 +267,8 @@ def github(result: Result) -> str:
     failed = [(one.subject, sentences.sentence(one)) for one in result.verdicts if one.level == "bad"]
     removed = [sentences.whole(one.finding) for one in result.common if one.removed]
     lines = [annotation("error", f"{about.benchmark} {about.setting}", words) for about, words in failed]
-    lines += [annotation("notice", "labkit gate", words) for words in [*removed, *_unlike(result)]]
-    lines += [annotation("warning", "labkit gate", words) for words in warnings(result) if result.blind]
+    lines += [annotation("notice", "labkit gate", words) for words in [*removed, *map(line, sentences.unlike(result))]]
+    lines += [annotation("warning", "labkit gate", words) for words in warnings(result) if result.inconclusive]
     whole = annotation("notice" if result.judged else "warning", "labkit gate", sentences.gated(result))
     return "\n".join([*lines, whole])
 

@@ -45,7 +45,7 @@ def gate(
     history : names and records of earlier campaigns, in the order of time; of records that are read as they are asked
         for, one table is in memory at a time.
     chance : of a false alarm in the whole gate, if nothing has changed.
-    worse : also fail a point if most of its launches are worse than usual by this fraction; 0 for no such rule.
+    worse : also fail a point if the median of its launches is worse than usual by this fraction; 0 for no such rule.
     reference : pattern of the benchmarks from whose points the common factor of a transport is estimated.
     accepted : names of earlier campaigns that are part of the reference, whatever they were found to be.
 

@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.judge.finding import Finding
 from labkit.judge.gate.conditions import differs
-from labkit.judge.gate.verdicts import COMMON, PASTS, Common, Compared, Drift, judged, times_worse
+from labkit.judge.gate.verdicts import COMMON, PASTS, STEP, Common, Compared, Drift, judged, least_times, times_worse
 from labkit.judge.matching_points import TAIL, Points
 from labkit.point.columns import METRICS, statistic_column
 from labkit.read.records.factors import NONE
 from labkit.read.records.resolution import MOST, STEPS, coarse_of, columns, spans
 from labkit.stats import limits, nights
-
-_STEP = 1e-6  # of a step of the clock, for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,12 +304,12 @@ class Verdicts:
         limit = self._limit(one, removed, counted, len(one.values), chance)
         value = limit.value * float(removed[-1])
         if one.finest > 1:  # a time that is two steps longer is beyond the limit
-            least = usual * one.finest * (1 - _STEP) if higher else usual / one.finest * (1 + _STEP)
+            least = usual * one.finest * (1 - STEP) if higher else usual / one.finest * (1 + STEP)
             value = max(value, least) if higher else min(value, least)
         over = 0
         if self._worse:
-            less = max(1 + self._worse, one.finest * (1 - _STEP))
-            over = sum(times_worse(v, usual, METRICS[one.metric].better) >= less for v in one.values.tolist())
+            better, least = METRICS[one.metric].better, least_times(self._worse, one.finest)
+            over = sum(times_worse(v, usual, better) >= least for v in one.values.tolist())
         return judged(
             Compared(
                 benchmark=self._new.keys[one.place][0],

@@ -16,11 +16,12 @@ from labkit.point.units import plural
 from labkit.read.records.resolution import sign
 from labkit.stats import limits, nights
 
-Outcome = Literal["pass", "fail", "blind", "not enough history", "not measured"]
-OUTCOMES: tuple[Outcome, ...] = ("fail", "blind", "pass", "not enough history", "not measured")
+Outcome = Literal["pass", "fail", "undecided", "blind", "not enough history", "not measured"]
+OUTCOMES: tuple[Outcome, ...] = ("fail", "undecided", "blind", "pass", "not enough history", "not measured")
 _LEVELS: dict[Outcome, Level] = {"fail": "bad", "pass": "good"}  # of the others nothing is known
 _DECIDED = Decided(how="tested", test="exceedance of past launches", correction="Bonferroni")
 PASTS = ("the first reference", "all campaigns before them")
+STEP = 1e-6  # of a step of the clock, for rounding
 BLIND = 1.5  # times worse than usual; a comparison that would pass this is blind
 _FARTHEST = 10.0  # times worse than usual; limits beyond this are not printed
 COMMON = Metric("common_factor", "cost", 1.0, "times", "common factor", "How much worse all points are than usual.")
@@ -58,7 +59,7 @@ class Compared:
     limit : what the past allows.
     beyond : new launches that are worse than the limit; `limit.beyond` of them fail.
     differs : conditions that differ from the past, such as the library.
-    worse : practical rule: the point fails if most launches are worse than usual by this fraction; 0 for no such rule.
+    worse : practical rule: the point fails if its value is worse than usual by this fraction; 0 for no such rule.
     over : new launches that are worse by that fraction.
     coarse : whether the new value, and the usual one, spans fewer than ten steps of the clock: then it is a bound.
     finest : smallest factor between the values that the clock resolves; 1 where it limits nothing.
@@ -120,7 +121,33 @@ class Compared:
     def times(self) -> float:
         """Smallest factor by which a point must be worse than expected to fail; infinity if it never does."""
         by_past = times_worse(self.limit.value, self.expected, self.measure.better)
-        return max(self.finest, min(by_past, (1 + self.worse) / self.common if self.worse else math.inf))
+        return max(self.finest, min(by_past, self.practical / self.common))
+
+    @property
+    def practical(self) -> float:
+        """Factor by which a value must be worse than usual to fail by the practical rule; infinity without one."""
+        return least_times(self.worse, self.finest) if self.worse else math.inf
+
+    @property
+    def fails_practically(self) -> bool:
+        """Whether the value is as much worse as the practical rule forbids."""
+        return self.worse > 0 and times_worse(self.value, self.usual, self.measure.better) >= self.practical
+
+    @property
+    def tested(self) -> bool:
+        """Whether a test decides, and not the practical rule alone."""
+        drifts = self.drift is not None and self.drift.failed
+        return not math.isnan(self.limit.value) and (self.fails_by_past or drifts or not self.fails_practically)
+
+    @property
+    def beyond_past(self) -> bool:
+        """Whether the value is beyond the limit from the past, however many launches are."""
+        return self.value > self.limit.value if self.measure.better == "lower" else self.value < self.limit.value
+
+    @property
+    def fails_by_past(self) -> bool:
+        """Whether enough launches are beyond the limit from the past."""
+        return not math.isnan(self.limit.value) and self.beyond >= self.limit.beyond
 
     @cached_property
     def smallest(self) -> float:
@@ -131,9 +158,26 @@ class Compared:
 
     @cached_property
     def allowed(self) -> float:
-        """The limit; NaN if it is too far from the usual value to mean anything."""
+        """The limit from the past; NaN if it is too far from the usual value to mean anything."""
         far = times_worse(self.limit.value, self.expected, self.measure.better) > _FARTHEST
-        return math.nan if far else self.limit.value
+        return math.nan if far and not self.beyond_past else self.limit.value
+
+    @cached_property
+    def decisive(self) -> tuple[float, str]:
+        """The limit that decides, NaN for none, and how many new launches are beyond it, in words; empty for none.
+
+        It is the limit from the past if the point fails by it, else the nearer one of this and of the practical rule.
+        """
+        lower = self.measure.better == "lower"
+        practical = self.usual * self.practical if lower else self.usual / self.practical
+        past_is_nearer = self.limit.value <= practical if lower else self.limit.value >= practical
+        if self.worse and not (self.fails_by_past or past_is_nearer):
+            return practical, f"{self.over} of {self.launches} (the median decides)"
+        if not self.measured or math.isnan(self.allowed):
+            return self.allowed, ""
+        undecided = self.beyond_past and not self.fails_by_past
+        needed = f"{self.limit.beyond} needed: undecided" if undecided else f"fails at {self.limit.beyond}"
+        return self.allowed, f"{self.beyond} of {self.launches} ({needed})"
 
     @property
     def change(self) -> float:
@@ -234,7 +278,23 @@ class Result:
     @property
     def judged(self) -> bool:
         """Whether at least one comparison had enough launches."""
-        return self.failed or bool(self.count("pass") or self.blind)
+        return self.failed or bool(self.count("pass") or self.undecided or self.blind)
+
+    @property
+    def false_alarms(self) -> float:
+        """Chance of any false alarm; NaN if no comparison was tested, or if the practical rule adds an unknown one."""
+        tested = any(not math.isnan(one.limit.value) for _, one in self.compared)
+        return self.chance if tested and not self.worse else math.nan
+
+    @property
+    def worse(self) -> float:
+        """Fraction of the practical rule, as in `Compared`."""
+        return max((one.worse for _, one in self.compared), default=0.0)
+
+    @property
+    def undecided(self) -> int:
+        """Number of comparisons whose median is beyond the limit, but not enough of their launches."""
+        return self.count("undecided")
 
     @property
     def blind(self) -> int:
@@ -244,7 +304,8 @@ class Result:
     @property
     def inconclusive(self) -> bool:
         """Whether nothing failed only because there was too little data."""
-        return not self.failed and (not self.judged or bool(self.blind and not self.blind_allowed))
+        blind = 0 if self.blind_allowed else self.blind
+        return not self.failed and bool(not self.judged or self.undecided or blind)
 
     @property
     def counts(self) -> dict[Outcome, int]:
@@ -263,6 +324,9 @@ class Result:
         if self.blind:
             counts = {"blind": Count(self.blind, "comparison"), "comparisons": Count(self.comparisons, "comparison")}
             found.append(rule.found(about, "unknown", form="blind", worse=_share(BLIND - 1), **counts))
+        if self.undecided:
+            counts = {"undecided": Count(self.undecided, "comparison")}
+            found.append(rule.found(about, "unknown", form="undecided", **counts))
         if absent := self.count("not measured"):
             points = Count(absent, "point")
             found.append(rule.found(about, form="not-measured", campaign=self.name, points=points))
@@ -297,6 +361,11 @@ def times_worse(value: float, usual: float, better: str) -> float:
     return bad / good if min(bad, good) > 0 else math.inf
 
 
+def least_times(worse: float, finest: float) -> float:
+    """Return how many times worse than usual a value fails by the practical rule; the clock must resolve it."""
+    return max(1 + worse, finest * (1 - STEP))
+
+
 def judged(one: Compared, outcome: Outcome | None = None) -> Finding:
     """Return the finding of a comparison.
 
@@ -309,7 +378,7 @@ def judged(one: Compared, outcome: Outcome | None = None) -> Finding:
         Subject(benchmark=one.benchmark, setting=one.name),
         _LEVELS.get(outcome, "unknown"),
         form=outcome,
-        decided=_DECIDED,
+        decided=_DECIDED if one.tested else Decided(how="counted"),
         evidence=tuple(_evidence(one, outcome)),
         numbers=one,
     )
@@ -330,10 +399,12 @@ def _evidence(one: Compared, outcome: Outcome) -> Iterator[Evidence]:
             limit, fail = Value(value=one.allowed, unit=one.measure.unit), Count(one.limit.beyond, "launch")
             beyond = Count(one.beyond, "launch")
             values: Values = {"limit": limit, "beyond": beyond, "launches": launches, "fail": fail}
-            yield Evidence(code="limit" if one.measured else "limit-alone", values=values)
+            code = "undecided" if outcome == "undecided" else "limit" if one.measured else "limit-alone"
+            yield Evidence(code=code, values=values)
         if one.worse:
             over = Count(one.over, "launch")
-            yield Evidence(code="worse", values={"over": over, "launches": launches, "worse": _share(one.worse)})
+            code = "worse" if one.fails_practically else "not-worse"
+            yield Evidence(code=code, values={"over": over, "launches": launches, "worse": _share(one.worse)})
         if one.drift and one.drift.failed:
             together = {"change": _share(one.drift.change), "allowed": _share(one.drift.allowed)}
             campaigns = Count(one.drift.campaigns, "campaign")
@@ -355,10 +426,11 @@ def _share(value: float) -> Value:
 
 def _outcome(one: Compared) -> Outcome:
     """Return the outcome that follows from the numbers of a comparison."""
-    has_limit = not math.isnan(one.limit.value)
     drifts = one.drift is not None and one.drift.failed
-    if drifts or (has_limit and one.beyond >= one.limit.beyond) or one.over * 2 > one.launches:
+    if drifts or one.fails_by_past or one.fails_practically:
         return "fail"
-    if not has_limit and not one.worse:
+    if one.beyond_past:
+        return "undecided"
+    if math.isnan(one.limit.value) and not one.worse:
         return "not enough history"
     return "blind" if one.times > BLIND else "pass"

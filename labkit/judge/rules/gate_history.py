@@ -16,6 +16,8 @@ RULE = Rule(
         "look like slower points. Add campaigns to the history.",
         "blind": "blind, so that a point {worse} worse is not noticed: {blind:number} of {comparisons}. Add campaigns "
         "to the history, judge fewer benchmarks, or add --worse 25%.",
+        "undecided": "undecided: {undecided}, whose median is beyond the limit, but too few launches are. Measure "
+        "again, with more launches: -p launches=12.",
         "not-measured": "{campaign} lacks {points} of the history, which cannot fail.",
         "none": "no point has enough history for a verdict. Add campaigns or launches.",
         "rejected": "not in the reference, because they were worse than the campaigns before: {campaigns}. If one of "

@@ -9,7 +9,7 @@ from labkit.report.content import Content
 from labkit.report.markdown import escape
 
 _MOST = 20  # rows of the table
-_HEAD = ("benchmark", "point", "new", "usual", "change")
+_HEAD = ("verdict", "benchmark", "point", "new", "usual", "change", "launches beyond the limit")
 
 
 def verdicts(content: Content) -> str:
@@ -23,23 +23,25 @@ def verdicts(content: Content) -> str:
     elif result.inconclusive:
         kind, title = "warning", "The gate could not decide"
     told = [sentences.gated(result), *(sentences.whole(one.finding) for one in result.common if one.removed)]
-    told += [*map(sentences.whole, result.outside), *map(sentences.sentence, result.doubts)]
+    told += [*sentences.unlike(result), *map(sentences.whole, result.outside), *map(sentences.sentence, result.doubts)]
     box = markdown.callout(kind, title, markdown.bullets(map(escape, told)))
     rows = [
         [
+            verdict.form,
             escape(one.benchmark),
             escape(one.name),
             *(escape(f"{value}") for value in one.new_and_usual),
             format_share(one.change, sign=True, none="–"),
+            one.decisive[1] or "–",
         ]
         for verdict, one in result.compared
-        if verdict.form == "fail"
+        if verdict.form in ("fail", "undecided")
     ]
     if not rows:
         return box
     more = len(rows) - _MOST
-    caption = "Points that became worse." + (f" {plural(more, 'more point')} became worse." if more > 0 else "")
-    return f"{box}\n\n{markdown.table(_HEAD, rows[:_MOST], align='llrrr', caption=f'{caption} {{#tbl-gate}}')}"
+    caption = "Points that became worse." + (f" {plural(more, 'more point')} left out." if more > 0 else "")
+    return f"{box}\n\n{markdown.table(_HEAD, rows[:_MOST], align='lllrrrr', caption=f'{caption} {{#tbl-gate}}')}"
 
 
 BLOCKS = {"gate": verdicts}
