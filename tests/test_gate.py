@@ -603,6 +603,26 @@ def test_a_median_beyond_the_limit_never_plainly_passes(capsys: pytest.CaptureFi
     assert all(one.value > one.allowed for one in undecided)
 
 
+@pytest.mark.parametrize("partial", ["new", "past"])
+def test_a_tail_that_show_refuses_to_print_is_not_judged(partial: str) -> None:
+    """A tail that only some launches of a campaign have does not exist there, as in the summary."""
+
+    def cut(table: pd.DataFrame) -> pd.DataFrame:
+        column = table["latency_us_p99"].where((table["launch"] < 3) | (table["message_size_B"] != 8))
+        return table.assign(latency_us_p99=column)
+
+    new, past = records.table(campaign(100, factor=2)), HISTORY
+    if partial == "new":
+        new = cut(new)
+        assert math.isnan(records.summary(new).set_index("message_size_B")["latency_us_p99"][8])
+    else:
+        past = [(name, cut(table)) for name, table in past]
+    found = numbers(gates.gate("today", new, past))
+    assert sorted((one.point, one.statistic) for one in found) == [("64 B", "p50"), ("64 B", "p99"), ("8 B", "p50")]
+    whole = numbers(gates.gate("today", records.table(campaign(100)), [*HISTORY[:7], ("cut", cut(HISTORY[7][1]))]))
+    assert {one.limit.campaigns for one in whole if (one.point, one.statistic) == ("8 B", "p99")} == {7}
+
+
 def test_the_chance_of_false_alarms_is_stated_only_where_it_holds() -> None:
     new, known = records.table(campaign(100)), "chance of any false alarm 1 % (Bonferroni)"
     assert known in gated.text(judge(campaign(100)))

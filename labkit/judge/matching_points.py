@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from pandas.api.types import union_categoricals
 
 from labkit import benchmarks
-from labkit.point.columns import split, statistic_column
+from labkit.point.columns import METRICS, split, statistic_column
 from labkit.point.units import format_size
 from labkit.read.records import GIVEN, HEADLINES
+from labkit.read.records.aggregate import existing
 from labkit.read.records.factors import coded, distinct, level, named, texts, together
 
 # what makes two points comparable: everything that was asked for, and how it was timed
@@ -202,6 +203,25 @@ def grouped(frame: pd.DataFrame, keys: Sequence[str]) -> Points:
     firsts = rows[starts]
     columns = [[words[place] for place in places[firsts].tolist()] for places, words in levels.values()]
     return Points(frame, list(zip(*columns, strict=True)), rows, starts)
+
+
+def without_partial_tails(points: Points) -> Points:
+    """Return points without the tails that a summary leaves out, because only some launches of a campaign have them."""
+    frame, rows = points.frame, points.rows
+    group = together(points.number, distinct(frame["campaign"])[0][rows])
+    codes, group = np.unique(group, return_inverse=True)
+    columns = {}
+    for metric in METRICS:
+        names = [one for one in (*HEADLINES, TAIL) if statistic_column(metric, one) in frame]
+        if TAIL not in names:
+            continue
+        values = [frame[statistic_column(metric, one)].to_numpy(np.float64) for one in names]
+        present = ~np.isnan(np.stack(values, axis=1)[rows])
+        exists = existing(names, present, group, len(codes))[1][:, -1]
+        tails = values[-1].copy()
+        tails[rows[~exists[group]]] = np.nan
+        columns[statistic_column(metric, TAIL)] = tails
+    return replace(points, frame=frame.assign(**columns))
 
 
 def compared(new: Points, past: Points) -> list[list[tuple[str, str]]]:

@@ -20,7 +20,16 @@ from labkit.io.collector import uncollected
 from labkit.judge.finding import Finding
 from labkit.judge.gate.judging import Verdicts
 from labkit.judge.gate.verdicts import OUTCOMES, Common, Compared, Drift, Result, judged, times_worse
-from labkit.judge.matching_points import Key, Past, Points, compared, grouped, identifying, labelled
+from labkit.judge.matching_points import (
+    Key,
+    Past,
+    Points,
+    compared,
+    grouped,
+    identifying,
+    labelled,
+    without_partial_tails,
+)
 from labkit.point.columns import statistic_column
 from labkit.stats import limits
 
@@ -69,7 +78,8 @@ def gate(
 
     past = Past(map(of_campaign, history))
     keys, several = identifying(new, past), len(past)
-    before, now = grouped(past.joined() if several else new[:0], keys), grouped(new, keys)
+    tables = past.joined() if several else new[:0], new
+    before, now = (without_partial_tails(grouped(table, keys)) for table in tables)
     places = {key: place for place, key in enumerate(before.keys)}
     shared = [place for place, key in enumerate(now.keys) if key in places]
     if not shared:

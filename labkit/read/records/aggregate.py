@@ -301,10 +301,10 @@ def _metric(
     metric, (points, launches); and the sessions of these launches.
     """
     counts = dict(zip(names, present.sum(axis=0).tolist(), strict=True))
-    # the statistic that most launches have; of several, the first in this order
-    headline = max((s for s in (*HEADLINES, *STATISTICS) if s in counts), key=lambda s: counts[s])
+    headlines, complete_of = existing(names, present, np.zeros(len(present), np.intp), 1)
+    headline, complete = names[int(headlines[0])], complete_of[0]
     having = present[:, names.index(headline)]
-    same, complete = block[:, having], np.asarray(present[having].all(axis=0))
+    same = block[:, having]
     centre, low, high = stats.aggregate(same, sessions[having])
     row: dict[str, Floats] = {}
     missing: list[Note] = []
@@ -343,6 +343,30 @@ def _both(metric: str, values: Floats, sessions: NDArray[np.intp]) -> dict[str, 
         for over, pair in ends.items()
         for end, found in zip(ENDS, pair, strict=True)
     }
+
+
+def existing(
+    names: Sequence[str], present: NDArray[np.bool_], group: NDArray[np.intp], groups: int
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return which statistics of a metric exist: those that every launch with the one standing for it has.
+
+    Parameters
+    ----------
+    names : statistics.
+    present : (launches, statistics), which launch has which.
+    group : (launches,), number of the launch's point.
+    groups : number of points.
+
+    Returns
+    -------
+    The place of the statistic that stands for the metric, (points,): the one that most launches have, of several the
+    first of `HEADLINES` and `STATISTICS`; and which statistics exist, (points, statistics).
+    """
+    order = [names.index(one) for one in dict.fromkeys((*HEADLINES, *STATISTICS)) if one in names]
+    counts = np.stack([np.bincount(group, each, groups) for each in present.T], axis=1)
+    headline = np.array(order, np.intp)[counts[:, order].argmax(axis=1)]
+    lacking = ~present & present[np.arange(len(present)), headline[group]][:, None]
+    return headline, np.stack([np.bincount(group, each, groups) == 0 for each in lacking.T], axis=1)
 
 
 def _missing(column: str, have: int, launches: int) -> Note:
