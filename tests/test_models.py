@@ -793,7 +793,7 @@ def test_a_bandwidth_of_ranks_that_lacked_a_processor_is_not_called_good(
     facts = {} if share is None else {"idlest_rank": 0, "idlest_share": share}
     one = judged_inside("mpi.bandwidth", 4_600.0, noted([badge("shared memory"), *more], []) | facts)
     assert verdict_of(one) == expected
-    assert ("a rank had one for 14 % of the time only" in sentence(one)) == (expected == "doubtful")
+    assert ("a rank had a processor for 14 % of the time only" in sentence(one)) == (expected == "doubtful")
 
 
 def test_the_headers_of_a_link_are_those_of_the_packets_that_its_testbed_states() -> None:

@@ -36,6 +36,7 @@ _DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
     "loopback": "the loopback interface instead of a network",
     "within one host": "one host, without a network",
     _EMULATED: "an emulated link",
+    "more ranks than cores": "more ranks than cores",
     "no core left": "no core left for the system",
     _BUSY: "a busy machine",
     "virtual machine": "a virtual machine",
@@ -152,8 +153,8 @@ def no_network(members: Sequence[Member]) -> str:
         return ""
     if any(_EMULATED in each for each in groups):
         return (
-            "**No real network was measured:** the links are emulated on one machine, and their rates and delays were "
-            "set. The values say nothing about cables, adapters or switches; compare settings with each other."
+            "**No real network was measured:** the links are emulated on one machine, with rates and delays that were "
+            "set; the values say nothing about cables, adapters or switches."
         )
     return "**No network was measured:** every message stayed on its host."
 

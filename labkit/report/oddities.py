@@ -29,7 +29,7 @@ _KINDS = 3  # of them, at most
 
 def count(content: Content) -> str:
     """Return how many results are odd, unexplained and undecided, and where they are; empty where none is."""
-    listed = markdown.needing("sec-odd", "@sec-odd lists them with their values and possible reasons.")
+    listed = markdown.needing("sec-odd", "@sec-odd counts them; chapters have values and possible reasons.")
     return f"**Odd results:** {words} {listed}" if (words := counted(content)) else ""
 
 

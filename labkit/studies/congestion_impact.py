@@ -337,7 +337,7 @@ def _undecided(tables: Sequence[pd.DataFrame]) -> Iterator[str]:
             parts.append(f"{STATISTICS[str(statistic)]} {factors}")
         cases = some["statistic"].value_counts().max()
         fewest, greatest = int(some["launches"].min()), int(some["launches"].max())
-        launches = plural(fewest, "launch") if fewest == greatest else f"{fewest} to {greatest} launches"
+        launches = plural(fewest, "launch") if fewest == greatest else f"{fewest} to {plural(greatest, 'launch')}"
         yield (
             f"No effect is certain in {cases} of {plural(len(tables), 'case')}, because {why}: {', '.join(parts)} "
             f"that in isolation ({launches}{' each' if cases > 1 else ''})."

@@ -226,7 +226,7 @@ def _taken(launches: Sequence[Samples]) -> str:
     seen = [detours.of(one) for one in launches]
     counts = [int(one.detour.sum()) for one in seen]
     spent = [float(np.asarray(one.time_ns).sum()) for one in launches]
-    parts = [float(one.excess_ns[one.detour].sum()) / time for one, time in zip(seen, spent, strict=True)]
+    parts = [float(one.excess_ns[one.detour].sum()) / (time or 1.0) for one, time in zip(seen, spent, strict=True)]
     numbers = ", ".join(str(one.launch) for one in launches)
     return (
         f"Launch{'es' if len(launches) > 1 else ''} {numbers}: {_ends(counts, plural(max(counts), 'detour'))} in "

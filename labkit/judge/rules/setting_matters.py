@@ -15,6 +15,7 @@ from labkit.judge.rules._contrasts import Contrast, End, contrast, in_words
 from labkit.judge.rules._deciding import OPEN, SHOWN
 from labkit.judge.view import View
 from labkit.point.columns import METRICS
+from labkit.point.units import plural
 from labkit.read.records import headline_metric
 from labkit.read.records.factors import named
 from labkit.stats.decision import RELEVANT, TOO_FEW, enough
@@ -115,7 +116,7 @@ def _doubt(end: End) -> str:
     enough_for_one = all(one.launches >= least_launches(1) for one in end.values)
     if end.effect.doubt != TOO_FEW or not enough_for_one or end.tests < 2:
         return end.effect.doubt
-    return f"{TOO_FEW} among {end.tests} comparisons"
+    return f"{TOO_FEW} among {plural(end.tests, 'comparison')}"
 
 
 def _times(end: End) -> Value:

@@ -51,7 +51,9 @@ def summary(content: Content) -> str:
     more = [(one, each) for one, some in found for each in some[most:]]
     chosen = [*first, *more][:_FINDINGS]
     said = [
-        (f"**{escape(one.name)}**: " if len(members) > 1 else "") + judged.told(each, "brief") for one, each in chosen
+        (f"**{escape(one.name)}**: " if len(members) > 1 else "")
+        + judged.tied(escape(f"{judged.place(each)}: {sentence(each)}."))
+        for one, each in chosen
     ]
     every = [topic for source in content.sources for topic in answered.of_source(content, source).topics]
     parts = [
@@ -122,7 +124,7 @@ def _with_intervals(members: Sequence[Member]) -> str:
     kinds = [name for name, _ in Counter(name.partition(".")[0] for name, _ in rows).most_common() if name in FAMILIES]
     some, few = ([FAMILIES[name] for name in kinds if (name in sure) is wanted] for wanted in (True, False))
     parts = [f"{listed(some)}, with intervals over launches"] * bool(some)
-    parts += [f"{listed(few)}, with fewer than {stats.LAUNCHES} launches"] * bool(few)
+    parts += [f"{listed(few)}, with fewer than {plural(stats.LAUNCHES, 'launch')}"] * bool(few)
     return "; of ".join(parts) or "its benchmarks"
 
 

@@ -25,7 +25,7 @@ from labkit.errors import LabkitError
 from labkit.figures import iterations, looks, style
 from labkit.point import notes
 from labkit.point.columns import METRICS, SHOWN
-from labkit.point.notes import note
+from labkit.point.notes import joined, note
 from labkit.point.units import format_number, plural
 from labkit.read import records
 from labkit.read.records import per_rank
@@ -201,7 +201,7 @@ class _Point:
             self.why.value, self.figure.data = html.escape(str(error)), ()
             return
         beyond = _body(drawn) if self.shown.value == "distribution" else ""
-        self.note.value = html.escape("; ".join(filter(None, (drawing.apart(drawn), beyond))))
+        self.note.value = html.escape(joined((drawing.apart(drawn), beyond)))
         drawn.update_layout(width=None, height=HEIGHT + _ROW * max(0, _rows(drawn) - _ROWS))
         if self.shown.value in ("distribution", "tail") and not self._pinned:
             drawn.update_layout(showlegend=False)  # the room is small, and the text at a line names its launch
