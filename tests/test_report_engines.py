@@ -603,8 +603,8 @@ def test_misspelt_settings_of_a_format_are_refused_where_quarto_says_which_it_kn
     ("settings", "says"),
     [
         (
-            "format: {html: {code-tools: {sorce: true}}}",
-            "format: html: code-tools: sorce: .* knows; close to it is source",
+            "format: {html: {code-tools: {sourc: true}}}",
+            "format: html: code-tools: sourc: .* knows; close to it is source",
         ),
         ("format: {html: {execute: {ecko: true}}}", "format: html: execute: ecko: .*; close to it is echo"),
         (
@@ -659,7 +659,7 @@ def test_the_installed_quarto_knows_what_labkit_ships_and_names_what_it_does_not
     further = "format: {html: {theme: {light: cosmo, dark: darkly}, grid: {sidebar-width: 9em}, code-tools: {source: true}}}\n"
     further += "execute: {echo: false}\nlanguage: {search-clear-button-title: X}\nbook: {sidebar: {style: docked}}"
     refuse(yaml.safe_load(further), Path("own.yml"), "quarto", known)
-    for wrong in ("execute: {enabeld: true}", "book: {sidebar: {stile: docked}}", "format: {html: {axe: {outpt: x}}}"):
+    for wrong in ("execute: {enabld: true}", "book: {sidebar: {stile: docked}}", "format: {html: {axe: {outpt: x}}}"):
         with pytest.raises(ReportError, match="is no setting that Quarto knows"):
             refuse(yaml.safe_load(wrong), Path("own.yml"), "quarto", known)
 
