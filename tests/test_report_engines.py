@@ -603,8 +603,8 @@ def test_misspelt_settings_of_a_format_are_refused_where_quarto_says_which_it_kn
     ("settings", "says"),
     [
         (
-            "format: {html: {code-tools: {sourc: true}}}",
-            "format: html: code-tools: sourc: .* knows; close to it is source",
+            "format: {html: {code-tools: {sourxe: true}}}",
+            "format: html: code-tools: sourxe: .* knows; close to it is source",
         ),
         ("format: {html: {execute: {ecko: true}}}", "format: html: execute: ecko: .*; close to it is echo"),
         (
