@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit.errors import DataError
+from labkit.errors import DataError, LabkitError
 from labkit.formats.reading.log import SHORTENED
 from labkit.run import importing
 from labkit.run.importing.text import UnknownError, parts
+from tests.test_fuzz_foreign import bounded
 
 GOLDEN = Path(__file__).parent / "golden" / "logs"
 # a row of each table whose middle is cut away
@@ -143,3 +144,19 @@ def test_lines_of_iperf_may_be_indented_by_tabs(tmp_path: Path) -> None:
     rows = (GOLDEN / "iperf" / "tcp_P2_plain.txt").read_text().splitlines()
     log.write_text("The client:\n" + "".join(f"\t{row}\n" for row in rows))
     assert values(log) == values(GOLDEN / "iperf" / "tcp_P2_plain.txt")
+
+
+@pytest.mark.parametrize(
+    "words", ["$ ", "# ", "netperf -t ", "mpirun osu_latency ", '{"a": 1}, ', "|-", "| ", "a \\ ", "..  "]
+)
+@pytest.mark.parametrize("above", ["", OMB])
+def test_a_long_line_is_read_or_refused_before_long(words: str, above: str, tmp_path: Path) -> None:
+    """No pattern takes a time that grows with the square of a line."""
+    path = tmp_path / "long.txt"
+    path.write_text(f"{above}{words * (60_000 // len(words))}\n")
+    with bounded():
+        try:
+            for text in parts(path):
+                assert text.runs(lambda count: None) if text.log else [*text.tables(text.lines(lambda count: None))]
+        except LabkitError:
+            pass

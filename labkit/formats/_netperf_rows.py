@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from labkit.formats.reading.log import NUMBER, Lines
 
-COMMAND = re.compile(r"(?:.*[\s/$#>;&(\"'])?netperf +(?=.*-P ?0\b)(?P<flags>-.*)$")
+_PROGRAM = re.compile(r"(?:^|[\s/$#>;&(\"'])netperf +(?=-)")
+_NO_HEAD = re.compile(r"-P ?0\b")
 _TEST = re.compile(r"-t +\"?(?P<protocol>TCP|UDP|SCTP)_(?P<what>RR|CRR|STREAM|MAERTS)\b")
 _SELECTORS = re.compile(r" -o +\"?([A-Za-z0-9_]+(?:,[A-Za-z0-9_]+)*)")
 _CSV = re.compile(r"-?[\d.]+(?:,[^,\s]*[\w/^.-]+)*")
@@ -24,9 +25,16 @@ _TRANSACTIONS, _STREAM, _DATAGRAMS = 6, 5, 6  # least number of columns
 _BELOW_DATAGRAMS, _BELOW_TRANSACTIONS = 4, 2  # columns of the second row
 
 
+def flags_of(line: str) -> str:
+    """Return the flags of the last netperf that a line runs with ``-P 0``; empty if it runs none."""
+    last = max((match.start() for match in _NO_HEAD.finditer(line)), default=-1)
+    ends = [match.end() for match in _PROGRAM.finditer(line) if match.end() <= last]
+    return line[ends[-1] :] if ends else ""
+
+
 def tests(lines: Lines) -> Iterator[tuple[int, str, str, dict[str, str]]]:
     """Yield line, protocol, test and selectors of each row below a command; refuse a row of another shape."""
-    starts = [(number, match["flags"]) for number, line in lines if (match := COMMAND.match(line))]
+    starts = [(number, flags) for number, line in lines if (flags := flags_of(line))]
     for place, (first, flags) in enumerate(starts):
         last = starts[place + 1][0] - 1 if place + 1 < len(starts) else len(lines)
         test, unit = _TEST.search(flags), _UNIT.search(flags)

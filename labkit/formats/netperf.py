@@ -354,4 +354,4 @@ def _classic(lines: Lines, first: int, last: int, test: str) -> dict[str, str]:
     return {"LOCAL_SEND_SIZE": cells[2], "THROUGHPUT": cells[4], "THROUGHPUT_UNITS": unit}
 
 
-LOG = Log("netperf", (" TEST from ",), _BEGINS, runs, rows=_netperf_rows.COMMAND.match)
+LOG = Log("netperf", (" TEST from ",), _BEGINS, runs, rows=_netperf_rows.flags_of)

@@ -25,10 +25,10 @@ _NO_UNIT = re.compile(r"#? *Size +(?:(?:Avg )?Latency|Bandwidth)")
 _BEGINS = re.compile(rf"[ \t]*(?:{_HEAD.pattern}|{_NO_UNIT.pattern})[ \t]*$")
 _TITLE = re.compile(r"#* *(OSU \S.* Test)(?: (?:v|\(Version )?([\d.]+)\)?)?")
 # a program in a line that runs it: a prompt, a launcher, a path, or nothing above
-_COMMAND = re.compile(
-    r"(?:.*[$#>%] +.*|.*\b(?:mpirun|mpiexec|srun|aprun|jsrun|prun|oshrun)\b.*[ /]|[\w./~-]*/|)"
-    r"\b(osu_[a-z]\w*)(?=\s|$)(?!:)"
-)
+_PROGRAM = re.compile(r"\b(osu_[a-z]\w*)(?=\s|$)")
+_PROMPT = re.compile(r"[$#>%] ")
+_LAUNCHER = re.compile(r"\b(?:mpirun|mpiexec|srun|aprun|jsrun|prun|oshrun)\b")
+_PATH = re.compile(r"(?:[\w.~-]*/)*")
 _UNKNOWN = note(
     "test-unknown", "the text does not name the program: write its name, such as osu_latency, above the table"
 )
@@ -82,8 +82,20 @@ def _program(line: str) -> tuple[str, str] | None:
     """Return program and version of a title or a command; None if the line is neither."""
     if title := _TITLE.fullmatch(line.strip()):
         return (names.TESTS[title[1].lower()], title[2] or "") if title[1].lower() in names.TESTS else None
-    command = _COMMAND.match(line)
-    return (command[1], "") if command and command[1] in names.TITLES else None
+    program = _command(line)
+    return (program, "") if program in names.TITLES else None
+
+
+def _command(line: str) -> str:
+    """Return the program of OMB that a line runs; empty if it runs none."""
+    named = [*_PROGRAM.finditer(line)]
+    if not named:
+        return ""
+    first, last = named[0], named[-1]
+    prompt, launcher = _PROMPT.search(line, 0, last.start()), _LAUNCHER.search(line, 0, last.start())
+    if prompt or (launcher and line[last.start() - 1] in " /"):
+        return last[1]
+    return first[1] if _PATH.fullmatch(line, 0, first.start()) else ""
 
 
 def _table(lines: reading.Lines, test: str, version: str, columns: tuple[str, ...]) -> list[Run]:

@@ -47,7 +47,6 @@ _NEAR = 2000  # lines that are examined
 _WIDEST = 500  # characters of such a line
 _OF_A_TOOL = ": (g="  # fio prints a line of dots below a job of several processes
 FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
-_GOES_ON = re.compile(r"[A-Za-z].*\s\\[ \t]*$")
 _DOCUMENT = re.compile(r"^(?=\{\s*(?:\"|$)|\[\s*(?:\{|$))", re.MULTILINE)
 Unwrap = Callable[[str], str]
 
@@ -127,8 +126,9 @@ def bare(text: str) -> tuple[str, Callable[[int], int]]:
     """
     lines = text.replace("\r\n", "\n").split("\n")
     for place, line in reversed(list(enumerate(lines[:-1]))):
-        if _GOES_ON.search(line):  # a command over several lines
-            lines[place : place + 2] = [f"{line.rstrip()[:-1]} {lines[place + 1].strip()}", ""]
+        begun = line.rstrip()
+        if begun.endswith((" \\", "\t\\")) and any(map(str.isalpha, begun)):  # a command over several lines
+            lines[place : place + 2] = [f"{begun[:-1]} {lines[place + 1].strip()}", ""]
     fences = [place for place, line in enumerate(lines) if FENCE.fullmatch(line)]
     pairs = fences if len(fences) % 2 == 0 else []  # an odd one began above the text, or ends below it
     for first, last in zip([-1, *pairs[1::2]], [*pairs[::2], len(lines)], strict=False) if pairs else ():

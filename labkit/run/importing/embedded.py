@@ -19,7 +19,7 @@ RANK = "rank-"  # begins the place of a rank's text
 # srun -l and mpiexec -l, mpirun --tag-output of Open MPI 3, 4 and 5
 _RANK = re.compile(r" *(?:\[?(?:rank )?(\d{1,7})(?::|\] )|\[\d+,(\d{1,7})\](?:<std\w+>)?:?) ?")
 TABLES = "tables"  # the place of a text with its Markdown tables
-_RULE = re.compile(r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?[ \t]*\r?")
+_RULE = re.compile(r":?-+:?")  # a cell below the head of a table
 _ODD = re.compile(r"[^\w-]")  # characters of a key that a place does not have
 _BLOCK = re.compile(
     r"^(?P<indent> *)(?:- +)?(?P<key>[\w.-]+): *\|[+-]? *\n(?P<text>(?:(?P=indent) +\S.*\n?|[ \t]*\n)+)", re.MULTILINE
@@ -73,17 +73,22 @@ def of_tables(document: str) -> str:
     'Size  Latency (us)\n\n8  1.25\n'
     """
     lines, found = document.split("\n"), False
-    for rule in [number for number, line in enumerate(lines) if "|" in line and _RULE.fullmatch(line)]:
+    rules = [n for n, line in enumerate(lines) if "|" in line and all(map(_RULE.fullmatch, _cells(line)))]
+    for rule in rules:
         first = last = rule
         while first and "|" in lines[first - 1]:
             first -= 1
         while last + 1 < len(lines) and "|" in lines[last + 1]:
             last += 1
         for number in range(first, last + 1):
-            cells = (cell.strip(" `*") for cell in lines[number].strip().strip("|").split("|"))
-            lines[number] = "" if number == rule else "  ".join(cells)
+            lines[number] = "" if number == rule else "  ".join(cell.strip(" `*") for cell in _cells(lines[number]))
             found = True
     return "\n".join(lines) if found else ""
+
+
+def _cells(line: str) -> list[str]:
+    """Return the cells of a row of a Markdown table."""
+    return [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
 
 
 def _of_json(document: str) -> list[tuple[str, str]]:
