@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -63,6 +64,8 @@ def test_each_version_in_the_changelog_is_a_page_at_most() -> None:
     title, *versions = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
     assert title.startswith("# Changelog")
     assert [one.partition("\n")[0] for one in versions if len(one.splitlines()) > 120 or not one.startswith("[")] == []
+    begins = Counter(line[:40] for one in versions for line in one.splitlines() if line.startswith("- "))
+    assert [begin for begin, count in begins.items() if count > 1] == [], "a merge keeps both versions of a line"
 
 
 class Links(HTMLParser):

@@ -160,6 +160,7 @@ def test_the_axis_of_a_distribution_ends_where_few_iterations_are_left() -> None
     marks = [x for trace in point.figure.data if trace.mode == "markers" for x in trace.x]
     slowest = max(max(trace.x) for trace in point.figure.data if trace.mode == "lines")
     left, right = (10**end for end in point.figure.layout.xaxis.range)
+    assert point.figure.layout.xaxis.dtick, "plotly's own ticks leave one label on an axis of less than a decade"
     assert left < min(marks)
     assert max(marks) < right < slowest
     assert "beyond the axis" in point.note.value
@@ -167,6 +168,8 @@ def test_the_axis_of_a_distribution_ends_where_few_iterations_are_left() -> None
     assert "beyond the axis" not in point.note.value
     alone = figures.distribution([made.samples("mpi.latency", [1000] * 100)], "latency_us")
     assert not point_panel._body(alone), "one value for all iterations leaves nothing out"
+    few = figures.distribution([made.samples("mpi.latency", [0] * 98 + [1000, 2000])], "latency_us")
+    assert not point_panel._body(few), "a logarithmic axis has no place for a time that the clock does not resolve"
 
 
 @pytest.mark.slow

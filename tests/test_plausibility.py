@@ -260,11 +260,12 @@ def test_a_flow_faster_than_its_link_is_odd() -> None:
     (one,) = odd(point(345.0, size=16384, transport="auto", testbed="virtual-cluster:4,rate=200mbit"))
     assert "token bucket" in reasons(one)
     assert odd(point(700.0, size=16384, transport="auto", testbed="virtual-cluster:4,rate=200mbit")) == []
-    job = {"testbed": {"rate_bps": 2e8}}  # of a job on emulated hosts, whose command names no testbed
+    # of a job on emulated hosts, whose command names no testbed
+    job = {"testbed": {"rate_bps": 2e8}, **made.noted({"badges": ["emulated link"]})}
     (one,) = odd(point(345.0, size=16384, transport="auto", meta=job))
     assert one.code == "above-link"
     assert odd(point(700.0, size=16384, transport="auto", meta=job)) == []
-    assert odd(point(345.0, size=16384, transport="tcp", meta=job | {"badges": ["loopback"]})) == []
+    assert odd(point(345.0, size=16384, transport="tcp", meta=job | made.noted({"badges": ["loopback"]}))) == []
 
 
 def test_a_tail_below_its_median_is_odd() -> None:

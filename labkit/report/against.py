@@ -111,9 +111,9 @@ def _not_simulated(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairs(one: Experiment, paper: Literature, members: Sequence[Member]) -> list[tuple[Comparison, Member]]:
-    """Return the numbers of an experiment that have a measured value of the same path.
+    """Return the published numbers of an experiment, each with its measured value.
 
-    If none has one, these are the numbers that have a value of another path.
+    Values over the paper's path come first; only if there are none, values over other paths are returned.
     """
     numbers = paper.numbers_of(one)
     same = [found for number in numbers if (found := pair(number, members))]

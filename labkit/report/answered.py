@@ -47,13 +47,13 @@ def bad(content: Content, source: Source) -> str:
 
 
 def asked_for(topics: Sequence[Topic]) -> str:
-    """Say how many topics are bad because their settings asked for a slower path, as the end of a sentence."""
+    """Say how many topics are bad only because a slower path was requested, as the end of a sentence."""
     bad = [one for one in topics if one.verdict == "bad"]
     asked = sum(any(each.code == "asked" for each in found.evidence) for one in bad if (found := likeliest(one.lead)))
     if not asked:
         return ""
     of = f"{asked} of the bad ones" if asked < len(bad) else "all bad ones" if len(bad) > 1 else "the bad one"
-    return f"; {of} {'is' if max(asked, 1) == 1 else 'are'} so because a slower path than the fastest was asked for"
+    return f"; {of} {'is' if max(asked, 1) == 1 else 'are'} bad because the settings requested a slower path"
 
 
 def answers(content: Content) -> str:

@@ -71,7 +71,7 @@ GROUPS = (
     Group(
         (_CROWDED, "oversubscribed"),
         "more ranks than cores",
-        "Ranks wait for a core, so times include the scheduler. Use no more ranks than cores, or more hosts.",
+        "Ranks share cores, so times include waiting for a core. Use no more ranks than cores, or more hosts.",
     ),
     Group(
         (_NO_CORE,),

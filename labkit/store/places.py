@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shlex
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -34,14 +35,13 @@ def find(name: str | Path) -> Path:
         return found
     if Path(name).suffix == ".zip" and Path(name).is_file():
         raise DataError(f"{name} is an archive of campaigns. Unpack it first: labkit merge {name} --into CAMPAIGN.")
+    with suppress(OSError):  # a name that is too long
+        if Path(name).is_dir():
+            remedy = f"If it holds logs, read them: labkit import {shlex.quote(str(name))}."
+            raise DataError(f"{name} is a folder without a campaign. {remedy}")
     names: list[str] = []
     for folder, pattern in ((root(), "**"), (project.CAMPAIGNS, f"{EXAMPLES}/**")):
         names += sorted(str(path.parent.relative_to(folder)) for path in folder.glob(f"{pattern}/campaign.json"))
-    with suppress(OSError):  # a name that is too long
-        if Path(name).is_dir():
-            raise DataError(
-                f"{name} is a folder without a campaign. If it holds logs, read them: labkit import {name}."
-            )
     same = [one for one in names if Path(one).name == str(name)]
     meant = f"Did you mean {same[0]}? " if same else alike(str(name), names)
     available = ", ".join(dict.fromkeys(names)) or "none yet; see labkit run --help"

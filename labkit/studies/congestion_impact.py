@@ -292,11 +292,16 @@ class Study(studies.Study):
 
     def _loads(self) -> Iterator[str]:
         """Rate and time of the congestors alone."""
-        for _, row in self.of(LOAD).iterrows():
+        loads = self.of(LOAD)
+        for _, row in loads.iterrows():
             yield (
                 f"Alone, ranks of {row['option_congestor']} with {size_words(row['message_size_B'])} hand over "
-                f"{amount(row, 'bandwidth_MBps')} in all; a round takes {amount(row, 'latency_us')}. As in GPCNeT, a "
-                "sender is done when buffers hold its message, so this rate may exceed that of a link."
+                f"{amount(row, 'bandwidth_MBps')} in all; a round takes {amount(row, 'latency_us')}."
+            )
+        if not loads.empty:
+            yield (
+                "As in GPCNeT, a congestor's sender is done when buffers hold its message, so these rates may exceed "
+                "the rate of a link."
             )
 
 

@@ -66,7 +66,7 @@ class Verdicts:
     labels : of the points.
     wanted : metrics and statistics of the comparisons of each point.
     chance : of a false alarm in the whole gate.
-    worse : practical rule, as in `gate`.
+    worse : fixed limit, as in `gate`.
     """
 
     def __init__(

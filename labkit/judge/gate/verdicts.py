@@ -59,7 +59,7 @@ class Compared:
     limit : what the past allows.
     beyond : new launches that are worse than the limit; `limit.beyond` of them fail.
     differs : conditions that differ from the past, such as the library.
-    worse : practical rule: the point fails if its value is worse than usual by this fraction; 0 for no such rule.
+    worse : fixed limit: the point fails if its value is worse than usual by this fraction; 0 for no such limit.
     over : new launches that are worse by that fraction.
     coarse : whether the new value, and the usual one, spans fewer than ten steps of the clock: then it is a bound.
     finest : smallest factor between the values that the clock resolves; 1 where it limits nothing.
@@ -121,23 +121,23 @@ class Compared:
     def times(self) -> float:
         """Smallest factor by which a point must be worse than expected to fail; infinity if it never does."""
         by_past = times_worse(self.limit.value, self.expected, self.measure.better)
-        return max(self.finest, min(by_past, self.practical / self.common))
+        return max(self.finest, min(by_past, self.fixed / self.common))
 
     @property
-    def practical(self) -> float:
-        """Factor by which a value must be worse than usual to fail by the practical rule; infinity without one."""
+    def fixed(self) -> float:
+        """Factor by which a value must be worse than usual to exceed the fixed limit; infinity without one."""
         return least_times(self.worse, self.finest) if self.worse else math.inf
 
     @property
-    def fails_practically(self) -> bool:
-        """Whether the value is as much worse as the practical rule forbids."""
-        return self.worse > 0 and times_worse(self.value, self.usual, self.measure.better) >= self.practical
+    def fails_by_fixed(self) -> bool:
+        """Whether the value exceeds the fixed limit."""
+        return self.worse > 0 and times_worse(self.value, self.usual, self.measure.better) >= self.fixed
 
     @property
     def tested(self) -> bool:
-        """Whether a test decides, and not the practical rule alone."""
+        """Whether a test decides, and not the fixed limit alone."""
         drifts = self.drift is not None and self.drift.failed
-        return not math.isnan(self.limit.value) and (self.fails_by_past or drifts or not self.fails_practically)
+        return not math.isnan(self.limit.value) and (self.fails_by_past or drifts or not self.fails_by_fixed)
 
     @property
     def beyond_past(self) -> bool:
@@ -166,13 +166,13 @@ class Compared:
     def decisive(self) -> tuple[float, str]:
         """The limit that decides, NaN for none, and how many new launches are beyond it, in words; empty for none.
 
-        It is the limit from the past if the point fails by it, else the nearer one of this and of the practical rule.
+        If the point fails by the limit from the past, it is that one. Otherwise it is the stricter of the two limits.
         """
         lower = self.measure.better == "lower"
-        practical = self.usual * self.practical if lower else self.usual / self.practical
-        past_is_nearer = self.limit.value <= practical if lower else self.limit.value >= practical
+        fixed = self.usual * self.fixed if lower else self.usual / self.fixed
+        past_is_nearer = self.limit.value <= fixed if lower else self.limit.value >= fixed
         if self.worse and not (self.fails_by_past or past_is_nearer):
-            return practical, f"{self.over} of {self.launches} (the median decides)"
+            return fixed, f"{self.over} of {self.launches} (the median decides)"
         if not self.measured or math.isnan(self.allowed):
             return self.allowed, ""
         undecided = self.beyond_past and not self.fails_by_past
@@ -282,13 +282,13 @@ class Result:
 
     @property
     def false_alarms(self) -> float:
-        """Chance of any false alarm; NaN if no comparison was tested, or if the practical rule adds an unknown one."""
+        """Chance of any false alarm; NaN if no comparison was tested, or if the fixed limit adds an unknown one."""
         tested = any(not math.isnan(one.limit.value) for _, one in self.compared)
         return self.chance if tested and not self.worse else math.nan
 
     @property
     def worse(self) -> float:
-        """Fraction of the practical rule, as in `Compared`."""
+        """Fraction of the fixed limit, as in `Compared`."""
         return max((one.worse for _, one in self.compared), default=0.0)
 
     @property
@@ -362,7 +362,7 @@ def times_worse(value: float, usual: float, better: str) -> float:
 
 
 def least_times(worse: float, finest: float) -> float:
-    """Return how many times worse than usual a value fails by the practical rule; the clock must resolve it."""
+    """Return how many times worse than usual a value must be to exceed the fixed limit; the clock must resolve it."""
     return max(1 + worse, finest * (1 - STEP))
 
 
@@ -403,7 +403,7 @@ def _evidence(one: Compared, outcome: Outcome) -> Iterator[Evidence]:
             yield Evidence(code=code, values=values)
         if one.worse:
             over = Count(one.over, "launch")
-            code = "worse" if one.fails_practically else "not-worse"
+            code = "worse" if one.fails_by_fixed else "not-worse"
             yield Evidence(code=code, values={"over": over, "launches": launches, "worse": _share(one.worse)})
         if one.drift and one.drift.failed:
             together = {"change": _share(one.drift.change), "allowed": _share(one.drift.allowed)}
@@ -427,7 +427,7 @@ def _share(value: float) -> Value:
 def _outcome(one: Compared) -> Outcome:
     """Return the outcome that follows from the numbers of a comparison."""
     drifts = one.drift is not None and one.drift.failed
-    if drifts or one.fails_by_past or one.fails_practically:
+    if drifts or one.fails_by_past or one.fails_by_fixed:
         return "fail"
     if one.beyond_past:
         return "undecided"

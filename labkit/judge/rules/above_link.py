@@ -14,9 +14,9 @@ from labkit.judge.rule import PLAUSIBILITY, Rule
 from labkit.judge.rules._deciding import IMPORTED, REMEDY, level_of, over
 from labkit.judge.view import View
 from labkit.judge.view.points import PER_BYTE, TIMED, Point, Table
-from labkit.models import bounds
 from labkit.point.adapters import links_of
 from labkit.point.columns import METRICS, STATISTICS
+from labkit.point.notes import has
 from labkit.point.testbed import amount, parse
 from labkit.read.records.factors import coded
 from labkit.store.samples.facts import TESTBED
@@ -28,8 +28,6 @@ def check(view: View) -> Iterator[Finding]:
         for place, metric, rate, bound in _fast(view, table):
             point = table.point(place, metric, "measured")
             assert point is not None
-            if any(map(bounds.inside, view.first_launches([str(point.row["fingerprint"])]).values())):
-                continue
             decision = over(_inverse(point), 1 / bound) if metric in TIMED else over(point, bound)
             if decision:
                 yield RULE.found(
@@ -81,22 +79,28 @@ def _rates(view: View, table: Table) -> NDArray[np.float64]:
     benchmark = benchmarks.runnable(table.benchmark)
     if benchmark is None or not benchmark.one_flow:
         return np.zeros(len(rows))
-    first = [str(rows["fingerprint"].iloc[np.flatnonzero(codes == code)[0]]) for code in range(len(testbeds))]
-    rates = np.array([_rate(*one, view) for one in zip(testbeds, first, strict=True)])[codes]
+    rates = np.array([_rate(one) for one in testbeds])[codes]
+    emulated = np.array([has(badges, "emulated-link") for badges in rows["badges"]], bool)
+    for code in np.unique(codes[emulated & (rates == 0)]):  # a job's command does not name the links of its hosts
+        of_job = emulated & (codes == code)
+        rates[of_job] = _noted(view, str(rows["fingerprint"].iloc[np.flatnonzero(of_job)[0]]))
     several = (rows["transport"] == "shm") | ((rows["ranks"] > 1) & ~rows["ppn"].isin((0, 1)))
     rates[several.to_numpy(bool)] = 0.0
     return rates
 
 
-def _rate(testbed: str, fingerprint: str, view: View) -> float:
-    """Return the rate of a testbed's links, bit/s, as it was asked for or as a launch notes it; 0 if unknown."""
+def _rate(testbed: str) -> float:
+    """Return the rate that was asked for of the links of a testbed, bit/s; 0 where none was."""
     try:
         _, _, options = parse(testbed)
     except SpecError:
         return 0.0
-    asked = amount(options.get("rate", ""))
-    if asked > 0:
-        return asked
+    value = amount(options.get("rate", ""))
+    return value if value > 0 else 0.0
+
+
+def _noted(view: View, fingerprint: str) -> float:
+    """Return the rate of the links that a launch of a point notes, bit/s; 0 where it notes none."""
     launches = view.first_launches([fingerprint]).values()
     return next((rate for one in launches if (rate := links_of(TESTBED.of(one.meta)).shaped) > 0), 0.0)
 

@@ -17,18 +17,19 @@ _FLAGS = {name: f"--{name}" for name in ("ranks", "ppn", "launcher", "transport"
 def words(spec: Spec) -> list[str]:
     """Return ``labkit measure …`` for a spec without its size and its launches: what differs from the defaults.
 
-    Of a collective it always says the number of ranks.
+    For a collective, it always includes ``--ranks``.
     """
     usual = Spec(benchmark=spec.benchmark)
     if spec.launcher == "none":  # a tool, or a simulation
         usual = usual.replace(launcher="none")
     out = ["labkit", "measure", spec.benchmark]
     known = benchmarks.get(spec.benchmark)
-    said = {"ranks"} if isinstance(known, CollectiveBenchmark) else set[str]()
-    silent = {"ranks"} if known.single else set[str]()
     for name, flag in _FLAGS.items():
         value = getattr(spec, name)
-        if name in said or (value != getattr(usual, name) and name not in silent):
+        shown = value != getattr(usual, name)
+        if name == "ranks":
+            shown = isinstance(known, CollectiveBenchmark) or (shown and not known.single)
+        if shown:
             out += [flag, str(value)]
     if spec.hosts and spec.testbed == usual.testbed:
         out += ["--hosts", ",".join(spec.hosts)]

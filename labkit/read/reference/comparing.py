@@ -332,7 +332,7 @@ def compare(number: Number, rows: pd.DataFrame, *, other_path: bool = False) -> 
 def first(number: Number, tables: Iterable[pd.DataFrame], *, other_path: bool = False) -> Comparison | None:
     """Return the best comparison of some tables: one with a ratio, else one over a network; None if there is none.
 
-    Of several such, it is that with the processes nearest to the paper's, of the first table that has any.
+    Among equals, the earliest table wins, and within it the number of processes closest to the paper's.
     """
     found = [one for rows in tables for one in compare(number, rows, other_path=other_path)]
     return min(found, key=worth, default=None)

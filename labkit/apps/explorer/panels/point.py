@@ -22,7 +22,7 @@ from labkit.apps.explorer.selection import Selection
 from labkit.apps.explorer.session import Chosen, Session
 from labkit.apps.explorer.view import View
 from labkit.errors import LabkitError
-from labkit.figures import iterations, looks, style
+from labkit.figures import axes, iterations, looks, style
 from labkit.point import notes
 from labkit.point.columns import METRICS, SHOWN
 from labkit.point.notes import joined, note
@@ -36,7 +36,7 @@ TITLE, PLACE, ORDER = "Point", "beside", 1
 HEIGHT = 300  # px
 _ROW, _ROWS, _LETTERS = 22, 2, 42  # px of a row of the legend; rows in the usual height; letters of a row
 _TICKS = {"nticks": 4, "tickfont": {"size": 11}}  # on a logarithmic axis to the right: the labels of more would overlap
-_NEAR = 6  # ticks of an axis that leaves the tail out
+_WIDE = 200  # px of the axis to the right, at least
 _ALWAYS = ("p50", "p95", "p99")  # said also where there is none
 _VIEWS = ("distribution", "tail", "histogram", "over iterations", "per rank")
 _HINT = "Click a point in the plot, or go to one with the arrow keys and press Enter."
@@ -207,8 +207,6 @@ class _Point:
             drawn.update_layout(showlegend=False)  # the room is small, and the text at a line names its launch
         if drawn.layout.xaxis.type == "log":
             drawn.layout.xaxis.update(_TICKS)
-            if beyond:
-                drawn.layout.xaxis.nticks = _NEAR
         live.redraw(self.figure, drawing.brief(drawn, asks=False))
 
     def _distribution(self, chosen: Chosen, metric: str) -> go.Figure:
@@ -226,13 +224,18 @@ class _Point:
 
 def _body(figure: go.Figure) -> str:
     """Show the marked percentiles and twice as far; return where the rest is, if there is any."""
-    lines = [trace.x for trace in figure.data if trace.mode == "lines"]
-    marks = [x for trace in figure.data if trace.mode == "markers" for x in trace.x]
-    first, last = min(min(x) for x in lines), max(max(x) for x in lines)
-    low, high = max(first, min(marks) / 2), min(last, max(marks) * 2)
-    if (low, high) == (first, last):
+    values, marks = (
+        [x for trace in figure.data if trace.mode == mode for x in trace.x if 0 < x < math.inf]  # on a logarithmic axis
+        for mode in ("lines", "markers")
+    )
+    if not values or not marks:
         return ""
-    figure.update_xaxes(range=[math.log10(low * 0.9), math.log10(high * 1.1)])
+    low, high = max(min(values), min(marks) / 2), min(max(values), max(marks) * 2)
+    if (low, high) == (min(values), max(values)):
+        return ""
+    low, high = low * 0.9, high * 1.1
+    step = axes.step(low, high, _WIDE, upward=False, fixed=True)
+    figure.update_xaxes(range=[math.log10(low), math.log10(high)], dtick=step)
     return "a few iterations lie beyond the axis: double-click the plot, or open the tail"
 
 
