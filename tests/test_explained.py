@@ -152,7 +152,7 @@ def test_a_message_of_one_size_is_a_reference_of_few_bytes_and_of_bytes_alone() 
 def test_a_collective_faster_than_messages_is_good() -> None:
     (one,) = found("collective-of-messages", PAIR, point("mpi.allreduce", 8, 1.5, ranks=4))
     assert one.level == "good"
-    assert "is less than the 2.25 µs" in sentence(one)
+    assert "is less than the 2.250 µs [2.248 to 2.252]" in sentence(one), "with the interval of the message between two"
 
 
 # ---- causes ----------------------------------------------------------------------------------------------------------

@@ -777,7 +777,7 @@ def test_a_core_must_copy_what_leaves_no_host(
     assert (verdict_of(one), number(one, "limit")) == (expected, pytest.approx(limit))
     binds = "copy by one core" if expected == "defect" else TWICE
     assert one.values["what"] == binds
-    assert f"of {limit:,.0f} MB/s ({binds})" in sentence(one)
+    assert re.search(rf"of {limit:,.0f} MB/s( \[[\d,]+ to [\d,]+\])? \({binds}\)", sentence(one))
     assert bound_inside(benchmark, SHARED, size=size).measured
     assert "in 3 launches for copies of " in str(one.values["how"])
     assert ("the measured bound, or the measurement, is wrong" in sentence(one)) == (expected == "defect")
@@ -827,7 +827,7 @@ def test_the_work_of_a_library_is_the_sum_of_two_published_parts_and_the_rule_na
     paper = reference.load("breaking-band-2019")
     parts = [paper["hlp_post"].value, paper["hlp_rx_prog"].value]
     assert sum(parts) == pytest.approx(LIBRARY_S * 1e9, abs=5)
-    words = f"{parts[0]} + {parts[1]} ns in Zambre et al. 2019"
+    words = f"{parts[0]} + {parts[1]} ns on a ThunderX2, Zambre et al. 2019"
     assert words in OWN_WORK_OF
     assert OWN_WORK_OF in limits._TIMES["shared-memory"]  # the table of the supplement
     assert words in " ".join((Path(__file__).parents[1] / "docs" / "explain.md").read_text().split())
@@ -839,7 +839,7 @@ def test_the_work_of_a_library_is_the_sum_of_two_published_parts_and_the_rule_na
 def test_a_message_through_shared_memory_needs_a_line_of_cache(value_us: float, expected: str) -> None:
     """Up to 2.5 times a line and a library's own work is good, beyond 5 times is bad; below the line is a defect."""
     one = judged_inside("mpi.latency", value_us, SHARED, size=8)
-    what = "line of cache" if expected == "defect" else "a line of cache and 0.25 µs for the library"
+    what = "line of cache" if expected == "defect" else "a line of cache and up to 0.25 µs for the library"
     assert (verdict_of(one), one.values["what"]) == (expected, what)
     needed = 0.04 if expected == "defect" else 0.29
     assert number(one, "limit") == pytest.approx(needed, rel=0.03)  # with a copy of 8 B

@@ -21,11 +21,10 @@ def kind(where: str, smallest: int, largest: int) -> Kind:
     """
 
     def cases(random: np.random.Generator) -> list[Parameters]:
-        return with_launches(random, [{"beside": number % 2 == 0} for number in range(4)])
+        return with_launches(random, [{} for _ in range(4)])
 
     def make(case: Parameters, folder: Path) -> Campaign:
-        paths = ("tcp", "shm") if case["beside"] else ("tcp",)
-        some = part(_EXAMPLE, where, lambda one: one.spec.transport in paths)
+        some = part(_EXAMPLE, where, lambda one: one.spec.transport == "tcp")
         return kept(folder, _EXAMPLE, [*launched(some, case["launches"]), *costs(_EXAMPLE)])
 
     def shown(campaign: Campaign, case: Parameters) -> str:

@@ -266,9 +266,8 @@ def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | N
     )
     if not ends and value < _FAR_S * crossings:
         return (Bound(name=wire.name, value=value, formula=formula, source=wire.source, missing="micro.loopback"),)
-    at_ends = 0.0
+    (at_ends, least, most), how = ends or ((0.0, 0.0, 0.0), "")
     if ends:
-        at_ends, how = ends
         formula += f"; at its ends {how}, {format_number(at_ends * 1e6)} µs together"
     good, bad = (path * value + host * at_ends for path, host in zip(LINK, MACHINE, strict=True))
     named, usual_name = (wire.name, f"{wire.name} and its ends" if ends else "") if value else (ENDS, ENDS)
@@ -276,20 +275,27 @@ def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | N
     one_sided = isinstance(benchmarks.get(samples.spec.benchmark), benchmarks.OneSidedBenchmark)
     usual_name = f"{THERE_AND_BACK}: {usual_name or named}" if one_sided else usual_name
     bound = Bound(name=named, value=value, formula=formula, source=wire.source, good=good, bad=bad, soft=one_sided)
-    return (replace(bound, usual=usual, usual_name=usual_name),)
+    low, high = (value + end for end in (least, most))
+    return (replace(bound, usual=usual, usual_name=usual_name, usual_low=low, usual_high=high),)
 
 
-def _ends(samples: Samples, crossings: int, costs: Costs) -> tuple[float, str] | None:
-    """What the hosts at both ends need at least, s, and how that is known; None where it is not."""
+def _ends(samples: Samples, crossings: int, costs: Costs) -> tuple[tuple[float, float, float], str] | None:
+    """What the hosts at both ends need at least with the ends of its interval, s, and how that is known; else None."""
     known = benchmarks.get(samples.spec.benchmark)
     if known.ends.rdma:
-        return crossings * _ADAPTERS_S, f"adapters that need {format_number(_ADAPTERS_S * 1e6)} µs (published)"
+        return (
+            crossings * _ADAPTERS_S,
+            math.nan,
+            math.nan,
+        ), f"adapters that need {format_number(_ADAPTERS_S * 1e6)} µs (published)"
     if near := costs.message(samples.spec.size or 0):
         size, cost = near
-        each, how = cost.value, f"hosts that pass {format_size(size)} to themselves in {cost}"
+        times, how = [cost.value, cost.low, cost.high], f"hosts that pass {format_size(size)} to themselves in {cost}"
         if known.ends.sockets and (wake_up := costs.slowest_wake_up):  # their programs sleep until a message comes
-            each, how = each + wake_up.value, f"{how}, and wake a thread in {wake_up}"
-        return crossings * each, how
+            times = [sum(both) for both in zip(times, (wake_up.value, wake_up.low, wake_up.high), strict=True)]
+            how = f"{how}, and wake a thread in {wake_up}"
+        value, low, high = (crossings * one for one in times)
+        return (value, low, high), how
     return None
 
 

@@ -21,8 +21,9 @@ PIPE = "a wake-up through a pipe, with its calls"
 LINK = (1 / 0.9, 1 / 0.7)  # times what links need: up to the first it is good, beyond the second it is bad
 MACHINE = (2.5, 5.0)  # the same of what hosts need at least, on which every library and kernel puts its own work
 LIBRARY_S = 0.25e-6  # work of MPICH and UCX for a message: HLP_post + HLP_rx_prog, Zambre et al. 2019, section 6
-OWN_WORK = f"{format_number(LIBRARY_S * 1e6)} µs for the library"
-OWN_WORK_OF = f"{format_number(LIBRARY_S * 1e6)} µs for an MPI library (26.56 + 224.66 ns in Zambre et al. 2019)"
+_LIBRARY = f"up to {format_number(LIBRARY_S * 1e6)} µs for"
+OWN_WORK = f"{_LIBRARY} the library"
+OWN_WORK_OF = f"{_LIBRARY} an MPI library (26.56 + 224.66 ns on a ThunderX2, Zambre et al. 2019)"
 _COUNTS = 0.01  # part of a floor from which its formula names the copy
 _TELLS = 0.05  # part of what a message needs from which its name tells of the copy
 _UNITS = {  # name of a floor → what its cost is of
@@ -45,6 +46,7 @@ class Bound:
     low, high : interval of a measured bound over launches; NaN of a computed one, and of a single launch.
     usual : what a good implementation comes near, as two copies where one is needed; NaN: `value`.
     usual_name : what that is; empty: `name`.
+    usual_low, usual_high : interval of `usual`, where measurements went into it.
     good, bad : values from which, and up to which, a measurement is good and bad; NaN where the bound judges nothing.
     soft : whether a measurement may lie beyond it, because it only tells what a similar program reaches.
     missing : benchmark that would make it judge; empty if it does.
@@ -58,6 +60,8 @@ class Bound:
     high: float = math.nan
     usual: float = math.nan
     usual_name: str = ""
+    usual_low: float = math.nan
+    usual_high: float = math.nan
     good: float = math.nan
     bad: float = math.nan
     soft: bool = False
@@ -72,6 +76,11 @@ class Bound:
     def reference(self) -> float:
         """What a measurement is compared with."""
         return self.value if math.isnan(self.usual) else self.usual
+
+    @property
+    def reference_ends(self) -> tuple[float, float]:
+        """Ends of its interval; NaN where it has none."""
+        return (self.low, self.high) if math.isnan(self.usual) else (self.usual_low, self.usual_high)
 
     @property
     def reference_name(self) -> str:
@@ -141,11 +150,16 @@ def copied(samples: Samples, directions: int, costs: Costs, place: str = "") -> 
     if crossing is None:
         return (replace(bound, missing="micro.core_to_core_copy"),)
     usual = rate(1 / (1 / cost.value + 1 / crossing[1].value), 0.0)
+    ends = (
+        rate(1 / (1 / first + 1 / second), 0.0) for first, second in zip(_ends(cost), _ends(crossing[1]), strict=True)
+    )
+    usual_low, usual_high = ends if min(cost.launches, crossing[1].launches) > 1 else (math.nan, math.nan)
     formula += (
         f"; {TWICE}, the second of what another core wrote: {format_number(usual / 1e6)} MB/s, by which it is judged"
     )
     good, bad = usual / MACHINE[0], usual / MACHINE[1]
-    return (replace(bound, formula=formula, usual=usual, usual_name=TWICE, good=good, bad=bad),)
+    named = replace(bound, formula=formula, usual=usual, usual_name=TWICE, usual_low=usual_low, usual_high=usual_high)
+    return (replace(named, good=good, bad=bad),)
 
 
 def _of_thread(bound: Bound, cores: int, size: int, costs: Costs, wake_up: Cost | None) -> Bound:
@@ -157,12 +171,15 @@ def _of_thread(bound: Bound, cores: int, size: int, costs: Costs, wake_up: Cost 
     if near is None:
         return replace(bound, missing="micro.loopback")
     of_size, cost = near
+    sleeping = _ends(wake_up)
     usual, name = cores * of_size / (cost.value + (wake_up.value if wake_up else 0.0)), WOKEN if wake_up else THREAD
+    high, low = (cores * of_size / (end + woken) for end, woken in zip((cost.low, cost.high), sleeping, strict=True))
     formula = f"{bound.formula}; {f'{cores} × ' if cores > 1 else ''}{THREAD}: {format_size(of_size)} in {cost}"
     formula += f", and {wake_up} for a {_UNITS['wake-up']}" if wake_up else ""
     formula += f": {format_number(usual / 1e6)} MB/s, by which it is judged"
     good, bad = usual / MACHINE[0], usual / MACHINE[1]
-    return replace(bound, formula=formula, usual=usual, usual_name=name, good=good, bad=bad)
+    named = replace(bound, formula=formula, usual=usual, usual_name=name, usual_low=low, usual_high=high)
+    return replace(named, good=good, bad=bad)
 
 
 def handed_over(samples: Samples, crosses: tuple[int, int], costs: Costs, place: str = "") -> tuple[Bound, ...]:
@@ -202,7 +219,8 @@ def handed_over(samples: Samples, crosses: tuple[int, int], costs: Costs, place:
     good, bad = (times * (waiting + own + 2 * copied) for times in MACHINE)  # of two copies, one after the other
     usual_name = f"a line of cache and {OWN_WORK}" + (", and a copy" if copied > _TELLS * (waiting + own) else "")
     usual_name = f"{THERE_AND_BACK}, each with {usual_name}" if direct else usual_name
-    return (replace(bound, usual=bound.value + own, usual_name=usual_name, good=good, bad=bad, soft=direct),)
+    named = replace(bound, usual=bound.value + own, usual_name=usual_name, usual_low=low + own, usual_high=high + own)
+    return (replace(named, good=good, bad=bad, soft=direct),)
 
 
 def _of_pipe(size: int, crossings: int, costs: Costs) -> tuple[Bound, ...]:
@@ -220,16 +238,17 @@ def _of_pipe(size: int, crossings: int, costs: Costs) -> tuple[Bound, ...]:
         formula += f" + {format_number(crossings * copied * 1e6)} µs to copy the bytes in and out"
     good, bad = (times * value for times in MACHINE)
     bound = Bound(name=PIPE, value=value, formula=formula, source="measured", low=low, high=high, good=good, bad=bad)
-    return (replace(bound, usual=value, usual_name=PIPE, soft=True),)
+    return (replace(bound, usual=value, usual_name=PIPE, usual_low=low, usual_high=high, soft=True),)
 
 
 def _of_itself(samples: Samples, crossings: int, size: int, cost: Cost, wake_up: Cost | None) -> Bound:
     """Judge by a thread that sends to itself; a program that sleeps until a message comes must also be woken."""
     value, low, high = (crossings * each for each in (cost.value, cost.low, cost.high))
     formula = f"{crossings} × {cost} for a message of {format_size(size)} from a thread to itself"
-    usual, name = value, THREAD
+    usual, usual_low, usual_high, name = value, low, high, THREAD
     if wake_up is not None and benchmarks.get(samples.spec.benchmark).ends.sockets:
         usual, name = value + crossings * wake_up.value, WOKEN
+        usual_low, usual_high = low + crossings * wake_up.low, high + crossings * wake_up.high
         formula += f" + {crossings} × {wake_up} for a {_UNITS['wake-up']}"
     good, bad = (times * usual for times in MACHINE)
     return Bound(
@@ -241,6 +260,8 @@ def _of_itself(samples: Samples, crossings: int, size: int, cost: Cost, wake_up:
         high=high,
         usual=usual,
         usual_name=name,
+        usual_low=usual_low,
+        usual_high=usual_high,
         good=good,
         bad=bad,
         soft=True,  # two threads share the work that one does alone

@@ -9,10 +9,11 @@ import pandas as pd
 from labkit import benchmarks
 from labkit.benchmarks import OneSidedBenchmark
 from labkit.judge import all_pairs, pair_causes
+from labkit.judge.rules.collective_of_messages import OF_LINKS
 from labkit.models import schedules
 from labkit.models.bounds import directions_of
 from labkit.models.inside import INSIDE, LINK, MACHINE, OWN_WORK, OWN_WORK_OF, PIPE, THERE_AND_BACK, THREAD, TWICE
-from labkit.point.notes import NO_SPEED
+from labkit.point.notes import NO_SPEED, listed
 from labkit.point.units import format_number, format_share
 
 _INCAST = "congestion.incast"
@@ -75,9 +76,11 @@ def _rows(places: set[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
             "collective",
             _most(MACHINE[0]),
             _beyond(MACHINE[1]),
-            f"⌈log₂ ranks⌉ latencies or the bytes of one rank, which every algorithm needs, and {OWN_WORK}; closer "
-            "limits for many bytes of alltoall, allgather, gather or scatter on links",
+            f"⌈log₂ ranks⌉ latencies or the bytes of one rank, which every algorithm needs, and {OWN_WORK}",
         )
+    if any(name in schedules.STRAIGHT and not place for name, place in places):
+        kind = f"{listed(sorted(name.partition('.')[2] for name in schedules.STRAIGHT))} over links, if bytes dominate"
+        yield kind, _most(OF_LINKS[0]), _beyond(OF_LINKS[1]), "the bytes of one rank, at the rate of one message"
     if all_pairs.BENCHMARK in names:
         single, part = (format_share(one) for one in (all_pairs.LEAST, pair_causes.LEAST))
         yield (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,9 +15,10 @@ import pandas as pd
 from labkit import benchmarks, stats
 from labkit.errors import SpecError
 from labkit.judge import stated
-from labkit.judge.finding import Decided, Finding, Level, Subject, Value, Wanted
+from labkit.judge.finding import LEVELS, Decided, Finding, Level, Subject, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.view import View
+from labkit.judge.view.points import Row, Table
 from labkit.models import bounds, peers
 from labkit.models.bounds import Bound, Stated
 from labkit.models.inside import of_host
@@ -139,6 +140,23 @@ class Chosen:
         """Return a limit, in B/s or s, in the unit of the metric."""
         return Value(value=value * METRICS[self.metric].factor, unit=METRICS[self.metric].unit, of=of, origin=source)
 
+    def reference(self, bound: Bound) -> Value:
+        """Return what a bound compares with, in the unit of the metric, with its interval if it has one."""
+        low, high = (end * METRICS[self.metric].factor for end in bound.reference_ends)
+        found = self.limit(bound.reference, bound.reference_name, bound.source)
+        return found if low == high else replace(found, low=low, high=high)
+
+    def leveled(self, bound: Bound) -> tuple[Level, str]:
+        """Return how good its value is beside a bound, and the end of a sentence on what intervals leave open."""
+        rate, factor = METRICS[self.metric].kind == "rate", METRICS[self.metric].factor
+        found, unsure = leveled(self.measured, bound.good * factor, bound.bad * factor, rate=rate)
+        scales = (end / bound.reference * factor for end in bound.reference_ends if math.isfinite(end))
+        others = {leveled(self.measured, bound.good * scale, bound.bad * scale, rate=rate)[0] for scale in scales}
+        if not unsure and "unknown" not in (found, *others) and (others := others - {found}):
+            worst = min(others, key=LEVELS.index)
+            unsure += f"; with a reference at the other end of its interval, it would be {worst}"
+        return found, unsure
+
 
 def ends_of(value: Value) -> tuple[float, float]:
     """Return the ends of the interval of a value; the value twice without one."""
@@ -173,6 +191,32 @@ def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level
 def usual(one: Chosen, bound: Bound) -> str:
     """Return the end of a sentence on what other systems with the same link reach of a bound; empty without a link."""
     return peers.usual(one.samples, one.metric, bound.reference * METRICS[one.metric].factor)
+
+
+def shared(one: Chosen, view: View) -> Value | None:
+    """Return what shared memory reaches where TCP within the host was requested to be compared with it; else None.
+
+    That is so if the campaign has each size of the point's sweep over shared memory too.
+    """
+    spec, table = one.samples.spec, view.tables[one.samples.spec.benchmark]
+    if spec.transport != "tcp" or bounds.inside(one.samples) != "loopback":
+        return None
+    place = table.places[one.measured.fingerprint]
+    beside = {size: _over_memory(table, size) for size in table.sizes(place, one.metric).tolist()}
+    row = beside.get(place)
+    return view.value(row, one.metric, one.statistic) if row is not None and all(beside.values()) else None
+
+
+def _over_memory(table: Table, place: int) -> Row | None:
+    """Return the point that differs from another one only because its bytes went through shared memory."""
+    rows = (row for row, _ in table.beside(place, "transport".__eq__))
+    return next((row for row in rows if has(row["badges"], "shared-memory")), None)
+
+
+def over_memory(one: Chosen, value: Value) -> str:
+    """Return the end of a sentence on what shared memory reaches."""
+    rate = METRICS[one.metric].kind == "rate"
+    return f"; through shared memory it {'reaches' if rate else 'takes'} {value:interval}"
 
 
 def sleeps(one: Chosen, view: View, found: Finding, excess: float) -> bool:

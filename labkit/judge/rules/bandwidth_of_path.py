@@ -36,13 +36,16 @@ def _judged(one: Chosen, view: View) -> Finding:
     low, _ = ends_of(one.measured)
     if bound is not None and low > bound.ends[1] * factor * (1 + TOLERANCE + _burst(one, view)):
         wrong = "the measured bound" if bound.measured else "the rate that the path is said to have"
-        values = _values(one, bound.value, bound.name, bound) | {"wrong": wrong}
+        values = _values(one, one.limit(bound.value, bound.name, bound.source), bound) | {"wrong": wrong}
         return RULE.found(one.subject, form="defect", level="bad", decided=one.decided, **values)
-    if (best := bounds.best_rate(one.samples, view.costs)) is not None:
+    shared = _paths.shared(one, view)
+    if shared is None and (best := bounds.best_rate(one.samples, view.costs)) is not None:
         return _beside(one, best, view)
     if bound is None or not bound.judges:
         return _paths.no_reference(RULE, one, view)
     found, size = _found(one, bound, view), one.samples.spec.size or 0
+    if shared is not None:
+        found = replace(found, values={**found.values, "shared": _paths.over_memory(one, shared)})
     excess = size * (factor / one.measured.value - 1 / bound.reference) if one.measured.value else math.inf
     if bounds.inside(one.samples) and _paths.sleeps(one, view, found, excess):
         return _paths.no_reference(RULE, one, view, "micro.wake_up")
@@ -73,13 +76,13 @@ def _burst(one: Chosen, view: View) -> float:
     return _BURST_SEGMENTS * (SEGMENT_B.of(one.samples.meta) or _SEGMENT) / received if received else 0.0
 
 
-def _values(one: Chosen, limit: float, what: str, bound: Bound) -> dict[str, Value | Count | str]:
-    """Return the values of a sentence that compares with a limit, B/s."""
+def _values(one: Chosen, limit: Value, bound: Bound) -> dict[str, Value | Count | str]:
+    """Return the values of a sentence that compares with a limit."""
     return {
         "measured": one.measured,
-        "limit": one.limit(limit, what, bound.source),
-        "share": Value(value=one.measured.value / (limit * METRICS[one.metric].factor), unit=SHARE),
-        "what": what,
+        "limit": limit,
+        "share": Value(value=one.measured.value / limit.value, unit=SHARE),
+        "what": limit.of,
         "path": one.path,
         "how": bound.formula,
     }
@@ -88,10 +91,10 @@ def _values(one: Chosen, limit: float, what: str, bound: Bound) -> dict[str, Val
 def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     """Judge a bandwidth by what its path allows."""
     factor = METRICS[one.metric].factor
-    values = _values(one, bound.reference, bound.reference_name, bound)
+    values = _values(one, one.reference(bound), bound)
     cost = bound.reference * factor / one.measured.value if one.measured.value else math.nan
-    values["usual"] = _paths.usual(one, bound)
-    level, values["unsure"] = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=True)
+    values["usual"], values["shared"] = _paths.usual(one, bound), ""
+    level, values["unsure"] = one.leveled(bound)
     more = one.measured.value / (bound.reference * factor) - 1
     if _SEEN <= more <= TOLERANCE:
         values["tolerance"] = Value(value=TOLERANCE, unit=SHARE)
@@ -185,7 +188,7 @@ def _beside(one: Chosen, best: Bound, view: View) -> Finding:
     found, own = _found(one, replace(best, bad=best.good), view), one.bound
     if own is None or not own.judges:
         return replace(found, form="other path")
-    beside = _values(one, own.reference, own.reference_name, own)
+    beside = _values(one, one.reference(own), own)
     values = {"own": beside["limit"], "own_share": beside["share"], "own_what": own.reference_name}
     return replace(found, form="other path, own bound", values={**found.values, **values})
 
@@ -201,10 +204,11 @@ RULE = Rule(
     why="a good library nearly reaches the bound of a link; within a host, it cuts messages into pieces, ranks wait "
     "for one another, and the kernel adds its own work",
     says={
-        "": "{measured:interval} is {share} of {limit} ({what}){usual}{unsure}",
-        "other path": "{measured:interval} is {share} of {limit}, which shared memory allows on this host ({what})",
-        "other path, own bound": "{measured:interval} is {share} of {limit}, which shared memory allows on this host "
-        "({what}); it is {own_share} of {own}, the reference of its own path ({own_what})",
+        "": "{measured:interval} is {share} of {limit:interval} ({what}){usual}{unsure}{shared}",
+        "other path": "{measured:interval} is {share} of {limit:interval}, which shared memory allows on this host "
+        "({what})",
+        "other path, own bound": "{measured:interval} is {share} of {limit:interval}, which shared memory allows on "
+        "this host ({what}); it is {own_share} of {own:interval}, the reference of its own path ({own_what})",
         "defect": "{measured:interval} is {share} of {limit} ({what}): {wrong}, or the measurement, is wrong",
         "no reference": "{measured:interval}; no reference, because {reason}",
         "idle": "{measured:interval} is {share} of {limit} ({what}), although a rank had a processor for {ran} of the "

@@ -27,18 +27,20 @@ from labkit.store.samples.facts import LIBRARY, RANK_HOSTS, badges
 
 _LATENCY, _BANDWIDTH = ("mpi.latency", "latency_us"), ("mpi.bandwidth", "bandwidth_MBps")
 LARGE = 64 * KiB  # B, from which the bytes take most of the time of a message
-_OF_LINKS = (1.5, 2.5)  # times the bytes of one rank on a link, where no algorithm moves more: good, bad
+OF_LINKS = (1.5, 2.5)  # times the bytes of one rank on a link, where no algorithm moves more: good, bad
 _LINE = 64  # B of a line of cache
 _NEAR = 4  # times the size of the message from which the time of a byte is taken, at most
 
 
 @dataclass(frozen=True)
 class _Message:
-    """A message between two ranks: its benchmark, its size in B, and its time in s."""
+    """A message between two ranks: its benchmark, its size in B, its time in s, and the interval of this, if known."""
 
     benchmark: str
     size: int
     time: float
+    low: float = math.nan
+    high: float = math.nan
 
 
 def check(view: View) -> Iterator[Finding]:
@@ -71,8 +73,12 @@ def _messages(view: View) -> Mapping[tuple[str, ...], list[_Message]]:
         for row in rows.to_dict("records"):
             factor, value, size = METRICS[metric].factor, float(row[column]), int(row["message_size_B"])
             if value > 0:
-                time = value / factor if METRICS[metric].kind == "cost" else size * factor / value
-                found.setdefault(_place(row), []).append(_Message(name, size, time))
+                if METRICS[metric].kind == "cost":
+                    ends = (float(row[f"{metric}_{end}"]) / factor for end in ("low", "high"))
+                    message = _Message(name, size, value / factor, *ends)
+                else:
+                    message = _Message(name, size, size * factor / value)
+                found.setdefault(_place(row), []).append(message)
     return {place: sorted(some, key=lambda one: (one.size, one.time)) for place, some in found.items()}
 
 
@@ -102,16 +108,17 @@ def _bounds(
     if of_bytes and not count:
         return ()
     waiting = 0.0 if of_bytes else rounds * first.time
+    ends = (rounds * first.low, rounds * first.high)
     how = f"{rounds} × {format_number(first.time * 1e6)} µs ({first.benchmark}, {format_size(first.size)})"
     latencies = "1 latency" if rounds == 1 else f"{rounds} latencies, one after the other"
     if not count:
-        return (_bound(latencies, waiting, how),)
+        return (_bound(latencies, waiting, how, ends),)
     # of single messages if they are known: a collective does not send a window of them at once
     rates = (one for name in (_LATENCY[0], _BANDWIDTH[0]) if (one := _rate(known, name, first, spec.size)))
     if (found := next(rates, None)) is None:
         if first.size < spec.size or spec.size > _LINE:
             return ()
-        return (_bound(latencies, waiting, how),)  # so few bytes cost nothing beside the latency
+        return (_bound(latencies, waiting, how, ends),)  # so few bytes cost nothing beside the latency
     rate, best = found
     wire = path(samples, stated or Stated())
     if wire is not None:  # a bucket that saved up bytes lets single messages pass faster
@@ -119,10 +126,10 @@ def _bounds(
     moving = count / rate
     how = f"the longer of {how} and {format_size(math.ceil(count))} at {format_number(rate / 1e6)} MB/s ({best})"
     if waiting >= moving:
-        return (_bound(latencies, waiting, how),)
+        return (_bound(latencies, waiting, how, ends),)
     straight = spec.benchmark in schedules.STRAIGHT and not inside(samples)
     moved = f"{format_size(math.ceil(count))} that one rank moves"
-    return (_bound(moved, moving, how, _OF_LINKS if straight else MACHINE),)
+    return (_bound(moved, moving, how, limits=OF_LINKS if straight else MACHINE),)
 
 
 def _rate(known: list[_Message], benchmark: str, first: _Message, size: int) -> tuple[float, str] | None:
@@ -142,8 +149,15 @@ def _rate(known: list[_Message], benchmark: str, first: _Message, size: int) -> 
     return ((best.size - first.size) / time, f"{benchmark}, {format_size(best.size)}") if time > 0 else None
 
 
-def _bound(name: str, value: float, formula: str, limits: tuple[float, float] = MACHINE) -> Bound:
+def _bound(
+    name: str,
+    value: float,
+    formula: str,
+    ends: tuple[float, float] = (math.nan, math.nan),
+    limits: tuple[float, float] = MACHINE,
+) -> Bound:
     usual = value + LIBRARY_S
+    low, high = (end + LIBRARY_S for end in ends)
     good, bad = (times * usual for times in limits)
     return Bound(
         name=name,
@@ -152,6 +166,8 @@ def _bound(name: str, value: float, formula: str, limits: tuple[float, float] = 
         source="computed",
         usual=usual,
         usual_name=f"{name}, and {OWN_WORK}",
+        usual_low=low,
+        usual_high=high,
         good=good,
         bad=bad,
     )
@@ -176,7 +192,7 @@ def _judged(one: Chosen, view: View) -> Finding:
             path=one.path,
             reason=_REASONS[reason],
         )
-    level, unsure = _paths.leveled(measured, bound.good * factor, bound.bad * factor, rate=False)
+    level, unsure = one.leveled(bound)
     times = measured.value / (bound.reference * factor)
     found = RULE.found(
         one.subject,
@@ -185,7 +201,7 @@ def _judged(one: Chosen, view: View) -> Finding:
         cost=max(times, 1.0),
         decided=one.decided,
         measured=measured,
-        limit=one.limit(bound.reference, bound.reference_name),
+        limit=one.reference(bound),
         times=Value(value=times, unit=TIMES),
         what=bound.reference_name,
         how=bound.formula,
@@ -218,13 +234,13 @@ RULE = Rule(
     must=f"a collective takes at most {format_number(MACHINE[0])} times the messages that every algorithm needs: "
     "⌈log₂ p⌉ latencies one after the other, or the bytes of one rank at the rate of one message, and "
     f"{OWN_WORK}; beyond {format_number(MACHINE[1])} times it is bad. If bytes on links dominate, and a plain "
-    f"algorithm moves no more (alltoall, allgather, gather, scatter), the limits are {format_number(_OF_LINKS[0])} and "
-    f"{format_number(_OF_LINKS[1])} times",
+    f"algorithm moves no more (alltoall, allgather, gather, scatter), the limits are {format_number(OF_LINKS[0])} and "
+    f"{format_number(OF_LINKS[1])} times",
     why="messages between two ranks contain the cost of library and path, so only algorithm, reduction and waiting "
     "remain; no algorithm has both the fewest latencies and the fewest bytes (Chan et al. 2007, Thakur et al. 2005)",
     says={
-        "": "{measured:interval} is {times:3} the {limit} that its messages need ({what}){unsure}",
-        "less": "{measured:interval} is less than the {limit} of its messages between two ranks ({what})",
+        "": "{measured:interval} is {times:3} the {limit:interval} that its messages need ({what}){unsure}",
+        "less": "{measured:interval} is less than the {limit:interval} of its messages between two ranks ({what})",
         "no reference": "{measured:interval}; no reference, because {reason}",
         "functional": "{measured:interval} is {times:3} the {limit} that its messages need ({what}); the device shows "
         "function, not performance",

@@ -77,11 +77,14 @@ def _judged(one: Chosen, view: View) -> Finding:
         wrong = "the measured floor" if bound.measured else "the delay that the path is said to have"
         values = {"measured": measured, "limit": limit, "wrong": wrong, "what": bound.name, "path": one.path}
         return RULE.found(one.subject, form="defect", level="bad", decided=one.decided, **values)
-    if (best := bounds.best_path(one.samples, view.costs)) is not None:
+    shared = _paths.shared(one, view)
+    if shared is None and (best := bounds.best_path(one.samples, view.costs)) is not None:
         return _beside(one, best, view)
     if bound is None or not bound.judges:
         return _paths.no_reference(RULE, one, view)
     found = _found(one, bound, view)
+    if shared is not None:
+        found = replace(found, values={**found.values, "shared": _paths.over_memory(one, shared)})
     excess = measured.value / factor - bound.reference
     excess /= bounds.crosses(one.samples)[0]
     if _paths.sleeps(one, view, found, excess):
@@ -98,7 +101,7 @@ def _judged(one: Chosen, view: View) -> Finding:
 def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     """Judge a latency by what its path needs."""
     factor = METRICS[one.metric].factor
-    level, unsure = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=False)
+    level, unsure = one.leveled(bound)
     times = one.measured.value / (bound.reference * factor)
     return RULE.found(
         one.subject,
@@ -107,7 +110,7 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
         cost=times,
         decided=one.decided,
         measured=one.measured,
-        limit=one.limit(bound.reference, bound.reference_name, bound.source),
+        limit=one.reference(bound),
         times=Value(value=times, unit=TIMES),
         what=bound.reference_name,
         how=bound.formula,
@@ -115,6 +118,7 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
         quantity="a round trip of " if one.metric == "round_trip_us" else "",
         usual=_paths.usual(one, bound),
         unsure=unsure,
+        shared="",
         measure=_paths.more(view, level, one),
     )
 
@@ -126,7 +130,7 @@ def _beside(one: Chosen, best: Bound, view: View) -> Finding:
     if own is None or not own.judges:
         return replace(found, form="other path")
     beside: dict[str, Value | Count | str] = {
-        "own": one.limit(own.reference, own.reference_name, own.source),
+        "own": one.reference(own),
         "own_times": Value(value=one.measured.value / (own.reference * factor), unit=TIMES),
         "own_what": own.reference_name,
     }
@@ -148,16 +152,17 @@ RULE = Rule(
     why="no message is faster than a cache line between cores, a message through the kernel, or light in the "
     "cables; a library adds its own work, and need not wait for the receiver on a long path",
     says={
-        "": "{quantity}{measured:interval} is {times:3} its floor of {limit} ({what}){usual}{unsure}",
-        "beside": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}){usual}{unsure}",
-        "less": "{quantity}{measured:interval} is less than its reference of {limit} ({what}){usual}",
+        "": "{quantity}{measured:interval} is {times:3} its floor of {limit:interval} ({what}){usual}{unsure}{shared}",
+        "beside": "{quantity}{measured:interval} is {times:3} its reference of {limit:interval} "
+        "({what}){usual}{unsure}{shared}",
+        "less": "{quantity}{measured:interval} is less than its reference of {limit:interval} ({what}){usual}{shared}",
         "asleep": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}), but its programs "
         "sleep for {asleep} before each message, and how long they then take to wake up is not known",
         "messages": "{measured:interval} is {times:3} its reference of {limit} ({what}), but how many messages the "
         "library needs to complete the call is not known",
-        "other path": "{measured:interval} is {times:3} the {limit} of shared memory on this host ({what})",
-        "other path, beside": "{measured:interval} is {times:3} the {limit} of shared memory on this host ({what}); "
-        "it is {own_times:3} the {own} of its own path ({own_what})",
+        "other path": "{measured:interval} is {times:3} the {limit:interval} of shared memory on this host ({what})",
+        "other path, beside": "{measured:interval} is {times:3} the {limit:interval} of shared memory on this host "
+        "({what}); it is {own_times:3} the {own:interval} of its own path ({own_what})",
         "defect": "{measured:interval} is below its floor of {limit} ({what}): {wrong}, or the measurement, is wrong",
         "no reference": "{measured:interval}; no reference, because {reason}",
         "functional": "{measured:interval} is {times:3} its floor of {limit} ({what}); the device shows function, not "

@@ -63,7 +63,8 @@ def _judged(view: View, best: _Best, one: Chosen) -> Finding:
         return _no_reference(one, "best")
     rate = top.measured.value / METRICS[_METRIC].factor
     good, bad = (rate / times for times in LINK)
-    bound = Bound(name=_DEVICE, value=rate, formula="", source="measured", good=good, bad=bad)
+    low, high = top.measured.low / METRICS[_METRIC].factor, top.measured.high / METRICS[_METRIC].factor
+    bound = Bound(name=_DEVICE, value=rate, formula="", source="measured", low=low, high=high, good=good, bad=bad)
     faster = not O_DIRECT.of(one.samples.meta) and ends_of(one.measured)[0] > (1 + TOLERANCE) * top.measured.value
     what = f"{_DEVICE}, with {top.beside(one)}"
     return _found(one, bound, view, what, ("mostly" if _uneven(one) else "faster") if faster else "")
@@ -94,9 +95,8 @@ def _copied(samples: Samples, view: View) -> Bound | None:
 
 
 def _found(one: Chosen, bound: Bound, view: View, what: str, form: Literal["", "faster", "mostly"]) -> Finding:
-    limit = one.limit(bound.value, bound.name, bound.source)
-    factor = METRICS[_METRIC].factor
-    level, unsure = _paths.leveled(one.measured, bound.good * factor, bound.bad * factor, rate=True)
+    limit = one.reference(bound)
+    level, unsure = one.leveled(bound)
     share = one.measured.value / limit.value
     return RULE.found(
         replace(one.subject, system=f"{one.subject.system}, {bound.name}"),
@@ -155,10 +155,10 @@ RULE = Rule(
     why=f"the kernel adds its own work to a copy, up to {format_number(MACHINE[0])} times; a device has one rate, and "
     "a higher one came from memory",
     says={
-        "": "{measured:interval} is {share} of {limit} ({what}){unsure}",
-        "faster": "{measured:interval} is {times:3} {limit} ({what}): memory {answered}, and not the device",
-        "mostly": "half of the requests reach {measured:interval}, {times:3} {limit} ({what}); memory {answered}. "
-        "A few waited for the device, so that all requests together reach {overall}",
+        "": "{measured:interval} is {share} of {limit:interval} ({what}){unsure}",
+        "faster": "{measured:interval} is {times:3} {limit:interval} ({what}): memory {answered}, and not the device",
+        "mostly": "half of the requests reach {measured:interval}, {times:3} {limit:interval} ({what}); memory "
+        "{answered}. A few waited for the device, so that all requests together reach {overall}",
         "no reference": "{measured:interval}; no reference, because {reason}",
     },
     check=check,
