@@ -201,6 +201,28 @@ def test_a_message_rate_may_fall_with_the_size_and_a_bandwidth_may_not() -> None
     assert odd(*(rate(mbps, size=size) for size, mbps in ((4096, 10.0), (65536, 20.0)))) == []
 
 
+def test_a_window_that_is_slower_than_the_same_messages_one_by_one_is_odd() -> None:
+    def window(mbps: float, launches: int = 6, **options: Any) -> list[Samples]:
+        half = 64 * 65536 / mbps / 2  # µs, which `point` doubles
+        return point(half, launches, benchmark="mpi.bandwidth", size=65536, options={"window": 64, **options})
+
+    alone = point(10.0, size=65536)  # 6,554 MB/s
+    (one,) = odd(alone, window(3000.0), rule="window-order")
+    assert (one.decided.how, round(one.cost, 1), round(value(one, "other").value, -2)) == ("tested", 2.2, 6500)
+    assert one.subject.benchmark == "mpi.bandwidth"
+    assert "-m 65536" in one.command
+    assert not one.explained, "one buffer serves all messages of the window"
+    (apart,) = odd(alone, window(3000.0, buffers="multiple"), rule="window-order")
+    (cause,) = [each for each in apart.causes if each.code == "cache-size"]
+    assert "64 × 64 KiB = 4 MiB in flight" in sentences.sentence(cause)
+    assert [each.spec.values["window"] for each in cause.measure] == [2]
+    (few,) = odd(point(10.0, 3, size=65536), window(3000.0, 3), rule="window-order")
+    assert few.decided.how == "few launches"
+    assert odd(alone, window(7000.0), rule="window-order") == []
+    assert odd(point(10.0, size=65536, transport="tcp"), window(3000.0), rule="window-order") == [], "another path"
+    assert odd(point(10.0, size=4096), window(3000.0), rule="window-order") == [], "another size"
+
+
 def test_points_that_differ_in_a_setting_are_not_compared() -> None:
     assert odd(point(2.0, size=8, transport="tcp"), point(1.0, size=64)) == []
 

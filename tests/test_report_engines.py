@@ -231,7 +231,7 @@ def test_slides_begin_with_the_verdicts_and_leave_out_what_found_nothing() -> No
     assert not [one for one in titles.values() if "=" in one], "a title is no string of options"
     first = slide.BLOCKS["slide-verdicts"](content)
     assert first.startswith("**No real network was measured:**")
-    assert "| MPI collectives over link of a host | **bad** |" in first
+    assert "| MPI collectives over the emulated link | **bad** |" in first
     assert "To do next:" in first
 
 

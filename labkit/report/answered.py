@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from labkit.judge import rules
 from labkit.judge.answer import Answer, Step, Topic
 from labkit.judge.finding import likeliest
+from labkit.judge.rules._paths import EMULATED
 from labkit.judge.sentences import beyond, cause, cause_name, name_of, sentence, settings
 from labkit.point.notes import listed
 from labkit.point.units import plural
@@ -70,6 +71,8 @@ def answers(content: Content) -> str:
         "Whether the numbers are good. The worst benchmark of a topic decides, by its best setting"
         f"{markdown.needing(_ALL, f'; @{_ALL} has worse settings, and the evidence for each cause')}."
     )
+    if any(topic.lead.values.get("path") == EMULATED for _, one in found for topic in one.topics):
+        caption += " Verdicts over an emulated link say how well programs use the rate and the delay that were set."
     if left:
         caption += f" {plural(left, 'more topic')} left out; `labkit explain` prints all."
     return markdown.table(["topic", "verdict", "why"], rows, caption=f"{caption} {{#tbl-answer}}")

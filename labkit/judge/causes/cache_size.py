@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pandas as pd
 
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.causes._other_settings import VARIED, every, varied, with_options
+from labkit.judge.causes._other_settings import VARIED, varied, with_options
 from labkit.judge.finding import SIZE, Evidence, Finding, Value, Wanted
 from labkit.judge.view.points import PER_BYTE, headline
 
@@ -26,7 +24,8 @@ def test(case: Case) -> Finding | None:
     apart = getattr(benchmarks.get(str(row["benchmark"])), "apart", False) or row.get("option_buffers") == "multiple"
     count = int(window) if apart and isinstance(window, int | float) and pd.notna(window) else 1
     size = int(row["message_size_B"])
-    if count * size < _CACHE or any(int(other["message_size_B"]) >= size for other in others):
+    fits = count > 1 if case.about.code == "window-order" else all(other["message_size_B"] < size for other in others)
+    if count * size < _CACHE or not fits:
         return None
     total, each = (Value(value=value, unit=SIZE) for value in (count * size, size))
     clues = [Evidence(code="flight", values={"count": str(count), "size": each, "total": total})]
@@ -35,12 +34,13 @@ def test(case: Case) -> Finding | None:
 
 
 def points(case: Case) -> list[Wanted]:
-    """Return both sizes with a window that fits; none where one message does not, or the window cannot be smaller."""
-    largest = max((spec.size for spec in case.specs), default=0)
+    """Return the windows of a size that fits; none where one message does not, or the window cannot be smaller."""
+    windows = [spec for spec in case.specs if spec.count("window", 0)]
+    largest = max((spec.size for spec in windows), default=0)
     smaller = _CACHE // (2 * largest) if largest else 0
     if not 0 < smaller < case.spec.count("window", 0):
         return []
-    return every(case, partial(with_options, window=smaller))
+    return [Wanted(with_options(spec, window=smaller)) for spec in windows]
 
 
 CAUSE = Cause(
@@ -53,5 +53,5 @@ CAUSE = Cause(
     remedy="State that the larger messages come from a farther cache or from memory.",
     test=test,
     points=points,
-    explains=("size-order",),
+    explains=("size-order", "window-order"),
 )

@@ -33,6 +33,7 @@ from labkit.store.samples.facts import BROUGHT, badges
 
 TOLERANCE = 0.02  # part by which a measurement may exceed its bound: headers that are smaller than assumed, clocks
 SYSTEM = ("campaign", "origin", "host", "testbed", "device", "hosts", "ranks", "ppn")  # columns that tell systems apart
+EMULATED = "the emulated link"
 _INSIDE = {
     "shared-memory": "shared memory",
     "loopback": "TCP within the host",
@@ -95,8 +96,8 @@ class Chosen:
             return _INSIDE[place]
         if self.row["origin"] in BROUGHT:  # its testbed names a system of somebody else
             return ""
-        if self.samples.spec.testbed != "local":
-            return "the emulated link"
+        if self.samples.spec.testbed != "local" or has(self.row["badges"], "emulated-link"):
+            return EMULATED
         with suppress(SpecError):
             wire = bounds.path(self.samples, Stated())
             return wire.name if wire else ""
