@@ -173,6 +173,27 @@ def test_the_period_of_detours_is_recovered(rate: int, said: str) -> None:
     assert tick.frequency == pytest.approx(rate, abs=tick.resolution)
 
 
+def test_launches_that_show_a_tick_and_multiples_of_it_are_one_observation() -> None:
+    """The spectrum of short pulses is as high at each multiple of their rate."""
+
+    def ticking(rate: int, number: int) -> Samples:
+        extra, now = [], 0
+        for _ in range(3000):
+            extra.append(3000 * ((now + QUANTUM) * rate // 10**9 != now * rate // 10**9))
+            now += QUANTUM + 30 + extra[-1]
+        return dataclasses.replace(noisy(np.array(extra), seed=number), launch=number)
+
+    quiet_ = dataclasses.replace(noisy(np.zeros(3000), seed=9), launch=4)
+    (one,) = observed(ticking(250, 0), ticking(750, 1), ticking(250, 2), ticking(1000, 3), quiet_)
+    assert re.search(r"they come at (249\.\d|250(\.\d)?) Hz", sentence(one))
+    assert "a kernel with 250 Hz" in sentence(one)
+    assert "so in 4 of 5 launches" in whole(one)
+    assert re.search(r"time, (2\.99\d|3(\.0\d*)?) µs \[[\d.]+ to [\d.]+\] each", sentence(one)), "over launches"
+    (few,) = observed(ticking(250, 0), *(dataclasses.replace(quiet_, launch=number) for number in (1, 2)))
+    assert "at no fixed rate" in sentence(few)
+    assert "so in 1 of 3 launches" in whole(few)
+
+
 def test_detours_at_random_have_no_period() -> None:
     chance = np.random.default_rng(1)
     periods = [
@@ -320,7 +341,19 @@ def test_the_notebook_reads_what_a_campaign_holds() -> None:
     assert len(study.bandwidth_figure().data) >= 2  # type: ignore[attr-defined]
     assert study.noise_figure().plot.data  # type: ignore[attr-defined]
     assert "slow-launch" not in str(study.observations()), "a report lists odd results already"  # type: ignore[attr-defined]
-    assert "leave `--transport` out" in str(study.checks()), "options are code, or two dashes become one"  # type: ignore[attr-defined]
+
+
+def test_options_in_the_text_of_a_notebook_are_code(tmp_path: Path) -> None:
+    """Else two dashes become one."""
+    campaign = Campaign(tmp_path / "tcp")
+    for one in Campaign(EXAMPLE).samples():
+        if one.spec.benchmark.startswith("micro.") or (one.spec.benchmark, one.spec.transport) == (
+            "mpi.latency",
+            "tcp",
+        ):
+            campaign.save(one, one.meta["fingerprint"])
+    study = studies.get("is_this_good")(measure=False, campaign=str(campaign.path), request_sizes="1")
+    assert "leave `--transport` out" in str(study.checks())  # type: ignore[attr-defined]
 
 
 def test_the_text_on_noise_is_about_the_launches_of_its_figure() -> None:

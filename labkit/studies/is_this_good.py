@@ -182,7 +182,7 @@ class Study(studies.Study):
     def noise(self) -> Text | Omitted:
         """What the figure shows of each launch, by the same test; launches without a spectrum too."""
         long = [
-            f"Launch {self._noise()[0].launch}: {clue(one, each)}."
+            f"{clue(one, each)}."
             for one in self.observed
             if one.code == _NOISE_RULE
             for each in one.evidence
