@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from labkit import benchmarks
-from labkit.benchmarks import CollectiveBenchmark, FileBenchmark
+from labkit.benchmarks import CollectiveBenchmark, FileBenchmark, OneSidedBenchmark
 from labkit.judge import causes, rules
 from labkit.judge.checking import check
 from labkit.judge.finding import DEFECT, Finding, Wanted, likeliest, ordered
@@ -304,7 +304,8 @@ def _kind(name: str) -> str:
     metric = next(iter(known.metrics)) if known else ""
     if not metric:
         return name.partition(".")[2]
-    return "latency" if METRICS[metric].kind == "cost" else METRICS[metric].label
+    label = "latency" if METRICS[metric].kind == "cost" else METRICS[metric].label
+    return f"one-sided {label}" if isinstance(known, OneSidedBenchmark) else label
 
 
 def answer(view: View, only: Collection[str] = ()) -> Answer:

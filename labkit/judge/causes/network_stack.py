@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import Count, Evidence, Finding, Value, Values
+from labkit.judge.finding import Evidence, Finding, Value, Values
 from labkit.store.samples.facts import INTERFACE_B
 
 _QUIET = 0.1  # of the payload: what interfaces carry of other traffic meanwhile
@@ -20,15 +21,20 @@ def test(case: Case) -> Finding | None:
     quiet, busy = _received(case, good), _received(case, bad)
     if quiet is None or busy is None or not size.value or not bad.n:
         return None
-    if busy < bad.n * size.value or quiet > _QUIET * good.n * size.value:
+    timed, others = (_payload(case, one, size) for one in (bad, good))
+    if busy < timed or quiet > _QUIET * others:
         return None
     counts: Values = {
-        "busy": Value(value=busy / 1e6, unit="MB"),
-        "quiet": Value(value=quiet / 1e6, unit="MB"),
-        "timed": Count(bad.n, ""),
-        "others": Count(good.n, ""),
+        name: Value(value=count / 1e6, unit="MB")
+        for name, count in {"busy": busy, "quiet": quiet, "timed": timed, "others": others}.items()
     }
-    return CAUSE.found(case, [Evidence(code="counted", values={"size": size, **counts})])
+    return CAUSE.found(case, [Evidence(code="counted", values=counts)])
+
+
+def _payload(case: Case, value: Value, size: Value) -> float:
+    """Return the payload of the timed messages of a point, B: one message per iteration where nothing is known."""
+    spec = case.view.spec(value.fingerprint)
+    return sum(benchmarks.moved(spec, value.n).values() if spec else ()) or value.n * size.value
 
 
 def _received(case: Case, value: Value) -> int | None:
@@ -49,8 +55,8 @@ CAUSE = Cause(
     excluded="the interfaces received the payload of neither path, or of both",
     decides="the counters of the interfaces during both points",
     clues={
-        "counted": "counted: network interfaces, loopback included, received {busy} while {timed:number} iterations of "
-        "{size} were timed, and {quiet} during {others:number} on the other path",
+        "counted": "counted: network interfaces, loopback included, received {busy} while messages of {timed} in all "
+        "were timed, and {quiet} while {others} took the other path",
     },
     remedy="",
     test=test,
