@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from labkit.errors import DataError, LaunchError
+from labkit.io import project
+from labkit.report import sources
 from labkit.run.measuring import Progress
-from labkit.store import lease
+from labkit.store import lease, places
 from labkit.store.campaign import HOME, Campaign, find
 from labkit.suites.following import news
 from tests.waiting import until
@@ -64,6 +66,23 @@ def test_campaigns_are_found_by_path_or_name(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "logs" / "out.txt").write_text("8 1.0")
     with pytest.raises(DataError, match=r"is a folder without a campaign.*labkit import "):
         find(tmp_path / "logs")
+
+
+def test_a_command_names_a_campaign_by_what_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HOME, str(tmp_path / "all"))
+    inside, below, apart = (tmp_path / name for name in ("all/one", "work/history/2026-11-28", "other/one"))
+    for path in (inside, below, apart):
+        Campaign(path)
+    (tmp_path / "work").mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path / "work")
+    example = project.CAMPAIGNS / "examples/two-cores"
+    words = [places.word(path) for path in (inside, below, apart, example)]
+    assert words == ["one", "history/2026-11-28", str(apart), "examples/two-cores"]
+    assert [find(word).resolve() for word in words] == [path.resolve() for path in (inside, below, apart, example)]
+    assert sources.read(below).view.argument == "history/2026-11-28"
+    assert sources.read(apart).view.argument == "one", "no report shows where a machine keeps its files"
+    Campaign(tmp_path / "work/one")
+    assert places.word(inside) == str(inside), "its name alone means the one in the working folder"
 
 
 def test_a_broken_campaign_file_is_named(tmp_path: Path) -> None:

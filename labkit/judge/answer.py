@@ -323,7 +323,7 @@ def answer(view: View, only: Collection[str] = ()) -> Answer:
 def verdicts(view: View) -> Answer:
     """Judge a campaign by the rules that give verdicts, without a look for causes."""
     chosen = [one for one in rules.every().values() if one.kind == "verdict"]
-    return Answer(view.name, check(view, chosen, explain=False))
+    return Answer(view.name, check(view, chosen, explain=False), view.argument)
 
 
 def of_paths(

@@ -19,7 +19,7 @@ from labkit.judge.view import View
 from labkit.point.units import plural
 from labkit.read.columnar import Launches, name_of
 from labkit.read.columnar import read_campaigns as read_launches
-from labkit.store import events, samples
+from labkit.store import events, places, samples
 from labkit.store.campaign import Campaign
 from labkit.store.notebooks import AGAIN, FOLDER, NAME
 
@@ -88,7 +88,9 @@ class Source:
     @cached_property
     def view(self) -> View:
         """What rules see of the campaign."""
-        return View(self.name, self.records, self.summary, self.launches, self.failed)
+        word = places.word(self.path)
+        place = "" if Path(word).is_absolute() else word  # no report shows where a machine keeps its files
+        return View(self.name, self.records, self.summary, self.launches, self.failed, place=place)
 
     def found(self, which: Sequence[Rule], *, explain: bool = True) -> tuple[Finding, ...]:
         """Return what rules find in its points.

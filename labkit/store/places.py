@@ -49,7 +49,7 @@ def find(name: str | Path) -> Path:
 
 
 def name_of(name: str | Path) -> str:
-    """Return a name that `find` finds a campaign by: below `root` its name there, elsewhere its path.
+    """Return a name that `find` finds a campaign by in any folder: below `root` its name there, elsewhere its path.
 
     Raises
     ------
@@ -58,6 +58,18 @@ def name_of(name: str | Path) -> str:
     """
     path, folder = find(name).resolve(), root().resolve()
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
+
+
+def word(campaign: Path) -> str:
+    """Return the shortest word that `find` finds a campaign by: its name, or its path from the working folder."""
+    path = safe_read.resolved(campaign)
+    for folder in (root(), project.CAMPAIGNS, Path()):
+        home = safe_read.resolved(folder)
+        if path.is_relative_to(home) and path != home:
+            name = path.relative_to(home)
+            if (found := _own(name) or example(name)) and safe_read.resolved(found) == path:
+                return str(name)
+    return str(path)
 
 
 def titles(names: Iterable[str]) -> dict[str, str]:

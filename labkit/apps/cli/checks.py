@@ -16,6 +16,7 @@ from labkit.apps.cli.fields import number, whole
 from labkit.errors import DataError, SpecError
 from labkit.io.collector import uncollected
 from labkit.point import ranges
+from labkit.store import places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -237,15 +238,22 @@ def judged(campaign: Campaign, earlier: Sequence[Campaign], options: argparse.Na
     )
 
 
-def told(campaign: Campaign, result: Result, options: argparse.Namespace) -> int:
-    """Print verdicts; return 2 if a point is worse, 3 if there was too little data."""
+def told(campaign: Campaign, result: Result, options: argparse.Namespace, place: str = "") -> int:
+    """Print verdicts; return 2 if a point is worse, 3 if there was too little data.
+
+    Parameters
+    ----------
+    place : how commands name the campaign; where it is, if left out.
+    """
     from labkit.apps.show import answered, gated
     from labkit.judge import answer
 
     with uncollected():  # there may be very many verdicts
         print(gated.FORMATS[options.format](result), flush=True)  # before what goes to standard error
     if options.format in answered.BRIEF:
-        print("\n" + answered.BRIEF[options.format](answer.verdicts(_view(campaign, options.benchmark))), flush=True)
+        view = _view(campaign, options.benchmark)
+        view = replace(view, place=place or places.word(campaign.path))
+        print("\n" + answered.BRIEF[options.format](answer.verdicts(view)), flush=True)
     for words in gated.warnings(result):
         warn(words)
     return FAILED if result.failed else INTERVAL if result.inconclusive else OK

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         outcome = suite.measured(nightly.with_page(chosen, history), night.path, options.testbed)
         print(outcome.text(), file=sys.stderr)
         result = checks.judged(night, nightly.finished(history), options)
-        status = checks.told(night, result, options)
+        status = checks.told(night, result, options, str(history / night.name))
         written = _written(nightly.keep(history, night), result, options)
     return status if status == FAILED or (outcome.sound and written) else ERROR
 

@@ -209,7 +209,8 @@ def _brief(answer: Answer) -> tuple[str, list[str]]:
     if len(poor) > _BRIEF - 1:
         left = len(poor) - (_BRIEF - 2)
         poor[_BRIEF - 2 :] = [f"… and {plural(left, 'more topic')} that {'is' if left == 1 else 'are'} not good"]
-    return line(f"labkit explain {_head(answer)}"), poor
+    counts = answer.counts or "nothing that has a verdict"
+    return line(f"labkit explain {answer.argument or answer.campaign}: {counts}"), poor
 
 
 def brief(answer: Answer) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -88,12 +89,12 @@ def evaluation(content: Content) -> str:
     commands = [
         "pip install 'labkit[mpich,report]'   # or, in labkit's repository: make setup",
         f"{artifact.remake(content)}   # this report, from the samples: no network and no MPI needed",
-        f"labkit lint {first.name}   # the rules that the data break",
+        f"labkit lint {first.view.argument}   # the rules that the data break",
     ]
     if suite := first.facts.get("suite"):
         name = suite.get("name", "") if isinstance(suite, Mapping) else suite
-        commands += [f"labkit run {name} --into again   # measures again"]
-        commands += [f"labkit compare {first.name} again   # which points differ"]
+        commands += [f"labkit run {shlex.quote(str(name))} --into again   # measures again"]
+        commands += [f"labkit compare {first.view.argument} again   # which points differ"]
     return "\n\n".join([markdown.block("\n".join(commands), "bash"), *steps])
 
 
