@@ -255,7 +255,7 @@ def test_of_a_topic_the_worst_is_named_and_a_defect_before_all(tmp_path: Path) -
     assert "**bad**" in page
     assert "is wrong" in page
     assert answered.overall(content, source) == "Of 1 topic, 1 is bad."
-    assert answered.bad(content, source) == "Bad: MPI bandwidth over the emulated link (mpi.bandwidth: cause unknown)."
+    assert answered.bad(content, source) == "Bad: MPI bandwidth over link of a host (mpi.bandwidth: cause unknown)."
 
 
 def test_a_campaign_without_bounds_has_no_answer_on_the_first_page(tmp_path: Path) -> None:

@@ -460,7 +460,7 @@ def test_the_panel_of_bounds_says_what_explain_says() -> None:
     session.views["A"] = View(benchmark="sockets.tcp_stream")
     judge.click()
     assert result.value.count("<b>good</b>. sockets.tcp_stream") == 6
-    assert "link of a host: 0.2 Gbit/s / 8, 1448 of 1514 B" in result.value
+    assert "link of a host, rate set to 200 Mbit/s: 0.2 Gbit/s / 8, 1448 of 1514 B" in result.value
     figure = panel.children[2]
     assert any(trace.name.startswith("bound: ") for trace in figure.data)
     link.value, mtu.value = "<1gbit>", "1500"

@@ -660,7 +660,7 @@ def test_exit_codes_and_folders_of_campaigns(tmp_path: Path, capsys: pytest.Capt
     result = json.loads(capsys.readouterr().out)
     assert result["history"] == ["day0", "day1", "day2", "day3"]  # without itself
     assert cli.main(["explain", str(slow)]) == 0
-    told = f"labkit explain {capsys.readouterr().out.splitlines()[0]}"
+    told = f"labkit explain {slow}{capsys.readouterr().out.splitlines()[0].removeprefix('slow')}"
     for form, head in (("table", f"\n\n{told}\n  no reference MPI latency"), ("markdown", f"**`{told}`**\n\n- `no")):
         assert cli.main(["gate", str(slow), "--against", history, "--format", form]) == 2
         own, found, answer = capsys.readouterr().out.partition(head)

@@ -420,7 +420,7 @@ def test_the_reason_of_a_merged_campaign_counts_its_own_launches(tmp_path: Path)
     for member in days:
         one = topics._finding(member, "10-latency", ("mpi.latency",), ())
         assert one is not None
-        assert "received 0.54 MB while 606 iterations" in text(one)
+        assert "received 0.54 MB while messages of 0.009696 MB" in text(one)
     (together,) = [one for one in answer.answer(merged.view).others if one.code == RULE.code]
     assert not together.causes, "the launches of both days are behind these counters, but not behind its values"
 

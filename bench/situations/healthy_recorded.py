@@ -1,7 +1,7 @@
 """Nothing was injected: parts of recorded examples by benchmark and path, with some of their launches.
 
 The machine of the examples may have been busy, so "healthy" means that nobody changed anything, and that ranks and
-tools took the path that they should take, or one that was compared with it. The parts were chosen by this alone, before labkit judged them.
+tools took the path that they should take. The parts were chosen by this alone, before labkit judged them.
 """
 
 from pathlib import Path
@@ -42,8 +42,6 @@ _PARTS: tuple[
     ("two-cores", ("sockets.tcp_stream",), {}, {"tool": "auto"}),
     ("two-cores-limits", ("mpi.bandwidth",), {"testbed": "virtual-cluster:2,rate=50mbit"}, {}),
     ("two-cores-limits", ("mpi.bandwidth",), _SHM, {}),
-    ("two-cores", ("mpi.latency",), {}, {"binding": "c"}),  # TCP and shared memory, to be compared
-    ("two-cores", ("mpi.bandwidth",), {}, {"binding": "c"}),
 )
 _EACH = 6
 

@@ -19,6 +19,7 @@ Level = Literal["bad", "doubtful", "unknown", "good", "note"]
 LEVELS: tuple[Level, ...] = ("bad", "doubtful", "unknown", "good", "note")  # in the order in which findings are shown
 SHARE, TIMES, SIZE = "share", "times", "B"  # units that are written in their own way
 DEFECT = "defect"  # form of a verdict on a value that its bound does not allow
+EMULATED = "the emulated link"  # path of a verdict whose rate or delay was set
 NEAR = 1.05  # times: below, two values are nearly the same
 How = Literal["counted", "tested", "ranges", "one launch", "few launches", ""]
 HOW: dict[How, str] = {  # surest first

@@ -194,8 +194,8 @@ def _of_bandwidth(samples: Samples, stated: Stated, costs: Mapping[str, Costs] |
         value = directions * wire.rate / 8 * wire.efficiency.share
         formula = f"{_both(directions)}{format_number(wire.rate / 1e9)} Gbit/s / 8, {wire.efficiency}"
         usual = wire.usual or wire.rate
-        named = f"{wire.name}{_set('rate', f'{format_number(wire.rate / 1e6)} Mbit/s', wire)}"
-        bound = _rate_of(named, value * usual / wire.rate, formula, wire.source)
+        bound = _rate_of(wire.name, value * usual / wire.rate, formula, wire.source)
+        bound = replace(bound, given=_given("rate", f"{format_number(wire.rate / 1e6)} Mbit/s", wire))
         if usual > wire.rate:
             bound = replace(bound, value=value, usual=bound.value, usual_name="the links of the other hosts")
         bounds.append(bound)
@@ -271,21 +271,19 @@ def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | N
     if ends:
         formula += f"; at its ends {how}, {format_number(at_ends * 1e6)} µs together"
     good, bad = (path * value + host * at_ends for path, host in zip(LINK, MACHINE, strict=True))
-    delay = _set("delay", f"{format_number(wire.delay * 1e6)} µs", wire) if wire.delay else ""
-    named, usual_name = f"{wire.name}{delay}", f"{wire.name}{delay}, and its ends" if ends else ""
-    if not value:
-        named = usual_name = ENDS
+    given = _given("delay", f"{format_number(wire.delay * 1e6)} µs", wire) if wire.delay else ""
+    named, usual_name = (wire.name, f"{wire.name} and its ends" if ends else "") if value else (ENDS, ENDS)
     usual = value + at_ends
     one_sided = isinstance(benchmarks.get(samples.spec.benchmark), benchmarks.OneSidedBenchmark)
     usual_name = f"{THERE_AND_BACK}: {usual_name or named}" if one_sided else usual_name
     bound = Bound(name=named, value=value, formula=formula, source=wire.source, good=good, bad=bad, soft=one_sided)
     low, high = (value + end for end in (least, most))
-    return (replace(bound, usual=usual, usual_name=usual_name, usual_low=low, usual_high=high),)
+    return (replace(bound, usual=usual, usual_name=usual_name, usual_low=low, usual_high=high, given=given),)
 
 
-def _set(what: str, value: str, wire: Wire) -> str:
-    """Return what was set on an emulated link, as the end of its name; empty for a real one."""
-    return f", {what} set to {value}" if wire.source == "testbed" else ""
+def _given(what: str, value: str, wire: Wire) -> str:
+    """Return what was set on an emulated link; empty for a real one."""
+    return f"{what} set to {value}" if wire.source == "testbed" else ""
 
 
 def _ends(samples: Samples, crossings: int, costs: Costs) -> tuple[tuple[float, float, float], str] | None:

@@ -50,6 +50,7 @@ class Bound:
     good, bad : values from which, and up to which, a measurement is good and bad; NaN where the bound judges nothing.
     soft : whether a measurement may lie beyond it, because it only tells what a similar program reaches.
     missing : benchmark that would make it judge; empty if it does.
+    given : rate or delay that was set on an emulated link, in words; empty for others.
     """
 
     name: str
@@ -66,6 +67,12 @@ class Bound:
     bad: float = math.nan
     soft: bool = False
     missing: str = ""
+    given: str = ""
+
+    @property
+    def words(self) -> str:
+        """What a measurement is compared with, and what was set."""
+        return ", ".join(filter(None, (self.reference_name, self.given)))
 
     @property
     def measured(self) -> bool:

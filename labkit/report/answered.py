@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from labkit.judge import rules
 from labkit.judge.answer import Answer, Step, Topic
-from labkit.judge.finding import likeliest
-from labkit.judge.rules._paths import EMULATED
+from labkit.judge.finding import EMULATED, likeliest
 from labkit.judge.sentences import beyond, cause, cause_name, name_of, sentence, settings
 from labkit.point.notes import listed
 from labkit.point.units import plural

@@ -15,7 +15,7 @@ import pandas as pd
 from labkit import benchmarks, stats
 from labkit.errors import SpecError
 from labkit.judge import stated
-from labkit.judge.finding import LEVELS, Decided, Finding, Level, Subject, Value, Wanted
+from labkit.judge.finding import EMULATED, LEVELS, Decided, Finding, Level, Subject, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.view import View
 from labkit.judge.view.points import Row, Table
@@ -33,7 +33,6 @@ from labkit.store.samples.facts import BROUGHT, badges
 
 TOLERANCE = 0.02  # part by which a measurement may exceed its bound: headers that are smaller than assumed, clocks
 SYSTEM = ("campaign", "origin", "host", "testbed", "device", "hosts", "ranks", "ppn")  # columns that tell systems apart
-EMULATED = "the emulated link"
 _INSIDE = {
     "shared-memory": "shared memory",
     "loopback": "TCP within the host",

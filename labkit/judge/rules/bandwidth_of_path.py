@@ -91,7 +91,7 @@ def _values(one: Chosen, limit: Value, bound: Bound) -> dict[str, Value | Count 
 def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     """Judge a bandwidth by what its path allows."""
     factor = METRICS[one.metric].factor
-    values = _values(one, one.reference(bound), bound)
+    values = _values(one, one.reference(bound), bound) | {"what": bound.words}
     cost = bound.reference * factor / one.measured.value if one.measured.value else math.nan
     values["usual"], values["shared"] = _paths.usual(one, bound), ""
     level, values["unsure"] = one.leveled(bound)

@@ -112,7 +112,7 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
         measured=one.measured,
         limit=one.reference(bound),
         times=Value(value=times, unit=TIMES),
-        what=bound.reference_name,
+        what=bound.words,
         how=bound.formula,
         path=one.path,
         quantity="a round trip of " if one.metric == "round_trip_us" else "",
