@@ -169,12 +169,12 @@ def test_a_figure_shows_what_a_chapter_found_if_its_data_have_both_values() -> N
 def test_a_paper_cites_what_has_both_values_and_says_what_another_figure_shows() -> None:
     cell = new_code_cell('#| label: fig-a\n#| fig-cap: "Time of a request (µs). Lower is better."\nshow()')
     assert paper._introduced(cell, cell) == "@fig-a has both values."
-    assert paper._introduced(cell, None) == "@fig-a shows another view: time of a request (µs)."
+    assert paper._introduced(cell, None) == "@fig-a has more: time of a request (µs)."
 
 
 def test_a_verdict_without_a_number_is_a_sentence_in_the_table_of_verdicts() -> None:
     pairs = slow_pairs.RULE.found(Subject(), "good", form="none", pairs=Count(6, "pair"), few=Count(0, "pair"), path="")
-    assert blocks_paper._measured(pairs) == ("none of 6 pairs was slow twice", "the other pairs")
+    assert blocks_paper._measured(pairs) == ("none of 6 pairs was slow in two launches", "the other pairs")
     assert blocks_paper._measured(replace(pairs, values={**pairs.values, "measured": Value(value=2.0, unit="µs")})) == (
         "2 µs",
         "none",
@@ -470,7 +470,7 @@ def test_full_links_are_compared_with_their_rate_and_badges_are_a_likely_reason(
     alone = [point(8, "shm", n, 100) for n in range(6)]
     shared = [point(8, "tcp", n, 4000, badges=["oversubscription"]) for n in range(6)]
     likely = found([*alone, *shared])
-    assert "Likely reason: too few cores for the ranks (only one of both has the badge oversubscription)." in text(
+    assert "Likely reason: too few cores for the ranks (only one of the two has the badge oversubscription)." in text(
         likely
     )
     assert not found([*shared, *(point(8, "shm", n, 100, badges=["oversubscription"]) for n in range(6))]).causes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,9 @@ _MANY = 50  # points of a series, from which on only the highest is named
 _FEW = 6  # series of a distribution that are listed
 _ALIKE = 1.01  # ratio from which a difference is named
 _STATISTICS = frozenset(one.label for one in STATISTICS.values()) | {"mean", "maximum"}
+_RATIO = "times"  # unit of ratios, whose own ratio says nothing
+_SMALLER = {"GB/s": "MB/s"}  # unit → the one for small values
+_SMALL = 0.1
 _SHARE = "share of"  # begins the title of the axis of a distribution
 
 
@@ -163,7 +167,8 @@ def _sight(points: Sequence[_Point], words: _Words) -> str:
     if len(names) > 1 and names.keys() <= _STATISTICS:
         points = [point for point in points if point.series == next(iter(names))]
         names = dict.fromkeys([points[0].series])
-    if not points or len({(p.series, str(p.at)) for p in points}) < 2:
+    points = _single(points)
+    if len(points) < 2:
         return ""
     if max(sum(p.series == name for p in points) for name in names) > _MANY:
         top = max(points, key=lambda p: p.value)
@@ -182,6 +187,19 @@ def _sight(points: Sequence[_Point], words: _Words) -> str:
         return _course(sorted(points, key=lambda p: float(p.at)), low, high, words)
     labels = [_label(p, words, several=len(names) > 1) for p in (high, low)]
     return f"{_visible(low, high)}Highest and lowest: {_both(high, low, words, *labels)}."
+
+
+def _single(points: Sequence[_Point]) -> Sequence[_Point]:
+    """Return one point for each series and place: of several dots their median, with the ends of their range."""
+    groups: dict[tuple[str, str], list[_Point]] = {}
+    for point in points:
+        groups.setdefault((point.series, str(point.at)), []).append(point)
+    return [some[0] if len(some) == 1 else _middle(some) for some in groups.values()]
+
+
+def _middle(dots: Sequence[_Point]) -> _Point:
+    values = [one.value for one in dots]
+    return replace(dots[0], value=statistics.median(values), low=min(values), high=max(values))
 
 
 def _label(one: _Point, words: _Words, *, several: bool) -> str:
@@ -209,13 +227,16 @@ def _overlap(low: _Point, high: _Point) -> bool:
 def _visible(low: _Point, high: _Point) -> str:
     """Return that the points which lie farthest apart show no difference, as a sentence; empty where they do."""
     overlap = not math.isnan(low.high + high.low) and _overlap(low, high)
-    return "No difference is visible. " if overlap or 0 < _ratio(low, high) < _ALIKE else ""
+    return "No series differs visibly from another. " if overlap or 0 < _ratio(low, high) < _ALIKE else ""
 
 
 def _both(high: _Point, low: _Point, words: _Words, one: str, other: str) -> str:
     """Return two named values and their ratio, and whether their bars keep them apart."""
     notes, ratio = [], _ratio(low, high)
-    if low.value > 0:
+    if words.unit in _SMALLER and low.value < _SMALL:  # else its value has leading zeros
+        words = replace(words, unit=_SMALLER[words.unit])
+        high, low = (replace(p, value=1e3 * p.value, low=1e3 * p.low, high=1e3 * p.high) for p in (high, low))
+    if low.value > 0 and words.unit != _RATIO:
         times = f"{format_number(ratio, digits=2 if ratio >= 2 else 3)} times"
         notes.append(times if ratio >= _ALIKE else "less than 1 % apart")
     if _overlap(low, high):

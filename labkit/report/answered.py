@@ -67,7 +67,7 @@ def answers(content: Content) -> str:
         left += max(0, len(one.topics) - room)
         rows += [_row(topic, source.name if content.several else "") for topic in one.topics[:room]]
     caption = (
-        "Whether the numbers are good. The worst benchmark of a topic decides, by its best setting"
+        "Whether the numbers are good. A topic stands for its worst benchmark, in the best setting of that benchmark"
         f"{markdown.needing(_ALL, f'; @{_ALL} has worse settings, and the evidence for each cause')}."
     )
     if any(topic.lead.values.get("path") == EMULATED for _, one in found for topic in one.topics):

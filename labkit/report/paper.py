@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -25,7 +25,6 @@ from labkit.report.options import options, written
 MOST = 20  # results that the body has room for
 RESULTS = "results.ipynb"  # chapter of all results
 _INTRODUCTION = "results.qmd"  # text before them
-_TOPICS = 2  # that a chapter discusses
 _VALUES = ("good", "bad")  # of a finding that compares two settings
 _NEAR = 1e-3  # relative difference up to which a figure draws a value
 _ROUNDED = 5e-3  # and up to which a cell of a table, of three digits, is it
@@ -64,8 +63,7 @@ def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> lis
         every = [*cells, *(cell for cell in chapter.notebook.cells if _is_small_table(cell))]
         compared[name] = next((cell for cell in every if shown_of(one, chapter, cell) == len(_VALUES)), None)
         del cells[most or len(cells) :]
-    discussed: set[tuple[str, str]] = set()
-    about = {name: [*_discussion(chapters[name], content, discussed)] for name in figures}
+    about = _discussions({name: chapters[name] for name in figures}, content)
     worth = {name: _worth(one) for name, one in found.items() if _worth(one) > 1 or about[name]}
     kept = (sorted(worth, key=lambda name: -worth[name]) or [*figures])[:MOST]
     for name in kept:
@@ -87,7 +85,7 @@ def _introduced(cell: Any, both: Any) -> str:
     if cell is both:
         return f"@{chosen['label']} has both values."
     caption = _SENTENCE.split(str(chosen.get("fig-cap", "")))[0].rstrip(".")
-    return f"@{chosen['label']} shows another view: {caption[:1].lower()}{caption[1:]}."
+    return f"@{chosen['label']} has more: {caption[:1].lower()}{caption[1:]}."
 
 
 def _is_small_table(cell: Any) -> bool:
@@ -156,14 +154,21 @@ def _worth(one: Finding | None) -> float:
     return topics.cost(one) if one is not None and one.claims else 1.0
 
 
-def _discussion(chapter: Chapter, content: Content, discussed: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield what the verdicts say of the benchmarks of a chapter; topics that were discussed are left out."""
-    source, own = slides.source_of(chapter, content), topics.benchmarks(chapter)
-    every = answered.of_source(content, source).topics
-    here = [one for one in every if one.lead.subject.benchmark in own and one.lead.form not in _SILENT]
-    for topic in [one for one in here if (source.name, one.name) not in discussed][:_TOPICS]:
-        discussed.add((source.name, topic.name))
-        yield discussion(topic)
+def _discussions(chapters: Mapping[str, Chapter], content: Content) -> dict[str, list[str]]:
+    """Return what the verdicts say, by chapter: each in the one whose first benchmarks hold that of the verdict."""
+    homes: dict[tuple[str, str], tuple[int, str, Topic]] = {}
+    for name, chapter in chapters.items():
+        source, own = slides.source_of(chapter, content), [*topics.benchmarks(chapter)]
+        for topic in answered.of_source(content, source).topics:
+            benchmark = topic.lead.subject.benchmark
+            if benchmark in own and topic.lead.form not in _SILENT:
+                found = homes.setdefault((source.name, topic.name), (own.index(benchmark), name, topic))
+                if own.index(benchmark) < found[0]:
+                    homes[source.name, topic.name] = (own.index(benchmark), name, topic)
+    said: dict[str, list[str]] = {name: [] for name in chapters}
+    for _, name, topic in homes.values():
+        said[name].append(discussion(topic))
+    return said
 
 
 def discussion(topic: Topic) -> str:

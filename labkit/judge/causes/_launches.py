@@ -17,7 +17,7 @@ from labkit.store.samples.facts import LOAD_END, LOAD_START, THROTTLED_SHARE
 WIDE = 0.1  # part by which launches differ that scatter
 SELDOM = 0.01  # part of the periods of a quota up to which it says nothing that it was used up
 TAIL = 3.0  # times the median from which the slowest hundredth of the iterations is a tail
-ONE_SIDED = {"one side": "only one of both has the badge {badge}"}
+ONE_SIDED = {"one side": "only one of the two has the badge {badge}"}
 SCATTER = {
     "apart": "its launches differ by {spread}",
     "tail": "its slowest hundredth takes {times} its median",

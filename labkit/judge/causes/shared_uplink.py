@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import SIZE, Evidence, Finding, Value
+from labkit.judge.finding import SHARE, SIZE, Evidence, Finding, Value
 from labkit.models import links
 from labkit.point.adapters import links_of
 from labkit.store.samples.facts import RANK_HOSTS, TESTBED
@@ -30,7 +30,8 @@ def test(case: Case) -> Finding | None:
     if predicted.value <= limit.value:
         return None
     rate = Value(value=uplink / 1e6, unit="Mbit/s", origin="stated")
-    values = {"size": Value(value=size, unit=SIZE), "rate": rate, "predicted": predicted}
+    part = Value(value=predicted.value / case.measured.value, unit=SHARE)
+    values = {"size": Value(value=size, unit=SIZE), "rate": rate, "predicted": predicted, "part": part}
     if case.measured.value > _NEAR * predicted.value:
         return CAUSE.found(case, against=[Evidence(code="missed", values=values)], predicted=predicted)
     return CAUSE.found(case, [Evidence(code="shared", values=values)], predicted=predicted)
@@ -43,7 +44,7 @@ CAUSE = Cause(
     excluded="these bytes take only a small part of the time",
     decides="the same point with an uplink that is as fast as all hosts below it",
     clues={
-        "shared": "{size} must pass each uplink of {rate}, which takes {predicted} at least",
+        "shared": "{size} must pass each uplink of {rate}, which takes {predicted} at least, {part} of the time",
         "missed": "{size} pass each uplink of {rate} in {predicted} at least",
     },
     remedy="Place the ranks below one switch, or give the switches faster uplinks.",

@@ -128,7 +128,7 @@ def _bounds(
     if waiting >= moving:
         return (_bound(latencies, waiting, how, ends),)
     straight = spec.benchmark in schedules.STRAIGHT and not inside(samples)
-    moved = f"{format_size(math.ceil(count))} that one rank moves"
+    moved = f"{format_size(math.ceil(count))} that one rank moves, at {format_number(rate / 1e6)} MB/s"
     return (_bound(moved, moving, how, limits=OF_LINKS if straight else MACHINE),)
 
 

@@ -59,7 +59,7 @@ def _paragraph(findings: list[tuple[str, Finding]]) -> str:
         text += f" Without a claim, because {reason}: {topics}."
     if few:
         fewest = plural(least_launches(1), "launch")
-        text += f" {fewest} of both sides are the fewest that can show one difference; several at once need more."
+        text += f" To show a single difference takes {fewest} of each side, and several at once take more."
     return text
 
 

@@ -169,8 +169,8 @@ def verdicts(content: Content) -> str:
         for topic in answered.of_source(content, source).topics
     ]
     caption = (
-        "Whether the numbers are good. The worst benchmark of a topic decides, by its best setting; its number stands "
-        "beside its reference. {#tbl-judged}"
+        "Whether the numbers are good. A topic stands for its worst benchmark, in the best setting of that benchmark; "
+        "its number stands beside its reference. {#tbl-judged}"
     )
     return content.table(["topic", "verdict", "number", "reference"], rows, align="llrr", caption=caption, empty="")
 

@@ -180,7 +180,7 @@ def compared(content: Content) -> str:
     if count := sum(not one.why for one in found):
         said = "value published by papers is" if count == 1 else "values published by papers are"
         return f"{count} {said} compared with values measured here."
-    none = "No value published by papers has a ratio to one measured here, because paths, ranks or machines differ."
+    none = "No published value is comparable as a ratio, because paths, numbers of ranks or machines differ."
     return none if found else ""
 
 
