@@ -22,7 +22,8 @@ from labkit.store.samples.facts import BROUGHT, TESTBED, badges
 _NAMED = 3  # campaigns that the abstract describes; of more, the chapters speak
 _CAVEATS = 3
 _TITLES = 2  # of chapters in a line of their results, at most
-_BUSY = "busy machine"
+_BUSY, _VIRTUAL = "busy machine", "virtual machine"
+_AT_ONCE = "launches-at-once"  # code of a warning
 _ALL = markdown.needing("sec-caveats", "; @sec-caveats has all")
 _ROW = ["benchmark", "origin", "badges", "warnings"]
 _WITHIN = ("within one host", "loopback", "path unknown", "emulated device")  # groups of launches on one host
@@ -39,7 +40,7 @@ _DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
     "more ranks than cores": "more ranks than cores",
     "no core left": "no core left for the system",
     _BUSY: "a busy machine",
-    "virtual machine": "a virtual machine",
+    _VIRTUAL: "a virtual machine",
     "time cap": "a time limit that ended measuring before its interval was narrow",
     "another tool": "another tool in place of the preferred one",
     "page cache": "the page cache instead of the device",
@@ -182,6 +183,13 @@ def sure(members: Sequence[Member]) -> str:
     text = f"Brackets are {level} intervals from {stats.LAUNCHES} launches on, else ranges of launches."
     if not enough:
         text = f"Brackets are ranges of launches: {level} intervals need {stats.LAUNCHES} launches."
+    at_once = sum(
+        any(note.code == _AT_ONCE for note in notes) for member in members for notes in member.summary["warnings"]
+    )
+    if at_once:
+        text += (
+            f" In {format_share(at_once / len(launches))} of the points, all launches show one moment of the machine."
+        )
     if one:
         has = "has" if one == 1 else "have"
         text += f" {plural(one, 'point')} ({format_share(one / len(launches))}) {has} a single launch."
@@ -198,7 +206,9 @@ def doubts(members: Sequence[Member], most: int = _CAVEATS) -> str:
     counts = Counter(name for row in rows for name in caveats.groups_of(row) if name not in said)
     total = len(rows)
     busy = counts[_BUSY] / total if total else 0.0
-    known = [(name, count) for name, count in counts.most_common() if name in _DOUBTS][:most]
+    known = [(name, count) for name, count in counts.most_common() if name in _DOUBTS]
+    named = sorted(known, key=lambda one: one[0] == _VIRTUAL)[:most]  # which says least
+    known = [one for one in known if one in named]
     if not known:
         return ""
     parts = [f"{_DOUBTS[name]} ({format_share(count / total)} of launches)" for name, count in known]
