@@ -248,6 +248,24 @@ def test_some_damaged_outputs(tmp_path: Path) -> None:
     assert fuzzed(50, tmp_path) > 5
 
 
+def test_a_count_with_thousands_of_digits_is_refused_or_left_out(tmp_path: Path) -> None:
+    """Python does not convert it; a window or a number of ranks may stand in any comment."""
+    for number, (name, content) in enumerate(originals()):
+        text, chance = content.decode(errors="replace"), random.Random(name)
+        found = list(re.finditer(r"\d+", text[:4000]))
+        for place in chance.sample(found, min(2, len(found))):
+            longer = f"{text[: place.start()]}{'9' * 5000}{text[place.end() :]}"
+            folder = tmp_path / f"{number} {place.start()}"
+            try:
+                tried(longer.encode(), folder, of_a_folder=False, looked_at=False)
+            except BaseException as error:
+                error.add_note(f"the input: {name}, character {place.start()}")
+                raise
+    window = "# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# [ pairs: 1 ] [ window size: %s ]\n"
+    window += "# Size                  MB/s        Messages/s\n1 1.00 1000000.00\n"
+    assert tried((window % ("9" * 5000)).encode(), tmp_path / "window", of_a_folder=False, looked_at=True)
+
+
 @pytest.mark.slow
 def test_10_000_damaged_outputs(tmp_path: Path) -> None:
     assert fuzzed(10_000, tmp_path, offset=1000) > 1000

@@ -311,7 +311,7 @@ def test_a_topic_takes_a_comparison_that_supports_a_claim_before_another() -> No
 
 
 def test_caveats_stand_by_the_share_of_launches_they_cover(tmp_path: Path) -> None:
-    every = ["virtual machine", "emulated link", "shared memory", "loopback"]
+    every = ["time cap", "emulated link", "shared memory", "loopback"]
     points = [point(8 << n, "tcp", 0, 4000, badges=every[: 4 - n]) for n in range(4)]
     text = abstract.abstract(Content([source(points, tmp_path)], {}))
     shares = re.search(r"Caveats: .*", text)

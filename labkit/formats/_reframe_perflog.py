@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from labkit.formats.reading.log import Lines, Run
+from labkit.formats.reading.log import Lines, Run, whole
 from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar
 
@@ -109,7 +109,7 @@ def _run(
         test="ReFrame",
         values=tuple(values),
         line=number,
-        ranks=int(tasks) if tasks.isdecimal() and int(tasks) else 1,
+        ranks=whole(tasks) or 1,
         options=options,
         stated={key: value for key, value in stated.items() if key != "num_tasks"},
         parameters={"jobid": cells.get("jobid", "")},

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 
 from labkit.formats import metric
-from labkit.formats.reading.log import BINARY, NUMBER, SIZE_UNKNOWN, Lines, Log, Run, settings
+from labkit.formats.reading.log import BINARY, NUMBER, SIZE_UNKNOWN, Lines, Log, Run, settings, whole
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 
@@ -108,7 +108,7 @@ def _start(lines: Lines, first: int, number: int, row: re.Match[str]) -> Run:
     asked = {one[1].replace("-", "_"): one[2] for _, line in texts for one in _ASKED.finditer(line)}
     flags = {one[1].replace("-", "_"): "true" for _, line in texts for one in _FLAGS.finditer(line)}
     size = asked.pop("size_messages", "")
-    return _run(lines, number, number, 0, int(size) if size.isdecimal() else 0, values, asked | flags)
+    return _run(lines, number, number, 0, whole(size), values, asked | flags)
 
 
 def _values(times: list[float], rates: list[float]) -> list[Reported]:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from labkit.formats import malformed, metric
-from labkit.formats.reading.log import SIZE_UNKNOWN, Lines, Log, Run, setting_name
+from labkit.formats.reading.log import SIZE_UNKNOWN, Lines, Log, Run, setting_name, whole
 from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar
 
@@ -213,7 +213,7 @@ def runs(text: str, where: str) -> list[Run]:
             waiting = None
         if command:
             test = _Test(name=_option(command["options"], "t"), begin=number)
-            test.size = int(size) if (size := _option(command["options"], "s")).isdecimal() else 0
+            test.size = whole(_option(command["options"], "s"))
         elif batch:
             test.name, test.size = batch["name"], 0
         elif title:

@@ -218,6 +218,17 @@ def flat(document: Mapping[str, Any], *leave_out: str) -> dict[str, str]:
     return found
 
 
+def whole(text: str) -> int:
+    """Return a whole number of at most 18 digits; 0 where a text is none.
+
+    Examples
+    --------
+    >>> whole("64"), whole("64 B"), whole("9" * 5000)
+    (64, 0, 0)
+    """
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else 0
+
+
 def setting_name(text: str) -> str:
     """Return the name of a setting in lower case, with underscores for characters that a name cannot have."""
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:60]

@@ -8,6 +8,8 @@ from labkit.errors import DataError
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported, Scalar
 
+_LONGEST = 500  # characters of what is wanted
+
 
 def metric(
     name: str, statistic: str, value: float, labels: Mapping[str, Scalar] | None = None, *, t: float | None = None
@@ -40,4 +42,5 @@ class CutError(DataError):
 def malformed(what: str, line: int, text: str, wanted: str, remedy: str = "") -> DataError:
     """Return the error for a line that is not what it must be; `line` counts from 1, 0 is the output as a whole."""
     place = f"{what}, line {line}" if line else what
+    wanted = wanted if len(wanted) <= _LONGEST else f"{wanted[:_LONGEST]}…"  # it may quote the output
     return DataError(f"{place}: found {text.strip()[:200]!r}, wanted {wanted}.{remedy and f' {remedy}'}")

@@ -67,8 +67,8 @@ def summary(content: Content) -> str:
     for place, one in enumerate(_HOW[1:] if _brought(content) else _HOW, start=2):
         if len(" ".join([*parts, abstract.doubts(members)]).split()) < _LEAST:
             parts.insert(place, one)
-    for most in (2, 1, 0):
-        text = " ".join(filter(None, [*parts, abstract.doubts(members, most) if most else ""]))
+    for most, last in ((2, None), (1, None), (2, -1), (1, -1), (0, -1)):  # what a comparison lacks is said elsewhere
+        text = " ".join(filter(None, [*parts[:last], abstract.doubts(members, most) if most else ""]))
         if len(text.split()) <= _MOST:
             break
     return text

@@ -11,7 +11,7 @@ from labkit import benchmarks
 from labkit.benchmarks import Benchmark
 from labkit.errors import SpecError
 from labkit.formats import omb
-from labkit.formats.reading.log import setting_name
+from labkit.formats.reading.log import setting_name, whole
 from labkit.formats.reading.table import Row, Table
 from labkit.point.notes import Note, has, note
 from labkit.point.spec import Scalar, Spec
@@ -48,8 +48,8 @@ def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[
             doubts.append(note("groups", text, groups=groups))
         return int(parameters["#processes"]), doubts
     pairs = parameters.get("pairs") or parameters.get("Pairs") or ""
-    if pairs.isdecimal():
-        return 2 * int(pairs), []
+    if whole(pairs):
+        return 2 * whole(pairs), []
     if low == high:
         return low, []
     if given and given < low:
@@ -81,10 +81,9 @@ def spec_of(
     options: dict[str, Scalar] = usual | {name: None for name in _SET_BY_USERS if name in usual} | dict(fixed)
     window = table.value(row, "Window") or parameters.get("window size") or parameters.get("window_size")
     datatype = parameters.get("Datatype") or parameters.get("MPI_Datatype for reductions") or ""
-    if "window" in options and str(window).isdecimal():
-        options["window"] = int(str(window))
-    if "threads" in options and parameters.get("threads", "").isdecimal():
-        options["threads"] = int(parameters["threads"])
+    for name, text in (("window", str(window)), ("threads", parameters.get("threads", ""))):
+        if name in options and whole(text):
+            options[name] = whole(text)
     if "datatype" in options and datatype:
         options["datatype"] = _DATATYPES.get(datatype, datatype)
     for name, value in _calling(table).items():
