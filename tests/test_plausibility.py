@@ -221,6 +221,8 @@ def test_a_window_that_is_slower_than_the_same_messages_one_by_one_is_odd() -> N
     assert odd(alone, window(7000.0), rule="window-order") == []
     assert odd(point(10.0, size=65536, transport="tcp"), window(3000.0), rule="window-order") == [], "another path"
     assert odd(point(10.0, size=4096), window(3000.0), rule="window-order") == [], "another size"
+    some = point(10.0, size=65536, options={"threads": 1}), window(3000.0, threads=1), window(2900.0, threads="all")
+    assert len(odd(*some, rule="window-order")) == 1, "a number in one table, and words in the other"
 
 
 def test_points_that_differ_in_a_setting_are_not_compared() -> None:

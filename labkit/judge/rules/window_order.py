@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from labkit.judge.rules._deciding import IMPORTED, REMEDY, beyond, level_of
 from labkit.judge.view import View
 from labkit.judge.view.points import Point
 from labkit.read.records import GIVEN
-from labkit.read.records.factors import SETTING
+from labkit.read.records.factors import SETTING, worded
 
 _WINDOW, _SINGLE = ("mpi.bandwidth", "bandwidth_MBps"), ("mpi.latency", "latency_us")
 _OWN = {"launcher", "cadence", "timing"}  # columns of settings in which both benchmarks may differ
@@ -49,11 +49,10 @@ def _settings(view: View) -> Iterator[tuple[list[tuple[Point, Point]], int]]:
     windows, singles = (view.tables.get(name) for name, _ in (_WINDOW, _SINGLE))
     if windows is None or singles is None:
         return
-    common = [name for name in windows.rows if name in singles.rows and _tells_apart(str(name))]
-    parts = [table.rows[common].assign(place=np.arange(len(table))) for table in (windows, singles)]
-    both = pd.merge(*(part[part["message_size_B"] > 0] for part in parts), on=common, suffixes=("", "_single"))
-    apart = [name for name in common if name != "message_size_B"]
-    for _, rows in both.groupby(apart, sort=False, dropna=False):
+    apart = [str(name) for name in windows.rows if name in singles.rows and _tells_apart(str(name))]
+    parts = [_worded(table.rows, apart) for table in (windows, singles)]
+    both = pd.merge(*parts, on=[*apart, "message_size_B"], suffixes=("", "_single"))
+    for _, rows in both[both["message_size_B"] > 0].groupby(apart, sort=False):
         found = []
         for size, window, single in rows[["message_size_B", "place", "place_single"]].itertuples(index=False):
             first, second = windows.point(window, _WINDOW[1]), singles.point(single, _SINGLE[1])
@@ -68,7 +67,16 @@ def _settings(view: View) -> Iterator[tuple[list[tuple[Point, Point]], int]]:
 def _tells_apart(column: str) -> bool:
     """Whether points that differ in a column are not compared."""
     stated = column in SETTING and column not in _OWN
-    return stated or column in ("message_size_B", "host") or column.startswith(GIVEN)
+    return stated or column in ("host", "campaign") or column.startswith(GIVEN)
+
+
+def _worded(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns as text, which tables of two benchmarks can share, with sizes and the places of the rows."""
+    words = {}
+    for name in columns:
+        codes, levels = worded(rows, name)
+        words[name] = np.array(levels, object)[codes]
+    return pd.DataFrame({**words, "message_size_B": rows["message_size_B"].to_numpy(), "place": np.arange(len(rows))})
 
 
 RULE = Rule(
