@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from labkit.judge import rules
 from labkit.judge.answer import Answer, Step, Topic
@@ -70,11 +70,17 @@ def answers(content: Content) -> str:
         "Whether the numbers are good. A topic stands for its worst benchmark, in the best setting of that benchmark"
         f"{markdown.needing(_ALL, f'; @{_ALL} has worse settings, and the evidence for each cause')}."
     )
-    if any(topic.lead.values.get("path") == EMULATED for _, one in found for topic in one.topics):
-        caption += " Verdicts over an emulated link say how well programs use the rate and the delay that were set."
+    caption += emulated(topic for _, one in found for topic in one.topics)
     if left:
         caption += f" {plural(left, 'more topic')} left out; `labkit explain` prints all."
     return markdown.table(["topic", "verdict", "why"], rows, caption=f"{caption} {{#tbl-answer}}")
+
+
+def emulated(topics: Iterable[Topic]) -> str:
+    """Say what verdicts over emulated links mean, as a further sentence of a caption; empty without such."""
+    if not any(one.lead.values.get("path") == EMULATED for one in topics):
+        return ""
+    return " Verdicts over an emulated link say how well programs use the rate and the delay that were set."
 
 
 def in_full(content: Content) -> str:

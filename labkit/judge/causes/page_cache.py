@@ -24,7 +24,8 @@ def test(case: Case) -> Finding | None:
     if much == "none":
         return CAUSE.found(case, against=[Evidence(code="without", values={"how": how})])
     slower, same = _direct(case)
-    clues = [Evidence(code="could", values={"much": much, "how": how}), *slower]
+    ahead = case.spec.benchmark == "storage.read" and case.spec.values.get("pattern") == "sequential"
+    clues = [Evidence(code="could", values={"much": much, "how": how}), *[Evidence(code="ahead")] * ahead, *slower]
     return CAUSE.found(case, clues, same, predicted=case.measured)
 
 
@@ -56,6 +57,7 @@ CAUSE = Cause(
     decides="the same point with O_DIRECT",
     clues={
         "could": "it is faster than the device, and memory could hold {much} of the file; page cache: {how}",
+        "ahead": "the kernel reads ahead of sequential requests",
         "without": "page cache: {how}",
         "slower": "past the page cache it reaches {value} only",
         "no slower": "past the page cache it reaches {value} too",

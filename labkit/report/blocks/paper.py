@@ -163,14 +163,11 @@ def machines(content: Content) -> str:
 
 def verdicts(content: Content) -> str:
     """Return a table of the topics with their verdicts, and how many times as much as necessary each costs."""
-    rows = [
-        (source, [escape(topic.name), topic.verdict, *_measured(topic.lead)])
-        for source in content.sources
-        for topic in answered.of_source(content, source).topics
-    ]
+    every = [(source, topic) for source in content.sources for topic in answered.of_source(content, source).topics]
+    rows = [(source, [escape(topic.name), topic.verdict, *_measured(topic.lead)]) for source, topic in every]
     caption = (
         "Whether the numbers are good. A topic stands for its worst benchmark, in the best setting of that benchmark; "
-        "its number stands beside its reference. {#tbl-judged}"
+        f"its number stands beside its reference.{answered.emulated(topic for _, topic in every)} {{#tbl-judged}}"
     )
     return content.table(["topic", "verdict", "number", "reference"], rows, align="llrr", caption=caption, empty="")
 
