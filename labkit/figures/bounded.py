@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _COLOUR = "#333"
 _DASHES = ("dash", "dashdot", "longdashdot", "dot")
-_ROW = 30  # px of a row of the legend
+_ROW, _LETTERS = 30, 80  # px of a row of the legend, and letters of names that it has room for
 _FAR = 2.5  # a linear axis reaches to a bound of at most so many times the highest value
 _DECADES = 100.0  # a logarithmic axis likewise
 _LOW = 0.02  # of the highest value: a floor below it lies on the linear axis itself
@@ -100,9 +101,8 @@ def bounded(figure: go.Figure, curves: Sequence[Limit]) -> go.Figure:
     if any(one.measured for one in near):
         notes.append(note("measured-bound", "measured bounds are of the cores, caches and kernel that were measured"))
     small_print.add(drawn, *notes)
-    drawn.update_layout(
-        showlegend=bool(near) or figure.layout.showlegend, height=drawn.layout.height + _ROW * bool(near)
-    )
+    rows = math.ceil(sum(len(_label(one, fitting)) for one in near) / _LETTERS)
+    drawn.update_layout(showlegend=bool(near) or figure.layout.showlegend, height=drawn.layout.height + _ROW * rows)
     return drawn
 
 
