@@ -388,7 +388,7 @@ def test_a_sentence_counts_values_with_a_ratio_only(monkeypatch: pytest.MonkeyPa
     content, usual = Content([], {}), TIME | {"message_size_B": 0, "ranks": 2}
     for rows, said in (
         ([], ""),
-        ([usual | {"badges": (badge("loopback"),)}], "No value published by papers has a ratio"),
+        ([usual | {"badges": (badge("loopback"),)}], "No published value is comparable"),
         ([usual], "1 value published by papers is compared with values measured here."),
         ([usual, RATE | {"message_size_B": 4 << 20, "ranks": 2}], "1 value published by papers is"),
     ):

@@ -155,16 +155,16 @@ def _worth(one: Finding | None) -> float:
 
 
 def _discussions(chapters: Mapping[str, Chapter], content: Content) -> dict[str, list[str]]:
-    """Return what the verdicts say, by chapter: each in the one whose first benchmarks hold that of the verdict."""
-    homes: dict[tuple[str, str], tuple[int, str, Topic]] = {}
+    """Return what the verdicts say, by chapter: each in the one whose benchmarks are mostly those of its topic."""
+    homes: dict[tuple[str, str], tuple[float, str, Topic]] = {}
     for name, chapter in chapters.items():
-        source, own = slides.source_of(chapter, content), [*topics.benchmarks(chapter)]
+        source, own = slides.source_of(chapter, content), topics.benchmarks(chapter)
         for topic in answered.of_source(content, source).topics:
-            benchmark = topic.lead.subject.benchmark
-            if benchmark in own and topic.lead.form not in _SILENT:
-                found = homes.setdefault((source.name, topic.name), (own.index(benchmark), name, topic))
-                if own.index(benchmark) < found[0]:
-                    homes[source.name, topic.name] = (own.index(benchmark), name, topic)
+            if topic.lead.subject.benchmark not in own or topic.lead.form in _SILENT:
+                continue
+            share = len({one.subject.benchmark for one in topic.findings} & {*own}) / len(own)
+            if share > homes.get((source.name, topic.name), (0.0,))[0]:
+                homes[source.name, topic.name] = share, name, topic
     said: dict[str, list[str]] = {name: [] for name in chapters}
     for _, name, topic in homes.values():
         said[name].append(discussion(topic))
