@@ -653,12 +653,15 @@ def test_the_command_answers_each_topic_in_a_screen(capsys: pytest.CaptureFixtur
     text = explained(capsys, "two-cores")
     lines = text.splitlines()
     assert len(lines) <= answered.LINES
-    assert re.search(r"^bad +MPI latency over TCP within the host: mpi\.latency, ", text, re.MULTILINE)
+    assert re.search(r"^bad +MPI one-sided bandwidth over shared memory: mpi\.put_bandwidth, ", text, re.MULTILINE)
     steps = lines[lines.index("next:") + 1 :]
     assert 1 <= len([one for one in steps if re.match(r"  \d\. ", one)]) <= answer.STEPS
     everything = explained(capsys, "two-cores", "--all")
     assert len(everything.splitlines()) > answered.LINES
-    assert re.search(r"verbs\.write_bandwidth, testbed soft-roce,rate=24mbit, 4 KiB: .* \(cable\)", _joined(everything))
+    assert re.search(
+        r"verbs\.write_bandwidth, testbed soft-roce,rate=24mbit, 4 KiB: .* \(cable, rate set to 24 Mbit/s\)",
+        _joined(everything),
+    )
 
 
 @pytest.mark.slow

@@ -519,6 +519,7 @@ CHECKED = {
         ("lossless", "verbs.read_latency", 4.0, "counted", True),
         ("lossless", "verbs.send_bandwidth", 2.0, "counted", True),
         ("two-modes", "verbs.send_latency", 106.0, "few launches", False),
+        ("window-order", "mpi.bandwidth", 1330.0, "tested", False),
     ],
     "virtual-cluster": [
         ("above-link", "mpi.latency", 345.0, "tested", True),
@@ -559,7 +560,8 @@ def test_the_command_of_each_odd_result_is_one_that_labkit_accepts(example: tupl
     for one in example[1].odd:
         for command in filter(None, one.command.split("; ")):
             options = parser.parse_args(shlex.split(command)[1:])
-            assert options.benchmark == one.subject.benchmark
+            others = {"mpi.latency"} if one.code == "window-order" else set()
+            assert options.benchmark in {one.subject.benchmark, *others}
             assert int(options.launches) >= 6
 
 

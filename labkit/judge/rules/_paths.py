@@ -196,7 +196,8 @@ def usual(one: Chosen, bound: Bound) -> str:
 def shared(one: Chosen, view: View) -> Value | None:
     """Return what shared memory reaches where TCP within the host was requested to be compared with it; else None.
 
-    That is so if the campaign has each size of the point's sweep over shared memory too.
+    That is so if the campaign has each size of the point's sweep over shared memory too. One size alone may have been
+    measured to find out why TCP is slow.
     """
     spec, table = one.samples.spec, view.tables[one.samples.spec.benchmark]
     if spec.transport != "tcp" or bounds.inside(one.samples) != "loopback":
@@ -204,7 +205,8 @@ def shared(one: Chosen, view: View) -> Value | None:
     place = table.places[one.measured.fingerprint]
     beside = {size: _over_memory(table, size) for size in table.sizes(place, one.metric).tolist()}
     row = beside.get(place)
-    return view.value(row, one.metric, one.statistic) if row is not None and all(beside.values()) else None
+    compared = len(beside) > 1 and all(beside.values())
+    return view.value(row, one.metric, one.statistic) if row is not None and compared else None
 
 
 def _over_memory(table: Table, place: int) -> Row | None:
