@@ -174,7 +174,7 @@ def test_the_period_of_detours_is_recovered(rate: int, said: str) -> None:
 
 
 def test_launches_that_show_a_tick_and_multiples_of_it_are_one_observation() -> None:
-    """The spectrum of short pulses is as high at each multiple of their rate."""
+    """The spectrum of short pulses has equal peaks at all multiples of their rate."""
 
     def ticking(rate: int, number: int) -> Samples:
         extra, now = [], 0

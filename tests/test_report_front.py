@@ -169,7 +169,7 @@ def test_a_figure_shows_what_a_chapter_found_if_its_data_have_both_values() -> N
 def test_a_paper_cites_what_has_both_values_and_says_what_another_figure_shows() -> None:
     cell = new_code_cell('#| label: fig-a\n#| fig-cap: "Time of a request (µs). Lower is better."\nshow()')
     assert paper._introduced(cell, cell) == "@fig-a has both values."
-    assert paper._introduced(cell, None) == "@fig-a has more: time of a request (µs)."
+    assert paper._introduced(cell, None) == "See also @fig-a: time of a request (µs)."
 
 
 def test_a_verdict_without_a_number_is_a_sentence_in_the_table_of_verdicts() -> None:

@@ -371,7 +371,8 @@ def test_fio_reads(options: dict[str, object], mark: str, tmp_path: Path) -> Non
     outcome = run("storage.read", 4096, file_size="1Mi", directory=str(tmp_path), **options)
     assert outcome.origin == "measured"
     whole = options.get("cache") != "warm"
-    assert outcome.time_ns.shape[1] == 256 if whole else outcome.time_ns.shape[1] > 256
+    count = outcome.time_ns.shape[1]
+    assert 0 < count <= 256 if whole else count > 256  # a slow disk may end the pass at the time cap
     assert outcome.time_ns.min() == pytest.approx(reported(outcome, "latency_us", "min") * 1e3)
     assert outcome.time_ns.mean() == pytest.approx(reported(outcome, "latency_us", "mean") * 1e3)
     assert outcome.meta["filesystem"]

@@ -187,9 +187,7 @@ def sure(members: Sequence[Member]) -> str:
         any(note.code == _AT_ONCE for note in notes) for member in members for notes in member.summary["warnings"]
     )
     if at_once:
-        text += (
-            f" In {format_share(at_once / len(launches))} of the points, all launches show one moment of the machine."
-        )
+        text += f" For {format_share(at_once / len(launches))} of the points, all launches started within 10 min."
     if one:
         has = "has" if one == 1 else "have"
         text += f" {plural(one, 'point')} ({format_share(one / len(launches))}) {has} a single launch."

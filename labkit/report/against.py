@@ -113,7 +113,7 @@ def _not_simulated(rows: pd.DataFrame) -> pd.DataFrame:
 def pairs(one: Experiment, paper: Literature, members: Sequence[Member]) -> list[tuple[Comparison, Member]]:
     """Return the published numbers of an experiment, each with its measured value.
 
-    Values over the paper's path come first; only if there are none, values over other paths are returned.
+    Values measured over the paper's path are preferred; others are returned only if there are none.
     """
     numbers = paper.numbers_of(one)
     same = [found for number in numbers if (found := pair(number, members))]

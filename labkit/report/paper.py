@@ -85,7 +85,7 @@ def _introduced(cell: Any, both: Any) -> str:
     if cell is both:
         return f"@{chosen['label']} has both values."
     caption = _SENTENCE.split(str(chosen.get("fig-cap", "")))[0].rstrip(".")
-    return f"@{chosen['label']} has more: {caption[:1].lower()}{caption[1:]}."
+    return f"See also @{chosen['label']}: {caption[:1].lower()}{caption[1:]}."
 
 
 def _is_small_table(cell: Any) -> bool:

@@ -166,7 +166,7 @@ class Compared:
     def decisive(self) -> tuple[float, str]:
         """The limit that decides, NaN for none, and how many new launches are beyond it, in words; empty for none.
 
-        If the point fails by the limit from the past, it is that one. Otherwise it is the stricter of the two limits.
+        It is the limit from the past if the point fails by it, and otherwise the stricter of the two limits.
         """
         lower = self.measure.better == "lower"
         fixed = self.usual * self.fixed if lower else self.usual / self.fixed

@@ -154,7 +154,7 @@ class Chosen:
         others = {leveled(self.measured, bound.good * scale, bound.bad * scale, rate=rate)[0] for scale in scales}
         if not unsure and "unknown" not in (found, *others) and (others := others - {found}):
             worst = min(others, key=LEVELS.index)
-            unsure += f"; with a reference at the other end of its interval, it would be {worst}"
+            unsure += f"; at the other end of the reference's interval, the verdict would be {worst}"
         return found, unsure
 
 

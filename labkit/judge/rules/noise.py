@@ -53,7 +53,7 @@ class _Launch:
     def rate(self, hertz: int) -> float:
         """Rate of the timer tick of which theirs is a multiple, Hz; NaN if it is no multiple of about this rate.
 
-        The spectrum of short pulses is as high at each multiple of their rate.
+        The spectrum of short pulses has equal peaks at all multiples of their rate.
         """
         if self.tick is None or not (times := round(self.tick.frequency / hertz)):
             return math.nan
@@ -97,7 +97,7 @@ def _found(view: View, point: Row, launches: Sequence[_Launch]) -> Finding:
         share, power = (float(np.median([getattr(hit[n].tick, name) for n in rates])) for name in ("share", "power"))
         of_rate: Values = {"share": Value(value=share, unit=SHARE), "power": Value(value=power)}
         clues += [Evidence(code="period", values=of_rate), *seen_in(len(rates), len(launches))]
-        values["tick"] = Value(value=hertz, unit="Hz")
+        values |= {"tick": Value(value=hertz, unit="Hz")} if hertz else {}
     else:
         clues += seen_in(len(hit), len(launches))
     return RULE.found(

@@ -42,9 +42,9 @@ def check(view: View) -> Iterator[Finding]:
 
 
 def _settings(view: View) -> Iterator[tuple[list[tuple[Point, Point]], int]]:
-    """Yield for each setting that both benchmarks have the points of each size, and their number.
+    """Yield the pairs of points of each setting that both benchmarks have, one for each size, and their number.
 
-    The rate of a ping-pong is its size divided by half the round trip.
+    The rate of a ping-pong is the message size divided by half the round-trip time.
     """
     windows, singles = (view.tables.get(name) for name, _ in (_WINDOW, _SINGLE))
     if windows is None or singles is None:

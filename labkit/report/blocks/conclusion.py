@@ -59,7 +59,7 @@ def _paragraph(findings: list[tuple[str, Finding]]) -> str:
         text += f" Without a claim, because {reason}: {topics}."
     if few:
         fewest = plural(least_launches(1), "launch")
-        text += f" To show a single difference takes {fewest} of each side, and several at once take more."
+        text += f" A single difference needs at least {fewest} on each side, and several at once need more."
     return text
 
 

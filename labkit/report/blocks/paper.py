@@ -166,7 +166,7 @@ def verdicts(content: Content) -> str:
     every = [(source, topic) for source in content.sources for topic in answered.of_source(content, source).topics]
     rows = [(source, [escape(topic.name), topic.verdict, *_measured(topic.lead)]) for source, topic in every]
     caption = (
-        "Whether the numbers are good. A topic stands for its worst benchmark, in the best setting of that benchmark; "
+        "Whether the numbers are good. Each topic is judged by its worst benchmark, in that benchmark's best setting; "
         f"its number stands beside its reference.{answered.emulated(topic for _, topic in every)} {{#tbl-judged}}"
     )
     return content.table(["topic", "verdict", "number", "reference"], rows, align="llrr", caption=caption, empty="")

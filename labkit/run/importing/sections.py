@@ -52,7 +52,7 @@ def sections(text: str, begins: Mapping[str, re.Pattern[str]], names: Mapping[st
 def _head(lines: Sequence[str], line: int, before: int, name: re.Pattern[str]) -> int:
     """Return the first of the lines above a line that names the program, and of comments and commands above that.
 
-    Comments that directly follow other text close the output above and are left out.
+    Comments that directly follow other text belong to the output above.
     """
     above = range(max(before + 1, line - _ABOVE), line)
     first = next((number for number in above if name.search(lines[number][:LONGEST])), line)
