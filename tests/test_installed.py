@@ -23,6 +23,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from labkit import suites
 from labkit.apps import cli
+from labkit.apps.teaching import course
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.io import project
 from labkit.report import quarto
@@ -59,6 +60,27 @@ def test_init_lays_out_notebooks_suites_settings_and_data(here: Path, capsys: py
     assert files["_quarto.yml"] == (ROOT / "_quarto.yml").read_bytes()
     assert (here / "mine" / "data" / "campaigns").is_dir()
     assert not [name for name in files if "/." in name or "run-" in name]
+
+
+def test_a_new_project_and_a_course_hold_the_metadata_that_a_kernel_would_write_into_their_notebooks(
+    here: Path,
+) -> None:
+    """JupyterLab marks a notebook as changed where they differ."""
+    pytest.importorskip("ipykernel")
+    from ipykernel.ipkernel import IPythonKernel
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    spec = KernelSpecManager().get_kernel_spec("python3")
+    named = {"display_name": spec.display_name, "language": spec.language, "name": "python3"}
+    project.init("mine")
+    course.write(here / "course")
+    books = [*Path("mine").rglob("*.ipynb"), *Path("course").rglob("*.ipynb")]
+    assert len(books) > 70
+    for path in books:
+        metadata = nbformat.read(path, as_version=4).metadata
+        assert (metadata["language_info"], metadata["kernelspec"]) == (IPythonKernel.language_info, named), path
+    shipped = json.loads((ROOT / "notebooks/10-latency.ipynb").read_bytes())
+    assert json.loads(Path("mine/notebooks/10-latency.ipynb").read_bytes())["cells"] == shipped["cells"]
 
 
 def test_init_never_overwrites_and_adds_what_is_missing(here: Path) -> None:

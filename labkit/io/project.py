@@ -7,12 +7,15 @@ labkit ships. ``quarto render`` there makes a book of the guide and the notebook
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from labkit.errors import SpecError
 from labkit.io import atomic, safe_read
@@ -243,12 +246,38 @@ def _files() -> Iterator[tuple[str, bytes]]:
         for path in sorted(path for path in source.rglob("*") if path.is_file()):
             inside = path.relative_to(source)
             if not any(part.startswith((".", "run-", "_")) for part in inside.parts):
-                yield f"{name}/{inside}", path.read_bytes()
+                content = path.read_bytes()
+                yield f"{name}/{inside}", with_kernel(content) if path.suffix == ".ipynb" else content
     for name in _BOOK:
         yield name, (SHIPPED / name).read_bytes()
     yield f"{REPORT}/{SETTINGS}", (SHIPPED / "templates" / "report" / SETTINGS).read_bytes()
     yield "README.md", README.encode()
     yield CONFIG, (SHIPPED / CONFIG).read_bytes()
+
+
+def kernel() -> dict[str, Any]:
+    """Return the metadata that a kernel of this Python writes into a notebook when JupyterLab opens it.
+
+    JupyterLab marks a notebook as changed if it held other metadata before.
+    """
+    language = {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+        "version": platform.python_version(),
+    }
+    spec = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    return {"kernelspec": spec, "language_info": language}
+
+
+def with_kernel(content: bytes) -> bytes:
+    """Return a notebook with the metadata of this Python's kernel."""
+    book = json.loads(content)
+    book["metadata"] |= kernel()
+    return (json.dumps(book, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _new(path: Path, content: bytes) -> bool:

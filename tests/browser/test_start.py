@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,6 +32,34 @@ NAMES = (
 )
 
 
+OPEN = """async path => { const app = window.jupyterapp; await app.restored;
+  const panel = await app.commands.execute('docmanager:open', {path, factory: 'Notebook'});
+  await panel.context.ready;
+  const {model} = panel.context, read = key => model.getMetadata(key) || {};
+  const known = () => read('language_info').version === VERSION && read('kernelspec').display_name.includes('ipykernel');
+  while (!known() || !panel.sessionContext.session) await new Promise(done => setTimeout(done, 100));
+  await panel.sessionContext.session.kernel.info;
+  await new Promise(done => setTimeout(done, 1000));
+  const found = [model.dirty];
+  model.cells.get(0).sharedModel.setSource('changed');
+  await new Promise(done => setTimeout(done, 100));
+  found.push(model.dirty);
+  await panel.sessionContext.shutdown();
+  model.dirty = false;
+  panel.dispose();
+  return found }""".replace("VERSION", f"'{platform.python_version()}'")
+LAB = "labs/2-layers/2-layers.ipynb"
+
+
+def copy_of_another_python(notebooks: Path) -> None:
+    """A lab as in git, without the version of a kernel."""
+    book = nbformat.read(notebooks / LAB, as_version=4)
+    book.metadata = nbformat.from_dict(
+        {"kernelspec": {"display_name": "Python 3", "name": "python3"}, "language_info": {"name": "python"}}
+    )
+    nbformat.write(book, notebooks / "elsewhere.ipynb")
+
+
 @pytest.fixture
 def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
     """The page that `labkit lab` would open, in a project."""
@@ -50,13 +79,14 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
         new_code_cell("3", outputs=[new_output("display_data", parts.bundle(parts.Text(findings=("Found *it*.",))))]),
     ]
     nbformat.write(new_notebook(cells=cells), project / "notebooks" / "prose.ipynb")
+    copy_of_another_python(project / "notebooks")
     homes = {name: str(tmp_path / name.lower()) for name in NAMES}
     for home in homes.values():
         Path(home).mkdir()
     env = (
         os.environ | homes | {"JUPYTER_TOKEN": "secret", "LABKIT_PROJECT": str(project), "LABKIT_EXPLORE": str(EXAMPLE)}
     )
-    command = [sys.executable, "-m", "labkit", "lab", "--no-browser", "--port=0"]
+    command = [sys.executable, "-m", "labkit", "lab", "--no-browser", "--port=0", "--expose-app-in-browser"]
     with (
         supervise.start(command, env=env, stdout=supervise.DEVNULL, grace=8.0) as tree,
         sync_api.sync_playwright() as play,
@@ -158,3 +188,10 @@ def test_the_start_page_leads_on_and_notebooks_read_as_prose(opened: tuple[Any, 
         "() => document.querySelector('.jp-Notebook') && fetch('/api/contents/prose.ipynb').then(r => r.json())"
     )
     assert "{#sec-times}" in source["content"]["cells"][0]["source"]
+
+
+def test_a_notebook_that_was_only_opened_is_not_changed(opened: tuple[Any, str]) -> None:
+    page, _ = opened
+    page.wait_for_function("() => window.jupyterapp !== undefined")
+    for path in (LAB, "10-latency.ipynb", "explorer.ipynb", "elsewhere.ipynb"):
+        assert page.evaluate(OPEN, path) == [False, True], f"{path}: opened, edited"

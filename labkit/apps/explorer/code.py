@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.apps.explorer import origin
 from labkit.apps.explorer.view import HEIGHT, SIZE, View
 from labkit.figures import looks, style
+from labkit.io import project
 from labkit.store import campaign
 
 if TYPE_CHECKING:
@@ -78,8 +79,7 @@ def notebook(view: View, summary: pd.DataFrame) -> str:
     """A notebook with one cell that draws the same figure, in the form of nbformat."""
     cell: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": "figure", "metadata": {}}
     cell |= {"outputs": [], "source": code_for(view, summary)}
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    book = {"cells": [cell], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    book = {"cells": [cell], "metadata": project.kernel(), "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -16,7 +16,7 @@ LABS = project.NOTEBOOKS / "labs"
 TEMPLATES = project.SHIPPED / "templates" / "course"
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 _CELL = re.compile(r"^# %% (\w+)\n(.*?)(?=^# %% |\Z)", re.MULTILINE | re.DOTALL)
-_COPIED = ("nbgrader_config.py", "class.ipynb")
+_SETTINGS, _PAGE = "nbgrader_config.py", "class.ipynb"
 _HUB = """# for a hub's jupyterhub_config.py: load_subconfig({place!r})
 # Servers show the labs as prose, and read recorded data: many on one machine would disturb each other.
 c = get_config()  # noqa: F821
@@ -70,6 +70,7 @@ def solved(stem: str) -> nbformat.NotebookNode:
         If a question has no cell, or no solution.
     """
     book: nbformat.NotebookNode = nbformat.read(notebook(stem), as_version=4)
+    book.metadata |= nbformat.from_dict(project.kernel())
     known = solutions(name_of(stem))
     cells = {cell.id.removeprefix("answer-"): cell for cell in book.cells if cell.id.startswith("answer-")}
     if odd := sorted(cells.keys() ^ known.keys()):
@@ -102,8 +103,9 @@ def write(folder: Path) -> list[Path]:
         target.parent.mkdir(parents=True)
         atomic.replace(target, nbformat.writes(solved(stem)))
         written.append(target)
-    for name in _COPIED:
-        written.append(Path(shutil.copy(TEMPLATES / name, folder)))
+    written.append(Path(shutil.copy(TEMPLATES / _SETTINGS, folder)))
+    written.append(folder / _PAGE)
+    atomic.replace(written[-1], project.with_kernel((TEMPLATES / _PAGE).read_bytes()))
     hub, prose = folder / "hub_config.py", project.SHIPPED / "templates" / "jupyter"
     atomic.replace(hub, _HUB.format(place=str(safe_read.resolved(hub)), path=str(prose)))
     return [*written, hub]
@@ -126,7 +128,7 @@ def page(folder: Path, target: Path) -> None:
 
     collected(folder)  # one clear error before a kernel starts
     papermill.execute_notebook(
-        str(TEMPLATES / "class.ipynb"),
+        str(TEMPLATES / _PAGE),
         str(target),
         parameters={"folder": str(safe_read.resolved(folder))},
         progress_bar=False,

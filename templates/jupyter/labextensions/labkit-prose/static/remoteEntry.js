@@ -1,8 +1,8 @@
 // Notebooks of labkit are written for Quarto: headings end in {#sec-latency}, text refers to @fig-latency, and a code
 // cell has its label and caption in lines that begin with #|. This extension shows them in JupyterLab as headings,
-// links with numbers, and captions. It changes what is displayed, never the notebook. The page that `labkit lab` opens on,
-// and every page in a narrow window, gets the width of the file browser, which its icon opens again. It is written as JupyterLab loads it, so nothing has to
-// be built.
+// links with numbers, and captions. It changes what is displayed, never the notebook. A notebook that was only opened
+// stays unchanged. The page that `labkit lab` opens on, and every page in a narrow window, gets the width of the file
+// browser, which its icon opens again. It is written as JupyterLab loads it, so nothing has to be built.
 (() => {
   const NAMES = { fig: "Figure", tbl: "Table" };
   const REFERENCE = /@((?:fig|tbl|sec)-[\w-]*\w)/g;
@@ -124,10 +124,21 @@
     document.querySelectorAll(".jp-tocItem-content").forEach(head);
   }
 
+  // A kernel that starts writes its language with its version, and the name by which it is shown, into the notebook.
+  // JupyterLab then calls the notebook changed. Only another kernel is a change.
+  function calm(panel, context) {
+    context.model.metadataChanged.connect((model, change) => {
+      const { key, oldValue, newValue } = change;
+      const same = key === "language_info" || (key === "kernelspec" && oldValue && newValue && oldValue.name === newValue.name);
+      if (same && !model.dirty) queueMicrotask(() => (model.dirty = false)); // JupyterLab marks it after this
+    });
+  }
+
   const plugin = {
     id: "labkit-prose:plugin",
     autoStart: true,
     activate: app => {
+      app.docRegistry.addWidgetExtension("Notebook", { createNew: calm });
       let waits = false;
       const soon = () => {
         if (waits) return;
