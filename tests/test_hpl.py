@@ -178,6 +178,7 @@ def test_the_time_of_xhpl_follows_from_its_rate(tmp_path: Path) -> None:
         ),
         ("Success=1", "Success=0", r"did not find all its results right \(Success=0\)"),
         ("CommWorldProcs=2", "CommWorldProcs=1", r"HPCC ran on 1 ranks instead of 2"),
+        ("End of Summary section", "End of", r"HPCC ended early: the log ends before HPCC's summary.* Run it again"),
         ("WR11C2R4         500", "WR11C2R4         400", r"HPL solved .*'n': 400.*, but was told"),
     ],
 )

@@ -154,6 +154,16 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
         {"test": "initial writers", "file_size": 1 << 20},
         {"bandwidth_MBps mean": 7324340 * 1024e-6, "parent_bandwidth_MBps mean": 110767.13 * 1024e-6},
     ),
+    "iozone/operations_O.txt": (
+        *("IOzone", 90, "IOzone operations", 4096, 1),
+        {"test": "random write", "file_size": 262144},
+        {"iops_per_s mean": 378715},
+    ),
+    "iozone/throughput_t2_O.txt": (
+        *("IOzone", 4, "IOzone operations", 65536, 1),
+        {"test": "rewriters", "processes": 2},
+        {"iops_per_s mean": 147108.57, "parent_iops_per_s mean": 3486.04},
+    ),
     "iperf/tcp_P2_plain.txt": ("iperf", 1, "iperf TCP", 0, 1, {"streams": 2}, {"bandwidth_MBps mean": 14890 / 8}),
     "iperf/tcp_P2_bytes.txt": (
         *("iperf", 1, "iperf TCP", 0, 1),

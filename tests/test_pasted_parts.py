@@ -221,7 +221,7 @@ def test_a_run_of_hpcc_without_a_summary_does_not_hide_the_others(tmp_path: Path
     made, others = runs(stopped + whole, tmp_path), runs(whole, tmp_path)
     assert [run.values for run in made] == [run.values for run in others]
     assert all("run-left-out" in {doubt.code for doubt in run.doubts} for run in made)
-    with pytest.raises(DataError, match="wanted 'Begin of Summary section'"):
+    with pytest.raises(DataError, match="wanted a whole section or 'Begin of Summary section'"):
         runs(stopped, tmp_path)
 
 
@@ -254,7 +254,18 @@ def test_a_table_of_iozone_needs_no_banner(tmp_path: Path) -> None:
     first, second = runs(f"{IOZONE}{again}\n", tmp_path)
     assert (first.values[0].value, second.values[0].value) == (pytest.approx(961.764352), pytest.approx(859.364352))
     with pytest.raises(DataError, match="output in kBytes/sec"):
-        runs(f"OPS Mode. Output is in operations per second.\n{IOZONE}", tmp_path)
+        runs(f"Output is in furlongs/sec\n{IOZONE}", tmp_path)
+    for above, name in (
+        ("OPS Mode. Output is in operations per second.", "iops_per_s"),
+        ("$ iozone -a -O -f data", "iops_per_s"),
+        ("\tCommand line used: iozone -RcO -a", "iops_per_s"),
+        ("Microseconds/op Mode. Output is in microseconds per operation.", "latency_us"),
+        ("$ iozone -s 64k -N", "latency_us"),
+    ):
+        cells = runs(f"{above}\n{IOZONE}", tmp_path)
+        (cell,) = [one for one in cells if one.options["test"] == "rewrite"]
+        assert [(v.name, v.value) for v in cell.values] == [(name, 2203800)], above
+        assert (cell.test, cell.size, cell.options["file_size"]) == ("IOzone operations", 4096, 65536)
 
 
 def test_rows_without_a_head_beside_other_outputs_are_read_too(tmp_path: Path) -> None:

@@ -65,6 +65,8 @@ def _facts(run: Run) -> tuple[object, ...]:
 def _problems(kind: str, lines: list[str], shorter: tuple[int, ...] = ()) -> list[str]:
     """What is wrong in the runs of a log that is cut after each of its lines."""
     whole = logs()[kind].runs("".join(lines), "whole")
+    if kind == "HPCC":  # prints fewer digits in its sections than in its summary
+        whole += logs()[kind].runs("".join(lines).partition("Begin of Summary")[0], "sections")
     facts = {repr(_facts(run)): run for run in whole}
     found = []
     for cut in range(1, len(lines), max(1, len(lines) // MOST)):

@@ -1,5 +1,7 @@
 """HPCC's summary (``hpccoutf.txt``, ``Begin of Summary section``): a line ``name=value`` for every result.
 
+Of a run that ended before its summary the whole sections are read, which have the same results with fewer digits.
+
 ``MPI`` tests run on all processes together. ``Star`` tests run on all at the same time, each for itself; the summary
 has the mean over processes. ``Single`` tests run on one process while the others wait. The latencies of the ping-pong
 are half a round trip of 8 B, the bandwidths those of 2,000,000 B, over the pairs that were tried; those of the rings
@@ -9,13 +11,16 @@ are per process. 1 GB is 10^9 B. STREAM's numbers are the best of its repetition
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from labkit.formats import hpl, malformed, metric, stream
-from labkit.formats.reading.log import NUMBER, REMEDY, Lines, Log, Run, setting_name
+from labkit.formats import _hpcc_sections, hpl, malformed, metric, stream
+from labkit.formats.reading.log import CUT, NUMBER, REMEDY, UNTITLED, Lines, Log, Run, setting_name
 from labkit.point.notes import Note, note
 
-_BEGINS = re.compile(r"This is the DARPA/DOE HPC Challenge Benchmark version (\S+)")
+_BANNER = re.compile(r"This is the DARPA/DOE HPC Challenge Benchmark version (\S+)")
+_BEGINS = re.compile(rf"{_BANNER.pattern}|Begin of (?:{'|'.join(_hpcc_sections.NAMES)}) section\.$")
 _HELD = re.compile(f"{hpl.LOG.begins.pattern}|{stream.LOG.begins.pattern}")
 _PAIR = re.compile(rf"(\w+)=({NUMBER})$")
 _DAMAGED = re.compile(r"(?:HPL|PTRANS|MPI|Star|Single|Max|Min|Avg|Naturally|Randomly)\w*")  # the begin of a name
@@ -33,39 +38,75 @@ Key = tuple[str, int]
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test of each summary."""
+    """Make a run of each test of each summary, or of the sections of a run that ended before its summary."""
     lines, made, closed, ended = Lines(text, where), list[Run](), 0, 0
-    blocks = list(lines.blocks(_BEGINS))
-    some = any(lines.find(_END, first, last) for first, last, _ in blocks)
-    for first, last, version in blocks:
-        if some and last < len(lines) and not lines.find(_SUMMARY.pattern, first, last):  # HPCC appends to its file
-            ended = ended or first
-            _alone(lines, closed + 1, first)
-            closed = last
-            continue
-        start, _ = lines.need(_SUMMARY.pattern, first, last, "'Begin of Summary section'")
-        end, _ = lines.need(_END, start, last, "'End of Summary section'")
-        made += _summary(lines, start, end, version[1])
+    for first, last, version in _blocks(lines):
+        start = lines.find(_SUMMARY.pattern, first, last)
+        end = lines.find(_END, start[0], last) if start else None
         _alone(lines, closed + 1, first)
-        closed = end
+        if start and end:
+            empty = _hpcc_sections.not_run(lines, first, start[0])
+            made += _summary(lines, start[0], end[0], version, empty)
+            closed = end[0]
+        else:
+            some = _of_sections(lines, first, last, version)
+            ended = ended if some else ended or first
+            made += some
+            closed = last
+    if ended and not made:
+        lines.need(_SUMMARY.pattern, ended, len(lines), "a whole section or 'Begin of Summary section'")
+        lines.need(_END, ended, len(lines), "'End of Summary section'")
     _alone(lines, closed + 1, len(lines))
     if ended:
-        told = note(
-            "run-left-out", f"the run from line {ended} on ended before its summary, and was left out", line=ended
-        )
-        return [replace(run, doubts=(*run.doubts, told)) for run in made]
+        words = f"the run from line {ended} on ended before any result, and was left out"
+        return [replace(run, doubts=(*run.doubts, note("run-left-out", words, line=ended))) for run in made]
     return made
 
 
-def _alone(lines: Lines, first: int, last: int) -> None:
-    """Refuse HPL or STREAM beside HPCC, whose own output contains both."""
+def _blocks(lines: Lines) -> list[tuple[int, int, str]]:
+    """Return first and last line and version of each run; an excerpt may begin with any section but HPL."""
+    blocks = [(first, last, banner[1]) for first, last, banner in lines.blocks(_BANNER)]
+    begun = lines.find(_BEGINS.pattern, 1, len(lines))
+    return blocks or ([(begun[0], len(lines), "")] if begun else [])
+
+
+def _of_sections(lines: Lines, first: int, last: int, version: str) -> list[Run]:
+    """Make the runs of the sections of a run without a summary; none if no section has a result."""
+    sections, doubts = _hpcc_sections.read(lines, first, last), list[Note]()
+    whole = [one for one in sections if one.whole]
+    for one in sections:
+        if not one.whole:  # only what belongs to the section itself may stand in it
+            _alone(lines, one.first + 1, one.last, allowed=one.name in ("HPL", "StarSTREAM", "SingleSTREAM"))
+    if not any(one.values for one in sections):
+        return []
+    words = f"the log ends before HPCC's summary: the results are those of {len(whole)} whole sections"
+    broken = [one.name for one in sections if not one.whole]
+    words += f", without the section {', '.join(broken)}, which is cut" if broken else ""
+    doubts.append(note(CUT.code, words, sections=len(whole)))
+    if not version:
+        doubts.append(UNTITLED)
+    ranks, made = _hpcc_sections.ranks(lines, first, last), list[Run]()
+    for one in sections:
+        told = [*doubts, note("wrong-result", f"HPCC found a wrong result in {one.name}")] if one.wrong else doubts
+        tests = _tests(one.values)
+        made += [
+            replace(_run(lines, key, values, ranks, told, version), verified=one.verified)
+            for key, values in tests.items()
+        ]
+    return made
+
+
+def _alone(lines: Lines, first: int, last: int, *, allowed: bool = False) -> None:
+    """Refuse HPL or STREAM beside HPCC, whose own output contains both; one may be `allowed`."""
     for number in range(first, last + 1):
         if _HELD.match(lines.texts[number - 1]):
-            raise lines.wrong(number, "the output of HPCC alone: split it into one file per program")
+            if not allowed:
+                raise lines.wrong(number, "the output of HPCC alone: split it into one file per program")
+            allowed = False
 
 
-def _summary(lines: Lines, start: int, end: int, version: str) -> list[Run]:
-    """Read one summary."""
+def _summary(lines: Lines, start: int, end: int, version: str, empty: Collection[str]) -> list[Run]:
+    """Read one summary without the results whose section is empty."""
     pairs = {}
     for number in range(start + 1, end):
         pair = _PAIR.match(lines.texts[number - 1])
@@ -79,19 +120,28 @@ def _summary(lines: Lines, start: int, end: int, version: str) -> list[Run]:
     ranks, right = int(pairs["CommWorldProcs"][1]), pairs["Success"][1] == 1
     if not 1 <= ranks < 10**8:
         raise lines.wrong(pairs["CommWorldProcs"][0], "a number of processes of 1 or more")
-    tests: dict[Key, list[tuple[int, str, str, float]]] = {}
-    for name, (number, value) in pairs.items():
-        if (match := _NAMES.fullmatch(name)) and value > 0:
-            key, metric_name, statistic, factor = _meaning(match)
-            tests.setdefault(key, []).append((number, metric_name, statistic, value * factor))
     doubts = [] if right else [note("wrong-result", "HPCC did not find all results right (Success=0)")]
     stated = {
         setting_name(line.partition("=")[0]): line.partition("=")[2]
         for line in lines.texts[start : end - 1]
         if _SETTING.match(line)
     }
+    tests = _tests({name: pair for name, pair in pairs.items() if name not in empty})
     made = [_run(lines, key, values, ranks, doubts, version) for key, values in tests.items()]
     return [replace(run, stated=stated) for run in made]
+
+
+def _tests(pairs: Mapping[str, tuple[int, float]]) -> dict[Key, list[tuple[int, str, str, float]]]:
+    """Return the values above 0 of each test: line, metric, statistic and value, from names of the summary.
+
+    A value that is smaller than any normal float is memory that HPCC did not set.
+    """
+    tests: dict[Key, list[tuple[int, str, str, float]]] = {}
+    for name, (number, value) in pairs.items():
+        if (match := _NAMES.fullmatch(name)) and value > sys.float_info.min:
+            key, metric_name, statistic, factor = _meaning(match)
+            tests.setdefault(key, []).append((number, metric_name, statistic, value * factor))
+    return tests
 
 
 def _meaning(match: re.Match[str]) -> tuple[Key, str, str, float]:
@@ -148,4 +198,4 @@ def _run(
     )
 
 
-LOG = Log("HPCC", ("HPC Challenge Benchmark",), _BEGINS, runs, holds=(hpl.LOG.name, stream.LOG.name))
+LOG = Log("HPCC", ("HPC Challenge Benchmark", "Begin of "), _BEGINS, runs, holds=(hpl.LOG.name, stream.LOG.name))

@@ -15,7 +15,7 @@ from labkit.point.notes import note
 
 CLOCK_NS = 1e7  # prints s with two decimals
 _BEGINS = re.compile(r"HPLinpack +([\d.]+) +-- +High-Performance Linpack benchmark")
-_ROW = re.compile(
+ROW = re.compile(
     rf"(W[RC]\w{{1,20}}) +(\d{{1,9}}) +(\d{{1,9}}) +(\d{{1,6}}) +(\d{{1,6}}) +({NUMBER}) +({NUMBER})"
     rf"(?: +\( *{NUMBER}\))?$"  # builds for GPUs add the rate of one
 )
@@ -34,7 +34,7 @@ def runs(text: str, where: str) -> list[Run]:
 
 def _alone(line: str) -> bool:
     """Whether a line is a row whose rate follows from its order and time, so that it needs no head."""
-    if not (row := _ROW.match(line)):
+    if not (row := ROW.match(line)):
         return False
     order, seconds, rate = (float(row[k]) for k in (2, 6, 7))
     return seconds > 0 and math.isclose(rate * seconds * 1e9, order**3 * 2 / 3 + order**2 * 3 / 2, rel_tol=0.02)
@@ -42,10 +42,10 @@ def _alone(line: str) -> bool:
 
 def rows(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     """Read the rows of one run of the program, or of HPL inside HPCC."""
-    places = [(number, row) for number in range(first, last + 1) if (row := _ROW.match(lines.texts[number - 1]))]
+    places = [(number, row) for number in range(first, last + 1) if (row := ROW.match(lines.texts[number - 1]))]
     for number in range(first, last + 1):
         line = lines.texts[number - 1]
-        if re.match(r"W[RC]\d\w+(?: +\d+)*$", line) and not _ROW.match(line):
+        if re.match(r"W[RC]\d\w+(?: +\d+)*$", line) and not ROW.match(line):
             raise lines.wrong(number, "a row of T/V, N, NB, P, Q, Time and Gflops")
     if not places:
         raise lines.wrong(last, "a row of results (T/V, N, NB, P, Q, Time, Gflops) in this run of HPL")

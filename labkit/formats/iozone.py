@@ -1,7 +1,8 @@
 """IOzone's tables of ``-a -R``: throughput over file size and record size.
 
 IOzone's kB is 1024 B: its ``-n 64k`` is a file of 65536 B, and rates are bytes over time shifted right by 10
-(``iozone.c``: ``writerate[j] >>= 10``), so they are whole KiB/s, rounded down. Here they are MB/s of 10^6 B.
+(``iozone.c``: ``writerate[j] >>= 10``), so they are whole KiB/s, rounded down. Here they are MB/s of 10^6 B. ``-O``
+prints operations per second instead, each of one record, and ``-N`` whole µs for an operation.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 
 from labkit.formats import malformed, metric
 from labkit.formats.reading.log import CUT, NUMBER, UNTITLED, Lines, Log, Run, setting_name
+from labkit.point.columns import METRICS
 from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar
 
@@ -150,7 +152,7 @@ _FIELDS = (  # where a column ends: iozone prints each into a field of 8 to 10 c
 _ASIDE = 2  # characters from the end of a column
 _COLUMNS = 3  # numbers of the shortest row: file size, record size, a rate
 _LEAST = 9  # columns of every table
-_THROUGHPUT = re.compile(rf"\s*Children see throughput for +(\d{{1,6}}) ([a-z -]+?)\s+= +({NUMBER}) (?:kB|KB)/sec$")
+_THROUGHPUT = re.compile(rf"\s*Children see throughput for +(\d{{1,6}}) ([a-z -]+?)\s+= +({NUMBER}) (kB|KB|ops)/sec$")
 _BLOCK = 6  # lines of a test of throughput mode after its first, with room for one more
 _EACH = r"\s*(Min|Max|Avg) (?:throughput|xfer).* per process\s+= +(\d+\.?\d*) (?:kB|KB)/sec"
 
@@ -158,24 +160,27 @@ _EACH = r"\s*(Min|Max|Avg) (?:throughput|xfer).* per process\s+= +(\d+\.?\d*) (?
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each table (`storage.iozone`) or of each test of throughput mode (``-t``).
 
-    Both are printed in kB of 1024 B. A table needs ``iozone test complete.`` A test that was not run leaves its field
-    empty, so a cell belongs to the column whose name ends where it ends.
+    Both are printed in kB of 1024 B, or in operations: then each cell of a table is a run. A table needs ``iozone test
+    complete.`` A test that was not run leaves its field empty, so a cell belongs to the column whose name ends where it
+    ends.
     """
     lines, made = Lines(text, where), []
     for first, last in _blocks(lines):
         told = "\n".join(lines.texts[first - 1 : last])
         near = "\n".join(lines.texts[max(0, first - 1 - _ABOVE) : last])
-        if re.search(r"Output is in (?![kK][Bb]ytes/sec)|Microsecond.?/op|OPS Mode", near):
-            raise lines.wrong(first, "output in kBytes/sec, without -O and -N")
+        stated = _stated(lines.texts[first - 1 : last])
+        unit = _unit(lines, first, near)
         version = re.search(r"Version \$Revision: (\S+) \$", told)
         options: dict[str, Scalar] = {
             "sync": "SYNC Mode" in told,
             "direct": "O_DIRECT feature enabled" in told,
             "directory": "unknown",
         }
-        block = _throughput(lines, first, last) if "Children see throughput" in told else _grid(lines, first, last)
-        stated = _stated(lines.texts[first - 1 : last])
-        if "Output is in" not in near:
+        of_processes = "Children see throughput" in told
+        block = _throughput(lines, first, last) if of_processes else _grid(lines, first, last, unit)
+        if unit[0] != _RATE and not of_processes:
+            block = [_cell(run, value) for run in block for value in run.values]
+        if "Output is in" not in near and unit == _UNITS[0][2] and not of_processes:
             block = [replace(run, doubts=(*run.doubts, UNTITLED, _UNIT)) for run in block]
         made += [
             replace(run, options={**options, **run.options}, stated=stated, version=version[1] if version else "")
@@ -185,7 +190,32 @@ def runs(text: str, where: str) -> list[Run]:
 
 
 _ABOVE = 3  # lines above a table that may state the unit
+_RATE = "bandwidth_MBps"
+_PLAIN = "acehopvwxzAEGHIKMNOQRTWZ+"  # flags without a value, which may stand in one word
+_UNITS: tuple[tuple[str, str, tuple[str, float]], ...] = (  # words, a flag, metric and factor of the numbers
+    (r"Output is in [kK][Bb]ytes/sec", "", (_RATE, KIB * 1e-6)),
+    ("OPS Mode", rf"\s-[{_PLAIN}]*O[{_PLAIN}]*(?:\s|$)", ("iops_per_s", 1.0)),
+    ("Microseconds?/op", rf"\s-[{_PLAIN}]*N[{_PLAIN}]*(?:\s|$)", ("latency_us", 1.0)),
+)
 _UNIT = note("unit-assumed", "the table does not name its unit: kB/s is assumed, as without -O and -N")
+
+
+def _unit(lines: Lines, first: int, near: str) -> tuple[str, float]:
+    """Return the metric of the numbers and their factor: kB/s unless the output or the command states another."""
+    commands = "\n".join(re.findall(r".*\biozone +-.*", near))
+    stated = [unit for words, _, unit in _UNITS if re.search(words, near)]
+    stated = stated or [unit for _, flag, unit in _UNITS if flag and re.search(flag, commands)]
+    if len(stated) > 1 or (not stated and "Output is in" in near):
+        raise lines.wrong(first, "output in kBytes/sec, in operations per second (-O) or in microseconds (-N)")
+    return stated[0] if stated else _UNITS[0][2]
+
+
+def _cell(run: Run, value: Reported) -> Run:
+    """Make the run of one cell of a table in operations."""
+    labels = dict(value.labels)
+    record = int(labels.pop("record_size_B") or 0)
+    options: dict[str, Scalar] = {"test": labels["test"], "file_size": labels["file_size_B"]}
+    return replace(run, test="IOzone operations", size=record, options=options, values=(replace(value, labels={}),))
 
 
 def _blocks(lines: Lines) -> list[tuple[int, int]]:
@@ -208,7 +238,7 @@ _COMMAND = re.compile(r"\t?Command line used: \S+ (.*)$")
 def _stated(texts: list[str]) -> dict[str, str]:
     """Return the modes that IOzone lists after "Run began", and the flags of its command line, without the file."""
     began = next((n for n, line in enumerate(texts) if "Run began:" in line), 0)
-    ended = next((n for n, line in enumerate(texts) if "Output is in" in line), len(texts))
+    ended = next((n for n, line in enumerate(texts) if re.match(r"\s*(?:Output is in|Time Resol)", line)), len(texts))
     found = {}
     for line in texts[began + 1 : ended]:
         if command := _COMMAND.match(line):
@@ -218,8 +248,8 @@ def _stated(texts: list[str]) -> dict[str, str]:
     return found
 
 
-def _grid(lines: Lines, first: int, last: int) -> list[Run]:
-    """Read the table of rates over file and record size."""
+def _grid(lines: Lines, first: int, last: int, unit: tuple[str, float]) -> list[Run]:
+    """Read the table over file and record size, given metric and factor of its numbers."""
     head, match = lines.need(_TABLE.pattern, first, last, "the head of the table, kB and reclen")
     closed = lines.find(r"\s*iozone test complete", head, last)
     end = closed[0] if closed else last + 1
@@ -253,7 +283,7 @@ def _grid(lines: Lines, first: int, last: int) -> list[Run]:
         for column, rate in _placed(lines, number, cells[2:], ends):
             if rate:
                 labels: dict[str, Scalar] = {"test": _NAMES[column], "file_size_B": file, "record_size_B": record}
-                values.append(metric("bandwidth_MBps", "mean", rate * KIB * 1e-6, labels))
+                values.append(metric(unit[0], "mean", rate * unit[1], labels))
     if not any(values for _, rows in grids for values in rows.values()):
         raise lines.wrong(head, "a row of file size, record size and rates below")
     return [
@@ -312,24 +342,26 @@ def _throughput(lines: Lines, first: int, last: int) -> list[Run]:
         row = _THROUGHPUT.match(lines.texts[number - 1])
         if not row:
             if re.match(r"\s*Children\b", lines.texts[number - 1]):
-                raise lines.wrong(number, "'Children see throughput for', processes, test, and kB/sec")
+                raise lines.wrong(number, "'Children see throughput for', processes, test, and kB/sec or ops/sec")
             continue
         lines.need(r"\s*Min xfer ", number, min(number + _BLOCK, last), "'Min xfer', the last line of the test,")
         rate = lines.number(row[3], number)
-        values = [metric("bandwidth_MBps", "mean", rate * KIB * 1e-6)] if rate > 0 else []
+        name, factor = ("iops_per_s", 1.0) if row[4] == "ops" else (_RATE, KIB * 1e-6)
+        values = [metric(name, "mean", rate * factor)] if rate > 0 else []
         below = min(number + 1, last)
-        if parent := lines.find(rf"\s*Parent sees throughput for .*= +({NUMBER}) (?:kB|KB)/sec", number, below):
-            value = lines.number(parent[1][1], parent[0]) * KIB * 1e-6
-            values.append(Reported("parent_bandwidth_MBps", "MB/s", "mean", value))
+        if parent := lines.find(rf"\s*Parent sees throughput for .*= +({NUMBER}) {row[4]}/sec", number, below):
+            value = lines.number(parent[1][1], parent[0]) * factor
+            values.append(Reported(f"parent_{name}", METRICS[name].unit, "mean", value))
         elif "Parent sees" in lines.texts[below - 1]:
-            raise lines.wrong(below, "a number of kB/sec with a decimal point")
+            raise lines.wrong(below, f"a number of {row[4]}/sec with a decimal point")
         if values:
             options: dict[str, Scalar] = {
                 "test": row[2],
                 "file_size": file,
                 "processes": int(row[1]),
             }
-            run = Run(test="IOzone throughput", values=tuple(values), line=number, options=options)
+            test = "IOzone throughput" if name == _RATE else "IOzone operations"
+            run = Run(test=test, values=tuple(values), line=number, options=options)
             made.append(replace(run, size=record, source=lines.source(number, min(number + 5, last))))
     return made
 

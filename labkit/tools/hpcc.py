@@ -14,6 +14,7 @@ from pathlib import Path
 from labkit.errors import DataError
 from labkit.formats import hpcc as layout
 from labkit.formats import hpl
+from labkit.formats.reading.log import CUT
 from labkit.options.compute import Hpl
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _hpl
@@ -85,9 +86,11 @@ def parse(text: str, spec: Spec[Hpl]) -> Parsed:
     Raises
     ------
     DataError
-        If HPL's residual or another check of HPCC failed, or it ran on another number of ranks.
+        If HPCC ended early, HPL's residual or another check of HPCC failed, or it ran on another number of ranks.
     """
     summary, (row, *_) = layout.LOG.runs(text, _OUTPUT), hpl.LOG.runs(of_hpl(text), _OUTPUT)
+    if cut := [doubt.text for doubt in summary[0].doubts if doubt.code == CUT.code]:
+        raise DataError(f"HPCC ended early: {cut[0]}. Run it again.")
     seconds = re.search(r"^HPL_time=(\S+)$", text, re.MULTILINE)
     result = _hpl.result(row, spec, text, float(seconds[1]) if seconds else None)
     if summary[0].ranks != spec.ranks:
