@@ -329,6 +329,10 @@ def test_tables_of_gpcnet_alone_are_read(tmp_path: Path) -> None:
         ("isolated", 8, [2.5, 4.5]),
         ("loaded", 8, [3.5, 4.5]),
     ]
+    verbose = (Path(__file__).parent / "golden/logs/gpcnet/load_verbose.txt").read_text()
+    tables = runs(verbose[verbose.index("\n+---") :], tmp_path)
+    whole = runs(verbose, tmp_path)
+    assert sorted(map(str, told(tables))) == sorted(map(str, told(whole)))
     with pytest.raises(DataError, match=r"line 6: .*name, average above 0"):
         runs(isolated.replace("|  4.5 ", ""), tmp_path)
 

@@ -3,13 +3,16 @@
 ``Avg`` is the mean over ranks and draws. 99 % of all single iterations of all ranks are below ``99%``, or for a
 bandwidth above it. Latencies are in µs, bandwidths in MiB/s of one rank, 2^20 B. The impact factors follow from
 the printed numbers, with one decimal: loaded over isolated for latencies, isolated over loaded for bandwidths.
+
+A build with ``VERBOSE`` also prints 99.9 %, the least and the greatest mean of a rank in a test, and the mean of the
+worst rank of each test; and the congestors' own rates, alone and beside each network test.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from labkit.errors import DataError
 from labkit.formats import _gpcnet_tables, malformed, metric
@@ -18,7 +21,7 @@ from labkit.point.notes import note
 
 CLOCK_NS = 100.0  # prints µs with one decimal
 VERSION = "1.3"
-ISOLATED, LOADED = "Isolated Network Tests", "Network Tests running with Congestion Tests"
+ISOLATED, LOADED, CONGESTORS = _gpcnet_tables.ISOLATED, _gpcnet_tables.LOADED, _gpcnet_tables.CONGESTORS
 IMPACT = f"{LOADED} - Key Results"
 _OUTER, _NAME = "+" + "-" * 78 + "+", "-" * 33
 _INNER = f"+{_NAME}+" + ("-" * 14 + "+") * 3
@@ -33,7 +36,7 @@ _LEGEND = {
 }
 _RANKS = re.compile(r" *Test with (\d{1,9}) MPI ranks \((\d{1,9}) nodes\)")
 _PARTS = re.compile(r" *(\d{1,9}) nodes running (Network|Congestion) Tests(?: \(min (\d{1,9}) nodes per congestor\))?")
-_NUMBER = re.compile(r"(?:-?\d{1,12}\.\d|-?nan|-?inf)")
+_SHARES = {"99.9%": "p999", "Min": "min_of_ranks", "Max": "max_of_ranks", "Avg(Worst)": "mean_of_worst_ranks"}
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,16 @@ class Result:
     name : as printed, with the size: ``RR Two-sided Lat (8 B)``.
     average, p99 : in its unit.
     unit : ``usec`` or ``MiB/s/rank``.
+    more : further statistics of a build with ``VERBOSE``, by labkit's name.
+    beside : network test that runs beside a congestor.
     """
 
     name: str
     average: float
     p99: float
     unit: str
+    more: Mapping[str, float] = field(default_factory=dict)
+    beside: str = ""
 
     @property
     def rate(self) -> bool:
@@ -69,6 +76,7 @@ class Report:
     network, congestion : nodes of either kind; None in network_test.
     each : least number of nodes of a congestor; None in network_test.
     version : of GPCNeT.
+    congestors : their own results, alone and beside a network test, of a build with ``VERBOSE``.
     """
 
     ranks: int
@@ -79,6 +87,7 @@ class Report:
     congestion: int | None = None
     each: int | None = None
     version: str = VERSION
+    congestors: tuple[Result, ...] = ()
 
     @property
     def impact(self) -> tuple[tuple[str, float, float], ...]:
@@ -108,6 +117,10 @@ class _Text:
     @property
     def ahead(self) -> str:
         return self._lines[self.at][1] if self.at < len(self._lines) else ""
+
+    @property
+    def beyond(self) -> str:
+        return self._lines[self.at + 1][1] if self.at + 1 < len(self._lines) else ""
 
     def take(self, pattern: re.Pattern[str] | str, wanted: str) -> re.Match[str]:
         match = re.fullmatch(pattern, self.ahead)
@@ -152,17 +165,21 @@ def parse(text: str, where: str = "GPCNeT's output") -> Report:
     lines.take(r" *Legend", "'  Legend'")
     while re.fullmatch(r" *\S+ = .+", lines.ahead):
         lines.at += 1
-    isolated = _results(lines, ISOLATED)
-    loaded = _results(lines, LOADED) if parts else ()
+    isolated, congestors, loaded = _results(lines, ISOLATED), list[Result](), list[Result]()
+    while parts and IMPACT not in lines.beyond:
+        alone = CONGESTORS in lines.beyond
+        for result in _results(lines, CONGESTORS if alone else LOADED):
+            (congestors if alone or result.beside else loaded).append(result)
     report = Report(
         int(counts[1]),
         int(counts[2]),
         isolated,
-        loaded,
+        tuple(loaded),
         parts.get("Network"),
         parts.get("Congestion"),
         parts.get("each"),
         version,
+        tuple(congestors),
     )
     if parts:
         _key_results(lines, report)
@@ -171,33 +188,43 @@ def parse(text: str, where: str = "GPCNeT's output") -> Report:
     return report
 
 
-def _title(lines: _Text, title: str) -> None:
-    """Take the lines above a table."""
+def _title(lines: _Text, title: str) -> str:
+    """Take the lines above a table; return the network test that its title names."""
     lines.take(_RULE, "a line of dashes")
-    if lines.fields(1, f"the title {title!r}") != [title]:
+    found = re.fullmatch(rf"{title}(?: \( *(\S.*) Network Test\))?", lines.fields(1, f"the title {title!r}")[0])
+    if not found:
         lines.at -= 1
         raise lines.wrong(f"the title {title!r}")
     lines.take(_RULE, "a line of dashes")
+    return found[1] or ""
 
 
 def _results(lines: _Text, title: str) -> tuple[Result, ...]:
     """Read the rows of a table."""
-    _title(lines, title)
-    if lines.fields(4, "the names of columns") != ["Name", "Avg", "99%", "Units"]:
+    test = _title(lines, title)
+    columns = _gpcnet_tables.VERBOSE if "Avg(Worst)" in lines.ahead else _gpcnet_tables.COLUMNS
+    if lines.fields(len(columns), _gpcnet_tables.WANTED) != columns:
         lines.at -= 1
-        raise lines.wrong("the columns Name, Avg, 99%, Units; GPCNeT built with VERBOSE is not read")
+        raise lines.wrong(_gpcnet_tables.WANTED)
     lines.take(_RULE, "a line of dashes")
     results = []
     while lines.ahead.startswith("|"):
-        name, average, p99, unit = lines.fields(4, "a row of 4 values")
-        if not (_NUMBER.fullmatch(average) and _NUMBER.fullmatch(p99)) or unit not in ("usec", "MiB/s/rank"):
+        row = _gpcnet_tables.named(lines.fields(len(columns), f"a row of {len(columns)} values"), columns)
+        if not row:
             lines.at -= 1
             raise lines.wrong("two numbers with one decimal, and usec or MiB/s/rank")
-        results.append(Result(name, float(average), float(p99), unit))
+        results.append(_result(row, test))
         lines.take(_RULE, "a line of dashes")
     if not results:
         raise lines.wrong("a row of the table")
     return tuple(results)
+
+
+def _result(row: Mapping[str, str], test: str) -> Result:
+    """Return the result of a row, in a table of what ran beside a network test if that is not empty."""
+    more = {name: float(row[column]) for column, name in _SHARES.items() if column in row}
+    beside = test if test and not row["Name"].startswith(test) else ""
+    return Result(row["Name"], float(row["Avg"]), float(row["99%"]), row["Units"], more, beside)
 
 
 def _key_results(lines: _Text, report: Report) -> None:
@@ -277,14 +304,16 @@ def runs(text: str, where: str) -> list[Run]:
             if first == 1:
                 raise
             raise lines.wrong(first, f"a whole run: {error.brief}") from error
-        for load, results in (("isolated", report.isolated), ("loaded", report.loaded)):
-            made += [_run(lines, first, end, report, load, result) for result in results]
+        made += [_run(lines, first, end, report, "isolated", result) for result in report.isolated]
+        made += [_run(lines, first, end, report, "loaded", result) for result in report.loaded]
+        for result in report.congestors:
+            made.append(_run(lines, first, end, report, "loaded" if result.beside else "isolated", result))
     return made
 
 
-def _of_table(lines: Lines, number: int, load: str, cells: list[str]) -> Run:
+def _of_table(lines: Lines, number: int, load: str, test: str, row: Mapping[str, str]) -> Run:
     """Make the run of a row of a table whose ranks and nodes are not known."""
-    result = Result(cells[0], lines.number(cells[1], number), lines.number(cells[2], number), cells[3])
+    result = _result(row, test)
     run = _run(lines, number, number, Report(1, 1, (result,), version=""), load, result)
     options = {name: value for name, value in run.options.items() if name != "nodes"}
     return replace(run, ranks=0, options=options, stated={}, parameters={}, doubts=(UNTITLED,))
@@ -298,12 +327,21 @@ def _run(lines: Lines, first: int, end: int, report: Report, load: str, result: 
         raise lines.wrong(first, f"an average above 0 of {result.name}, and 1 rank or more")
     return Run(
         test=f"GPCNeT {load}",
-        values=(metric(name, "value", result.average * factor), metric(name, "p99", result.p99 * factor)),
+        values=(
+            metric(name, "value", result.average * factor),
+            metric(name, "p99", result.p99 * factor),
+            *(metric(name, share, value * factor) for share, value in result.more.items()),
+        ),
         line=first,
         size=int(sized[2]) if sized else 0,
         ranks=report.ranks,
         stated=settings(lines.texts[first - 1 : end]),
-        options={"test": sized[1] if sized else result.name, "load": load, "nodes": report.nodes},
+        options={
+            "test": sized[1] if sized else result.name,
+            "load": load,
+            "nodes": report.nodes,
+            **({"beside": result.beside} if result.beside else {}),
+        },
         parameters={"congestion nodes": str(report.congestion or 0)},
         version=report.version,
         remarks=(

@@ -3,8 +3,10 @@
 wrk waits for a response before it asks again on a connection, so its latencies are round trips whose tail hides what
 waited (coordinated omission). wrk2 (``-R``) asks at a fixed rate and counts from the moment a request was due
 (``wrk.c``: ``expected_latency_timing``): its latencies are `response_us`, as are those of ``Recorded Latency``. What
-its ``--u_latency`` prints beside, uncorrected, is a round trip. The 95th percentile comes from its spectrum. Times have
-three to five digits and a unit each.
+its ``--u_latency`` prints beside, uncorrected, is a round trip. Mean, standard deviation, extremes and the 95th
+percentile come from the spectrum, in ms with three decimals; the other times have three to five digits and a unit each.
+wrk2 calibrates its threads for 10 s, and its latencies are those after that (``wrk.c``: calibrate). A shorter run has
+no rate for a thread, so it prints ``-nan`` there, where wrk prints a number.
 """
 
 from __future__ import annotations
@@ -29,7 +31,11 @@ _NO_STATS = r" *Latency(?! +Distribution)(?: |$)"
 _TITLE = re.compile(r" *Latency Distribution(?: \(HdrHistogram - (.+)\))?$")
 _SPECTRUM = re.compile(r" *Detailed Percentile spectrum:$")
 _PLACE = re.compile(r" *(\d+\.\d+) +0\.950000 +\d+ +20\.00 *$")  # in ms; the list above has no 95th percentile
+_LEAST = re.compile(r" *(\d+\.\d+) +0\.000000 +\d+ +1\.00 *$")
+_MEAN = re.compile(r"#\[Mean += +(\d+\.\d+), StdDeviation += +(\d+\.\d+)\]$")
+_MOST = re.compile(r"#\[Max += +(\d+\.\d+), Total count += +(\d{1,18})\]$")
 _END = re.compile(r"#\[Buckets = ")
+_UNCALIBRATED = r" *Req/Sec +-?nan +-?nan "
 _SHARE = re.compile(rf" *(\d+(?:\.\d+)?)% +{_TIME}$")
 _DONE = re.compile(rf" *(\d{{1,18}}) requests in {_TIME}, (\S+)B read$")
 _RATE = re.compile(r" *Requests/sec: +(\d+\.\d+)$")
@@ -69,18 +75,21 @@ def _run(lines: Lines, head: int, first: int, last: int, url: str) -> Run:
     if not stats and (damaged := lines.find(_NO_STATS, first, end)):
         raise lines.wrong(damaged[0], "'Latency', three times with units, and a share in %")
     titles = [(number, match[1]) for number in range(first, end) if (match := _TITLE.match(lines.texts[number - 1]))]
-    paced = any(kind for _, kind in titles) or bool(lines.find(r" *Thread calibration: mean lat\.: ", first, end))
+    paced = any(kind for _, kind in titles) or bool(
+        lines.find(rf" *Thread calibration: mean lat\.: |{_UNCALIBRATED}", first, end)
+    )
     quantity = "response_us" if paced else "round_trip_us"
     values = [metric("transaction_rate_per_s", "mean", lines.number(rate[1], end))]
     if not values[0].value or not int(done[1]):
         raise lines.wrong(at, "one request or more")
-    if stats:
+    precise = [(kind, _spectrum(lines, number + 1, end)) for number, kind in titles]
+    if stats and not any(told and not _uncorrected(kind) for kind, told in precise):
         mean, deviation, most = (_us(stats[1][k], stats[1][k + 1]) for k in (1, 3, 5))
         values += [metric(quantity, s, v) for s, v in (("mean", mean), ("stddev", deviation), ("max", most))]
-    for number, kind in titles:
-        name = "round_trip_us" if kind and kind.startswith("Uncorrected") else quantity
+    for (number, kind), (_, told) in zip(titles, precise, strict=True):
+        name = "round_trip_us" if _uncorrected(kind) else quantity
         values += _percentiles(lines, number + 1, end, name)
-        values += _spectrum(lines, number + 1, end, name)
+        values += [metric(name, statistic, value) for statistic, value in told.items()]
     failed = [match[1] for number in range(first, last + 1) if (match := _ERRORS.match(lines.texts[number - 1]))]
     doubts = [note("failed-requests", f"requests failed: {text}") for text in failed]
     doubts += [] if head else [UNTITLED]
@@ -114,17 +123,34 @@ def _percentiles(lines: Lines, start: int, end: int, name: str) -> list[Reported
     return values
 
 
-def _spectrum(lines: Lines, start: int, end: int, name: str) -> list[Reported]:
-    """Read the 95th percentile from HdrHistogram's spectrum below a list of percentiles; it ends at the next title."""
-    inside = False
+def _uncorrected(kind: str | None) -> bool:
+    """Whether a title is that of latencies from the moment a request was sent."""
+    return bool(kind and kind.startswith("Uncorrected"))
+
+
+def _spectrum(lines: Lines, start: int, end: int) -> dict[str, float]:
+    """Read statistics, in µs, from HdrHistogram's spectrum below a list of percentiles; it ends at the next title."""
+    found, inside = dict[str, float](), False
     for number in range(start, end):
         text = lines.texts[number - 1]
         if _TITLE.match(text) or (inside and _END.match(text)):
             break
         inside = inside or bool(_SPECTRUM.match(text))
-        if inside and (row := _PLACE.match(text)):
-            return [metric(name, "p95", 1e3 * float(row[1]))]
-    return []
+        if not inside:
+            continue
+        if row := _LEAST.match(text):
+            found["min"] = 1e3 * float(row[1])
+        elif row := _PLACE.match(text):
+            found["p95"] = 1e3 * float(row[1])
+        elif row := _MEAN.match(text):
+            found |= {"mean": 1e3 * float(row[1]), "stddev": 1e3 * float(row[2])}
+        elif row := _MOST.match(text):
+            found["max"] = 1e3 * float(row[1])
+        elif text.startswith("#["):
+            raise lines.wrong(
+                number, "mean and standard deviation, or the greatest time and the count, of the spectrum"
+            )
+    return found if {"mean", "max"} <= set(found) else {}
 
 
 def _us(text: str, unit: str) -> float:

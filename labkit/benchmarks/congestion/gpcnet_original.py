@@ -2,7 +2,8 @@
 
 `value` is GPCNeT's average over ranks and draws, `p99` the time (for a bandwidth the rate) that 99 % of the
 iterations of all ranks keep. labkit's own `congestion.gpcnet_isolated` and `gpcnet_loaded` count the slowest rank of
-each iteration, so they have other names. A bandwidth refers to one rank.
+each iteration, so they have other names. A bandwidth refers to one rank. Builds with ``VERBOSE`` also print the
+congestors' own rates, alone and `beside` a network test.
 """
 
 from labkit.benchmarks import LogBenchmark

@@ -1,7 +1,8 @@
 """HTTP requests per second, and the time of one (wrk, wrk2, hey).
 
 With wrk and hey a connection asks again when it has its answer: `round_trip_us`, without what waited. With wrk2
-requests are due at a fixed rate: `response_us`, from the moment a request was due.
+requests are due at a fixed rate: `response_us`, from the moment a request was due; what it calls uncorrected is
+`round_trip_us`.
 """
 
 from labkit.benchmarks import LogBenchmark
