@@ -6,11 +6,10 @@ judged by the remainder.
 
 The time of a pair is the median over its rounds. A pair is suspicious if the lower end of this median's interval
 exceeds the time of the middle pair by more than the scatter between pairs explains (median absolute deviation, normal
-tails, all pairs at once), and by at least `LEAST`. The lower end counts so that no pair is blamed that met too seldom.
-Among few hosts, the pairs of one bad host are half of all pairs. Therefore a host without which the middle pair is
-faster by `LEAST` does not count for the middle and the scatter. A pair is bad if it is suspicious in a second
-measurement too, because a disturbance may pass. Pairs on one host and pairs between hosts take different paths and are
-judged separately.
+tails, all pairs at once), and by at least `LEAST`. With the lower end, a pair that met too seldom is not blamed. With
+few hosts, one bad host accounts for half of the pairs. Therefore the middle and the scatter exclude a host without
+which the middle pair is faster by `LEAST`. A pair is bad if it is suspicious in a second measurement too, because a
+disturbance may pass. Pairs on one host and pairs between hosts take different paths and are judged separately.
 """
 
 from __future__ import annotations
@@ -47,12 +46,13 @@ class Twice:
 
     Parameters
     ----------
-    seconds : median one-way time, (ranks, ranks): measured by the row's rank, with the column's; NaN on the diagonal.
+    seconds : median one-way time, (ranks, ranks): measured by the row's rank with the column's rank; NaN on the
+        diagonal.
     parts : hosts and switches that are slow as a whole.
-    of_parts : their pairs of ranks, and the first part that each belongs to.
+    of_parts : pairs of ranks of these parts, and the first part of each pair.
     table : a row for each bad pair that is slower than its parts explain: rank, other, host, other_host, latency_us,
-        excess (of the middle pair, without the effects of parts), cause.
-    passing : suspicious pairs that were not so again.
+        excess (over the middle pair, without the effects of parts), cause.
+    passing : pairs that were suspicious in one measurement only.
     unjudged : pairs that met less than six times in a measurement.
     """
 
@@ -76,8 +76,8 @@ class FalseAlarms:
     Parameters
     ----------
     draws : simulated measurements.
-    once : of them, those with a suspicious pair.
-    named : pairs of them in which the same host was named in both.
+    once : measurements with a suspicious pair.
+    named : pairs of measurements in which the same host was named in both.
     sentence : what this says.
     """
 
@@ -136,7 +136,7 @@ def _rounds(samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
 
 
 def hosts_of(samples: Samples) -> list[str]:
-    """Host of every rank; the rank itself where that is not known."""
+    """Host of every rank; the rank itself if its host is unknown."""
     return list(RANK_HOSTS.of(samples.meta) or [f"rank {rank}" for rank in range(samples.spec.ranks)])
 
 
@@ -148,7 +148,7 @@ def suspicious(
     Parameters
     ----------
     seconds : from `matrix`.
-    low : lower ends of its intervals; the medians themselves when left out.
+    low : lower ends of its intervals (default: the medians themselves).
     """
     both = (seconds + seconds.T) / 2
     tested = both if low is None else (low + low.T) / 2
@@ -215,7 +215,7 @@ def slow_parts(
 
     Parameters
     ----------
-    matrices : from `matrix`, of each measurement; the effects are those of their geometric mean.
+    matrices : from `matrix`, one per measurement; effects come from their geometric mean.
     hosts : of every rank.
     switches : host → its leaf switch, where that is known.
     """
@@ -260,7 +260,7 @@ def of_parts(found: Sequence[Part], hosts: Sequence[str]) -> dict[tuple[int, int
 
 
 def judged_once(samples: Samples, switches: Mapping[str, str] | None = None) -> tuple[list[Part], NDArray[np.bool_]]:
-    """Return the slow parts in one measurement, and the pairs that are suspicious beside them, (ranks, ranks)."""
+    """Return the slow parts in one measurement, and the other suspicious pairs, (ranks, ranks)."""
     hosts, seconds = hosts_of(samples), matrix(samples)
     found = slow_parts([seconds], hosts, switches)
     factors = _factors(found, hosts)
@@ -268,7 +268,7 @@ def judged_once(samples: Samples, switches: Mapping[str, str] | None = None) -> 
 
 
 def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Twice:
-    """Name the hosts, switches and pairs that were slow twice, and their common cause.
+    """Return the hosts, switches and pairs that were slow twice, and their common cause.
 
     Parameters
     ----------
@@ -320,11 +320,11 @@ def _table(
 
 
 def effects(seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mapping[str, str]) -> pd.DataFrame:
-    """How far the parts of the matrix lie above the middle pair.
+    """Excess of the parts of the matrix over the middle pair.
 
     A rank's row holds the times that it measured, its column those that its partners measured with it. A slow card or
     cable shows in row and column, a busy processor mainly in the row, and a slow switch as a block. Times of the lower
-    and of the higher rank of a pair are compared with their own kind.
+    and the higher rank of a pair are compared separately.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ def effects(seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mappin
     Returns
     -------
     A row for each part: effect (row, column, inside a switch, across an uplink), part, pairs, excess (median over the
-    part, of the middle pair).
+    part, relative to the middle pair).
     """
     names, ranks = np.asarray(hosts), len(hosts)
     leaves = np.asarray([switches.get(host, "") for host in hosts])
@@ -368,7 +368,7 @@ def false_alarms(samples: Samples, draws: int = 0) -> FalseAlarms:
     Parameters
     ----------
     samples : one launch of `mpi.all_pairs`.
-    draws : measurements to simulate; they are taken in twos. 0 for 400, or of many pairs as few as a few seconds allow.
+    draws : measurements to simulate, an even number. 0 means 400, or fewer if there are many pairs.
 
     Raises
     ------

@@ -69,7 +69,7 @@ class Topic:
 
     @property
     def verdict(self) -> Verdict:
-        """That of the finding that decides; else why nothing is known."""
+        """Verdict of the deciding finding; else why nothing is known."""
         if self.lead.level in ("bad", "doubtful", "good"):
             return self.lead.level
         return "no reference" if all(one.form == NO_REFERENCE for one in self.findings) else "unknown"
@@ -116,8 +116,8 @@ class Step:
 
     Parameters
     ----------
-    command : to run, or to do.
-    why : findings that it is about.
+    command : command to run, or a sentence.
+    why : findings behind it.
     """
 
     command: str
@@ -137,7 +137,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Settled:
-    """A number that was not good, with a setting that is good after the cause was removed.
+    """A number that was not good, and the verdict after its cause was removed.
 
     Parameters
     ----------
@@ -153,13 +153,13 @@ class Settled:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of labkit about a campaign.
+    """labkit's answer about a campaign.
 
     Parameters
     ----------
     campaign : its name.
     findings : all of them, in the order in which they are shown.
-    argument : the campaign as a word of a command.
+    argument : the campaign as an argument of a command.
     settled : numbers that were not good before the deciding measurement.
     """
 
@@ -216,7 +216,7 @@ class Answer:
         return tuple(one for one in shown if one.level in ("bad", "doubtful"))
 
     def since(self, before: Answer, names: Mapping[Spec, str]) -> Answer:
-        """Return this answer with the numbers that an earlier answer called not good and that are settled now.
+        """Return this answer with the numbers that were not good in an earlier answer and are settled now.
 
         Parameters
         ----------
@@ -278,7 +278,7 @@ def _commands(one: Finding) -> Iterator[str]:
 
 
 def topic_of(one: Finding) -> str:
-    """Return what a verdict is about in words: family, kind and path.
+    """Describe the topic of a verdict: family, kind and path.
 
     Examples
     --------

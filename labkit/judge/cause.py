@@ -56,7 +56,7 @@ class Case:
 
     @property
     def other(self) -> Value:
-        """The value that it contradicts, of a violation with two."""
+        """The second value of a violation that contradicts the first one."""
         return self._value("other")
 
     def _value(self, name: str) -> Value:
@@ -71,17 +71,17 @@ class Case:
 
     @property
     def place(self) -> int:
-        """Of its first point among these."""
+        """Position of the first point in this table."""
         return self.table.places[self.fingerprint]
 
     @cached_property
     def row(self) -> Row:
-        """Of the summary, of its first point."""
+        """Row of the summary of its first point."""
         return self.table.row(self.place)
 
     @cached_property
     def metric(self) -> str:
-        """Of the value that is not good; empty if the summary does not have it."""
+        """Metric of the value that is not good; empty if the summary does not have it."""
         for name in [name for name, metric in METRICS.items() if metric.unit == self.measured.unit]:
             column = statistic_column(name, statistic_of(self.row, name) or "p50")
             if self.row.get(column) == self.measured.value:
@@ -96,7 +96,7 @@ class Case:
 
     @property
     def networked(self) -> bool:
-        """Whether the messages of the point may cross a network: it has messages, and they left the host."""
+        """Whether messages of the point may cross a network."""
         known = benchmarks.look_up(self.about.subject.benchmark)
         messages = known is not None and (known.mpi or bool(known.directions or known.crossings))
         return messages and not bounds.inside(self.samples)
@@ -131,24 +131,24 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """Something that may be behind a number.
+    """A possible cause of a number.
 
     Parameters
     ----------
     code : name for programs; that of its file, with ``-`` for ``_``.
-    name : a few words, as the subject of a sentence.
+    name : the subject of a sentence.
     seen : what must be visible if it holds.
     excluded : what would exclude it.
     decides : which measurement decides it.
     clues : code → template of the sentence about a piece of evidence.
-    remedy : what to do about it, as a sentence; empty if nothing is to be done.
-    test : returns a finding with what speaks for it and against it; None where the data say nothing of it.
-    explains : what it may be behind: findings of a kind, or of a rule, by its code.
-    beyond : whether it may be behind a verdict on a value that is better than its path allows; others are not.
-    weak : clues that many healthy points show too: alone they make it possible, and not likely.
-    points : returns the points whose measurement decides it, where labkit itself can make it; `test` looks at them.
-    names : code of a clue → name where that clue is there, if it says more.
-    worth : whether these are worth measuring for a verdict that nothing explains, although the data say nothing of it.
+    remedy : what to do about it, as a sentence; empty for nothing.
+    test : returns a finding with the evidence for it and against it; None if the data show neither.
+    explains : kinds or rule codes of the findings that it may explain.
+    beyond : whether it may explain a value that is better than its path allows.
+    weak : clues that many healthy points show too: alone they make the cause possible, not likely.
+    points : returns the points to measure for a decision, if labkit can measure them.
+    names : code of a clue → more specific name if this clue is present.
+    worth : whether to measure these points for an unexplained verdict even without evidence.
     """
 
     code: str
@@ -180,13 +180,13 @@ class Cause:
         without: Value | None = None,
         command: str = "",
     ) -> Finding | None:
-        """Return the evidence of the data on this cause; None if they say nothing.
+        """Return the evidence of the data on this cause; None without any.
 
         Parameters
         ----------
-        predicted : the value that the cause would lead to, in the unit of the measured one.
+        predicted : the value that the cause predicts, in the unit of the measured one.
         without : the value without the cause, in the same unit.
-        command : that decides it, or repairs it (default: that which measures the points that decide it).
+        command : command that decides or repairs it (default: measure the points that decide it).
         """
         clues, counter = tuple(evidence), tuple(against)
         if not clues and not counter:
@@ -216,7 +216,7 @@ class Cause:
 
 
 def ranked(causes: Iterable[Finding], about: Finding) -> tuple[Finding, ...]:
-    """Return causes of a verdict with the likeliest first, then those that are only possible, then the excluded ones.
+    """Return causes of a verdict: likely ones with the likeliest first, then possible ones, then excluded ones.
 
     The likeliest cause leaves the smallest factor unexplained: between predicted and measured value, or between the
     value without the cause and the reference of the verdict. A cause without such a value explains no part of the

@@ -20,7 +20,7 @@ _ASKING: tuple[Level, ...] = ("bad", "doubtful")  # verdicts that ask for a caus
 
 
 def check(view: View, which: Sequence[Rule] | None = None, *, explain: bool = True) -> tuple[Finding, ...]:
-    """Return what rules find in a campaign, with causes that the data show, in the order in which findings are shown.
+    """Return the findings of rules in a campaign, with causes that the data show, in the order of display.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def _undoubted(found: Sequence[Finding]) -> list[Finding]:
 
 
 def explained(view: View, found: Sequence[Finding]) -> list[Finding]:
-    """Return findings with the causes that the data speak for or against."""
+    """Return findings with the causes that the data support or exclude."""
     alike = _by_code(found)
     every = causes.every().values()
     possible = {

@@ -1,12 +1,12 @@
-"""What others on the network cost: impact factors of GPCNeT, interference of two jobs, and fairness between streams.
+"""Effects of other traffic on the network: impact factors of GPCNeT, interference of two jobs, fairness of streams.
 
 A factor compares times of the same work with and without others. The iterations of one launch are not independent.
-Therefore the interval of one launch comes from resampling blocks of neighbouring iterations. If the times with and
-without others were measured in turns, they are resampled together. From 6 launches on, the interval is the rank
-interval of the factors of the launches. These are paired: each is a start of the same ranks.
+Therefore the interval of one launch comes from resampling blocks of neighbouring iterations. If times with and without
+others alternate, they are resampled together. From 6 launches on, the interval is the rank interval of the factors of
+the launches, because each launch contains both.
 
-Whether others made a difference, the launches decide (`labkit.judge.effects`): their times with others against those
-without. The family is the statistics and phases of a point.
+The launches decide whether others made a difference (`labkit.judge.effects`). The family is the statistics and phases
+of a point.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Factor:
 
     @property
     def clear(self) -> bool:
-        """Whether the launches leave no doubt that others made a difference."""
+        """Whether the launches show that others made a difference."""
         return self.effect.claimed
 
     @property
@@ -84,11 +84,11 @@ class Factor:
         return Measured(self.centre, [one / other for one, other in zip(now, before, strict=True)])
 
     def text(self, words: str = "") -> str:
-        """Say how many times, with the interval: ``4.02 times as long (2.42 to 8.12, range of 3 launches)``.
+        """Format the factor with its interval: ``4.02 times as long (2.42 to 8.12, range of 3 launches)``.
 
         Parameters
         ----------
-        words : behind the number of times.
+        words : after the number.
         """
         return _times(self.centre, self.low, self.high, self.label, words)
 
@@ -101,8 +101,8 @@ class Impact:
     ----------
     table : a row for each statistic and phase (loaded, recovered): factor, low, high, label, launches, `differs`:
         ``longer`` or ``shorter`` than before, or why neither may be claimed, and the factor as `measured`.
-    reasons : why the victims may have felt nothing, or something else than the network.
-    effect : what this says.
+    reasons : why the victims may be unaffected, or affected by something else than the network.
+    effect : the result as a sentence.
     """
 
     table: pd.DataFrame
@@ -111,14 +111,14 @@ class Impact:
 
     @property
     def doubt(self) -> str:
-        """What may explain it, as a sentence; empty where nothing does."""
+        """Possible explanations as a sentence; empty without any."""
         if not self.reasons:
             return ""
         return f"{'But' if len(_felt(self.table)) else 'Possible reasons:'} {joined(self.reasons)}."
 
     @property
     def sentence(self) -> str:
-        """What this says, and what may explain it."""
+        """The result and its possible explanations."""
         return f"{self.effect} {self.doubt}".rstrip()
 
 
@@ -132,7 +132,7 @@ def jain_fairness(values: ArrayLike) -> float:
     Raises
     ------
     DataError
-        If there is none, one is negative or no number, or all are 0.
+        If there is no rate, one is negative or not a number, or all are 0.
 
     Examples
     --------

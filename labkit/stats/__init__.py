@@ -1,8 +1,8 @@
 """Rank intervals, percentiles and spread. Pure functions over plain arrays of seconds.
 
-Nothing here assumes a distribution: intervals come from ranks, percentiles are samples that occurred. Times are
-averaged, rates never are. Iterations of one launch are not independent, so the headline interval is over launch
-medians; from six sessions on, it is over session medians. `docs/statistics.md` explains every term.
+No function assumes a distribution: intervals come from ranks, and percentiles are observed samples. Times are averaged,
+rates never. Iterations of one launch depend on each other, so the headline interval is over launch medians, or from six
+sessions on over session medians. `docs/statistics.md` explains every term.
 
 References
 ----------
@@ -42,12 +42,12 @@ IQR_OF_NORMAL = 1.349  # 2 Φ⁻¹(3/4): quartiles of a normal distribution are 
 
 @dataclass(frozen=True)
 class Interval:
-    """Where a quantile lies.
+    """An interval of a quantile.
 
     Parameters
     ----------
     low, high : ends; NaN when there are too few samples for any interval.
-    centre : the estimate it belongs to.
+    centre : estimate of the quantile.
     """
 
     low: float
@@ -56,7 +56,7 @@ class Interval:
 
     @property
     def relative_width(self) -> float | None:
-        """Width as a part of the centre; None when there is no interval, or nothing to be a part of."""
+        """Width divided by the centre; None without an interval, or if the centre is 0."""
         return (self.high - self.low) / self.centre if self.centre and not math.isnan(self.low) else None
 
 
@@ -68,8 +68,8 @@ class Headline:
     ----------
     centre : median over launches, or over the medians of six sessions or more.
     low, high : ends; NaN for a single launch.
-    launches : how many.
-    label : what the ends are, see `launches_label`.
+    launches : number of launches.
+        label : kind of the interval, see `launches_label`.
     """
 
     centre: float
@@ -81,16 +81,16 @@ class Headline:
 
 @dataclass(frozen=True)
 class Summary:
-    """One launch in a dozen numbers.
+    """Statistics of one launch.
 
     Parameters
     ----------
     n : samples.
-    n_eff : independent samples that they are worth, see `labkit.stats.rank_interval.effective`.
+    n_eff : equivalent number of independent samples, see `labkit.stats.rank_interval.effective`.
     p50, p95, p99, p999 : percentiles; NaN where there are too few samples, see `given`.
     within : 95 % rank interval of the median inside the launch.
     min, max, mean : of all samples; none is removed as an outlier.
-    spread : of the quartiles, as a part of the median; see `relative_spread`.
+    spread : distance of the quartiles relative to the median, see `relative_spread`.
     unreliable : percentiles with fewer than ten samples beyond them.
     """
 
@@ -136,7 +136,7 @@ def _centre(n: int, q: float) -> tuple[int, int]:
 
 
 def quantile(values: ArrayLike, q: float) -> float:
-    """Quantile by nearest rank, a value that occurred; the median of an even number of values is a midpoint.
+    """Quantile by nearest rank, an observed value; the median of an even number of values is a midpoint.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def reliable(n: int, q: float) -> bool:
 def given(name: str, n: int) -> bool:
     """Whether n samples have a percentile: p95 from 20 on, p99 from 100, p99.9 from 10 000.
 
-    With fewer, the nearest rank of p95 and p99 is the largest sample: the maximum under another name.
+    With fewer, the nearest rank of p95 and p99 is the largest sample.
     """
     return n >= NEEDED.get(name, 1)
 
@@ -239,12 +239,12 @@ def clock_resolution(between_ns: NDArray[np.int64]) -> float | None:
 
 
 def percent(part: float, whole: float) -> float:
-    """Return a part of a whole in %; NaN of a whole that takes no time."""
+    """Return a part of a whole in %; NaN if the whole is 0."""
     return 100 * float(part) / float(whole) if whole else math.nan
 
 
 def relative_spread(values: ArrayLike) -> float:
-    """Distance of the quartiles over 1.349, as a part of the median; NaN for fewer than two values.
+    """Distance of the quartiles divided by 1.349 and by the median; NaN for fewer than two values.
 
     It reads like a relative standard deviation, but a few outliers do not move it.
     """
@@ -282,8 +282,8 @@ def summarize(seconds: ArrayLike) -> Summary:
 
     Parameters
     ----------
-    seconds : (iterations,), in the order in which they ran, s or any unit: everything but `n`, `n_eff` and `spread` is
-        in the same unit.
+    seconds : (iterations,), in the order in which they ran, s or any unit; all results but `n`, `n_eff` and `spread`
+        have the same unit.
     """
     array = _samples(seconds)
     s = {name: float(values[0]) for name, values in summaries(Lists.of([array])).items()}
@@ -306,7 +306,7 @@ def summaries(launches: Lists, ordered: Lists | None = None) -> dict[str, NDArra
     Parameters
     ----------
     launches : times of the iterations of each launch in the order in which they ran, s, without NaN.
-    ordered : the same, those of each launch in ascending order; sorted here if they are not given.
+    ordered : the same times, sorted within each launch (default: sorted here).
 
     Returns
     -------
@@ -399,7 +399,7 @@ def of_sessions(values: NDArray[np.float64], sessions: NDArray[Any]) -> NDArray[
 
 
 def launches_label(n: int, sessions: int = 0) -> str:
-    """Say what the ends of `aggregate` are for n launches in so many sessions; 0 if unknown.
+    """Name the kind of interval that `aggregate` returns for n launches; `sessions` is 0 if unknown.
 
     Examples
     --------

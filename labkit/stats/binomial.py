@@ -10,7 +10,7 @@ import numpy as np
 def at_least(count: int, n: int, p: float) -> float:
     """Return the probability of `count` or more of n independent events of probability p each.
 
-    The terms are summed as logarithms: their binomial coefficients exceed a float from 1030 trials on.
+    The terms are summed as logarithms, because binomial coefficients exceed a float from 1030 trials on.
 
     Parameters
     ----------

@@ -5,17 +5,16 @@ days resemble each other, and a wandering series looks like a series with steps.
 
 - *Dependence.* The values are an autoregressive series, x(t) - level = ρ (x(t-1) - level) + noise, ρ ≥ 0, with one
   level or with another one in a part of the series. The statistic is twice the logarithm of the ratio of the two
-  likelihoods at the best part [3]_. Each has its own best ρ, so that the change does not count as dependence. Each also
-  has its own best logarithm of the distance from the least or the largest value, because times have a floor (Box and
-  Cox) [4]_; and the series without a change may have one shock that dies out, at the price of Student's t. p is read
-  from simulated series, in which the small-sample bias of ρ is the same: the largest p of those with ρ = 0.6, 0.8 and
-  0.9, where it hardly depends on ρ; for weaker dependence it is too large. Block permutations would need blocks longer
-  than the dependence, and 20 or 50 campaigns have too few such blocks.
+  likelihoods at the best part [3]_. Both models have their own best ρ, so that a change does not count as dependence.
+  Because times have a floor, both also fit the logarithm of the distance from the least or the largest value (Box and
+  Cox) [4]_. The model without a change may have one shock that dies out, at the price of Student's t. p comes from
+  simulated series with the same small-sample bias of ρ: the largest p for ρ = 0.6, 0.8 and 0.9. For weaker dependence
+  it is too large.
 - *Ranks.* The largest standardised sum of the ranks of any part (Pettitt) [1]_, compared with random orders. It assumes
-  no distribution, so that one odd campaign is no change.
+  no distribution, so one odd campaign is no change.
 
-p is the larger one. Parts follow circular binary segmentation [2]_: all ends of the series, and pieces in its middle
-after which the earlier level returns. The part and the remainder are then divided in the same way.
+p is the larger one. Parts follow circular binary segmentation [2]_: all ends of the series, and pieces in its
+middle after which the earlier level returns. The part and the remainder are then divided in the same way.
 
 References
 ----------
@@ -71,8 +70,9 @@ class Cut:
 
     Parameters
     ----------
-    first, end : index of its first value, and behind its last one: the length of the series, if the level stays.
-    p : chance of so clear a part without a change.
+    first, end : index of its first value, and of the first value after it (the length of the series if the level
+        stays).
+    p : probability of an equally clear part without a change.
     """
 
     first: int
@@ -80,7 +80,7 @@ class Cut:
     p: float
 
     def moved(self, by: int) -> Cut:
-        """Return the cut of a part of a series that begins later with its places in the series."""
+        """Return the cut with its indices increased by an offset."""
         return replace(self, first=self.first + by, end=self.end + by)
 
 
@@ -179,12 +179,12 @@ def change(values: ArrayLike, chance: float = 1.0) -> Cut | None:
     Parameters
     ----------
     values : (campaigns,), in the order of time.
-    chance : largest p of a change that is wanted; None if there is none.
+    chance : largest p of a wanted change; None for no limit.
 
     Notes
     -----
     The orders are drawn with a fixed seed, and the one observed counts as drawn, so that the test keeps its level. Ties
-    make p larger. Values that are not all above 0 have no logarithms and are taken as they are.
+    make p larger. If not all values are above 0, the logarithms are not used.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def changes(values: ArrayLike, chance: float) -> list[Cut]:
     Parameters
     ----------
     values : (campaigns,), in the order of time.
-    chance : that a series without a change is cut.
+    chance : probability that a series without a change is cut.
     """
     array = np.ravel(np.asarray(values, np.float64))
     cut = change(array, chance)
@@ -240,7 +240,7 @@ def _around(cut: Cut, part: Cut) -> Cut:
 
 @lru_cache(maxsize=256)
 def needed(chance: float) -> int:
-    """Return how many campaigns a change needs at least: with fewer, no order has so small a p; 0 if none suffices.
+    """Return the fewest campaigns with which a change can reach this p; 0 if no number suffices.
 
     Examples
     --------

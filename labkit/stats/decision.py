@@ -1,7 +1,7 @@
-"""Decide whether two sides differ, or one side is beyond a limit: the only place that decides this.
+"""Decide whether two sides differ, or one side is beyond a limit. No other module decides this.
 
-A side is the values of its launches, or the medians of its sessions. Three answers exist: the sides *differ*, they are
-the *same* within the relevant difference, or the launches cannot say. Over all pairs of one call, the chance of any
+A side is a set of values: one per launch, or the medians of its sessions. Three answers exist: the sides *differ*, they
+are the *same* within the relevant difference, or the launches cannot say. Over all pairs of one call, the chance of any
 false *differ* is at most 1 - `level`, and so is the chance of any false *same* (Holm's correction).
 
 A limit is a number without scatter, such as the rate of a link: one side against it is a sign test (`beyond_limit`).
@@ -75,13 +75,12 @@ def decide(
     ----------
     pairs : values of the launches of the base and of the other side, on the scale on which shifts are compared: the
         logarithms of times and rates, shares as they are.
-    ends : of each pair, the shifts between which a difference does not matter, on the same scale.
+    ends : for each pair, the lower and upper shift between which a difference is irrelevant, on the same scale.
     level : of the intervals and of the answers.
     tests : pairs of the family, if it has more than are given.
-    larger : whether only an other side that is larger is a difference, because nobody asks for the opposite: the tests
-        have one side.
-    paired : of each pair, whether values of the same place belong together, such as those of one session (default: none
-        do).
+    larger : whether to test only if the other side is larger (one-sided tests).
+    paired : for each pair, whether values at the same position belong together, such as those of one session
+            (default: no).
 
     Notes
     -----
@@ -154,7 +153,7 @@ def above(
 
 
 def enough(n: int, m: int, tests: int = 1, level: float = LEVEL, *, larger: bool = False, paired: bool = False) -> bool:
-    """Return whether so many launches of both sides can show a difference in a family of so many tests.
+    """Return whether n and m launches can show a difference in a family of this many tests.
 
     Parameters
     ----------
@@ -179,14 +178,14 @@ def beyond_limit(
     Parameters
     ----------
     sides : values of launches.
-    limits : of each side. Who asks for a relevant difference adds it to the limit.
-    level : chance of no false answer over all sides (Holm's correction).
+    limits : of each side. Add a relevant difference to the limit if there is one.
+    level : probability that no answer is false, over all sides (Holm's correction).
     tests : sides of the family, if it has more than are given.
 
     Notes
     -----
-    Two-sided sign test: if the median is the limit, each launch is as likely above as below it. Launches at the limit
-    count for neither. 6 launches are the fewest that can decide at 95 %.
+    Two-sided sign test: if the median equals the limit, each launch is equally likely to be above or below it. Launches
+    at the limit do not count. 6 launches are the fewest that can decide at 95 %.
 
     Examples
     --------

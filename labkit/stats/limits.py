@@ -1,9 +1,9 @@
-"""Limits that new launches pass only with a chance that was chosen before, from the launches of the past.
+"""Limits for new launches from past ones, with a chosen chance of a false alarm.
 
-Two limits; the farther one counts. The first is the distribution-free limit for new values of one population, an order
-statistic of the past (exceedance test) [1]_. It is exact if launches of all campaigns are exchangeable. Campaigns of
-other days may differ by more than their launches do. The second limit therefore takes one value of each campaign, and
-is Student's prediction limit of their logarithms. It needs `CAMPAIGNS` campaigns.
+The farther one of two limits counts. The first is the distribution-free limit for new values of one population, an
+order statistic of the past (exceedance test) [1]_. It is exact if launches of all campaigns are exchangeable. Campaigns
+of other days may differ by more than their launches do. The second limit therefore takes one value of each campaign,
+and is Student's prediction limit of their logarithms. It needs `CAMPAIGNS` campaigns.
 
 References
 ----------
@@ -36,9 +36,9 @@ class Limit:
     Parameters
     ----------
     value : the limit, in the unit of the launches; NaN if there are too few of them.
-    beyond : so many of the new launches must be beyond it to say that they are worse.
+    beyond : how many new launches must be beyond it to be called worse.
     launches, campaigns : of the past.
-    needed : launches of the past without which there is no limit.
+    needed : fewest past launches for a limit.
     by_campaigns : whether the spread of campaigns set the limit.
     """
 
@@ -60,7 +60,7 @@ class Limit:
 def chance_beyond(past: int, new: int, rank: int, beyond: int) -> float:
     """Return the chance that at least `beyond` of the new values exceed the rank-th smallest of the past ones.
 
-    Exact for values of one continuous population, whatever it is; less with ties.
+    Exact for any continuous population; smaller with ties.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def chance_beyond(past: int, new: int, rank: int, beyond: int) -> float:
 def order(past: int, new: int, chance: float) -> tuple[int, int] | None:
     """Return rank and number beyond it, such that the chance of `chance_beyond` is at most the given one.
 
-    More than half of the new values, if so many suffice; else up to all of them. The rank is the smallest possible.
+    The number is more than half of the new values, or more if that does not suffice. The rank is the smallest possible.
     """
     if not past or chance_beyond(past, new, past, new) > chance:
         return None
@@ -97,7 +97,7 @@ def _first(low: int, high: int, holds: Callable[[int], object]) -> int:
 
 @lru_cache(maxsize=1024)
 def needed(new: int, chance: float) -> int:
-    """Return the fewest past values that give a limit for so many new ones."""
+    """Return the fewest past values that give a limit for this number of new ones."""
     return _first(1, _MOST, lambda past: order(past, new, chance))
 
 
@@ -195,7 +195,7 @@ def _upper(values: Sequence[float], chance: float) -> float:
 
 
 def deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation of a sample, exactly rounded, as `statistics.stdev` in a twentieth of its time.
+    """Return the standard deviation of a sample, exactly rounded like `statistics.stdev`, but 20 times as fast.
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """Lists of numbers of different lengths in one array, and statistics of all lists at once.
 
-Launches differ in their numbers of iterations. Sorting and summing go list by list, as they do for an array of rows
-inside numpy; neighbours of equal length are done together. Everything else is arithmetic on places.
+Launches differ in their numbers of iterations. Neighbouring lists of equal length are sorted and summed together.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ estimated as the median of their ratios to their own means in the first nights (
 Values are logarithms in which more is worse, so that factors are differences.
 
 The first `FIRST` nights of a series are its first reference. A later night enters the reference after `WAIT` further
-nights passed, unless they show that it was worse. So a change that one night misses is not absorbed at once. A t-test
+nights passed, unless they show that it was worse. So the reference does not absorb a small change at once. A t-test
 of two means with pooled spread [2]_ compares the last nights (`WINDOWS`) with two references: the first reference,
 which never changes and so shows drifts, and all earlier nights. For series with correlated neighbouring nights, the
-quantile belongs to an AR(1) process [3]_. As for a single night, most launches must be beyond the distribution-free
-limit too, so that a few slow launches are no change.
+quantile belongs to an AR(1) process [3]_. As for a single night, most launches must also be beyond the
+distribution-free limit.
 
 References
 ----------
@@ -75,7 +75,7 @@ def medians(values: Floats) -> Floats:
 
 
 def common_factor(values: Floats) -> Floats:
-    """Return how much worse the points of each night are together, (nights,); NaN with fewer than `MEMBERS` points.
+    """Return the common factor of the points of each night, (nights,); NaN with fewer than `MEMBERS` points.
 
     Parameters
     ----------
@@ -88,10 +88,9 @@ def common_factor(values: Floats) -> Floats:
 
 
 def shared(chance: float, points: int, tails: Sequence[bool], past: int) -> tuple[float, list[float]]:
-    """Return the parts of the chance of a false alarm that each comparison of points and each common factor gets.
+    """Divide the chance of a false alarm among the comparisons of points and the common factors.
 
-    There are few factors and many points. A separate part costs a point little, and helps a factor much once its nights
-    are compared together. Until the first reference is complete, all get equal parts.
+    Until the first reference is complete, all get equal parts. Then the few common factors get more.
 
     Parameters
     ----------
@@ -211,8 +210,8 @@ def replay(
     chance : of a false alarm of one night in one series.
     beyond : whether the launches of some nights, in a series, are beyond the limit that those of reference nights give
         with a chance; all nights are flags. It is asked only about nights whose medians are beyond Student's limit.
-    accepted : (nights,), those that a person made part of the reference.
-    least : (series,), differences up to which the last nights may be worse together in any case.
+    accepted : (nights,), whether a person made the night part of the reference.
+    least : (series,), by how much the last nights together may always be worse.
     shares : of the chance, for the night alone and for each of `WINDOWS`; the night alone has all of it as long as no
         nights can be compared together.
     correlation : of neighbouring nights.

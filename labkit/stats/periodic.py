@@ -1,7 +1,7 @@
-"""A period in the times of events: detours of a core that come back at a fixed rate.
+"""A period in the times of events, such as detours of a core at a fixed rate.
 
-Events are marked on an even grid of time. Their periodogram has an exponential distribution with mean 1 where they come
-at random [1]_, so the chance of a peak among all frequencies is known. Time in which nothing was observed has no mark.
+Events are marked on an even grid of time. If they are random, their periodogram has an exponential distribution with
+mean 1 [1]_, so the chance of a peak among all frequencies is known. Time in which nothing was observed has no mark.
 
 References
 ----------
@@ -33,7 +33,7 @@ class Spectrum:
     ----------
     frequencies : (n,), Hz.
     power : (n,).
-    limit : power that random events exceed anywhere with the chance `CHANCE`.
+    limit : power that random events exceed at any frequency with the probability `CHANCE`.
     """
 
     frequencies: NDArray[np.float64]
@@ -49,7 +49,7 @@ class Period:
     ----------
     frequency, resolution : Hz.
     power : of its peak.
-    share : of the events in the tenth of the period that holds most; 0.1 and little more for events at random.
+    share : of the events in the fullest tenth of the period; about 0.1 for random events.
     """
 
     frequency: float
@@ -85,7 +85,7 @@ def spectrum(starts: ArrayLike, events: ArrayLike, step: float) -> Spectrum | No
 
 
 def period(starts: ArrayLike, events: ArrayLike, step: float) -> Period | None:
-    """Return the period of events; None if they may come at random.
+    """Return the period of events; None if they may be random.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def ranks(n: int, q: float = 0.5, level: float = LEVEL) -> tuple[int, int] | Non
 
 
 def effective(launches: Lists, medians: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how many independent iterations would give the median of each launch an interval of the right width.
+    """Return the equivalent number of independent iterations for the median of each launch.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ def effective(launches: Lists, medians: NDArray[np.float64]) -> NDArray[np.float
     -----
     Batch means [3]_ of whether an iteration is above or below the median, on which the interval of a quantile depends
     [5]_. If batches scatter k times as much (as a variance) as independent iterations would, n iterations are worth
-    n / k. There are ten batches, as [4]_ recommends for an unknown dependence: each is long, so that slow changes fall
-    inside. Ten know their scatter only roughly, for which Student's quantile pays. Its square is a part of the result.
+    n / k. There are ten long batches, as [4]_ recommends for an unknown dependence. The squared ratio of Student's to
+    the normal quantile accounts for their small number.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def effective(launches: Lists, medians: NDArray[np.float64]) -> NDArray[np.float
 
 
 def wider(counts: NDArray[np.int64], worth: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return which sorted iterations of each launch enclose its median, if they are worth fewer; see `effective`.
+    """Return which sorted iterations of each launch enclose its median, from the number that `effective` returns.
 
     The distance of both ranks from the middle grows with the root of the count over that number.
 

@@ -86,7 +86,7 @@ def of_launches(starts: Sequence[str], placed: Sequence[str] = ()) -> list[int]:
 
 
 def brief(starts: Sequence[str], sessions: int) -> bool:
-    """Return whether launches without a schedule span too little time for so many sessions, from their ends alone.
+    """Return whether launches without a schedule span too little time for this many sessions.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def _seconds(start: str) -> float:
 
 
 def basis(launches: int, sessions: int = 0, span_s: float = math.nan, least_s: float = math.nan) -> str:
-    """Return in words what values over launches rest on.
+    """Describe in words what values over launches are based on.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def basis(launches: int, sessions: int = 0, span_s: float = math.nan, least_s: f
 
 
 def rounded(span_s: float) -> float:
-    """Return a span as people read it: to two digits below a minute, then to seconds, from ten minutes on to minutes.
+    """Format a time span: two digits below a minute, then whole seconds, from ten minutes on whole minutes.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def rounded(span_s: float) -> float:
 
 
 def resembling(values: Floats) -> Floats:
-    """Return the p of Bartels' rank test [1]_ that launches do not resemble their neighbours in time, one-sided.
+    """Return the one-sided p of Bartels' rank test [1]_ that launches are independent of their neighbours in time.
 
     Parameters
     ----------

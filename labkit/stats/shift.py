@@ -210,7 +210,7 @@ def _left_out_of_means(n: int, level: float) -> int:
 
 
 def several_p(groups: Sequence[ArrayLike]) -> float:
-    """P of the Kruskal-Wallis test that several groups are alike.
+    """P of the Kruskal-Wallis test that several groups are equal.
 
     Notes
     -----
@@ -249,7 +249,7 @@ def _arrangements(ranks: tuple[float, ...], sizes: tuple[int, ...]) -> tuple[NDA
 
 
 def blocks(rows: int, columns: int) -> Iterator[int]:
-    """Yield block heights that add up to `rows`; a block of `columns` fits in memory."""
+    """Yield numbers of rows that add up to `rows`, such that each block fits in memory."""
     most = max(1, _BLOCK // columns)
     for first in range(0, rows, most):
         yield min(most, rows - first)
@@ -386,7 +386,7 @@ def _orders_of_pairs(n: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def least_launches(tests: int, level: float = LEVEL, *, paired: bool = False) -> int:
-    """Fewest launches a side with which one of several tests can show a difference, after Holm's correction.
+    """Fewest launches a side with which one of several tests can show a difference after Holm's correction.
 
     Parameters
     ----------

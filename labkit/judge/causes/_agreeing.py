@@ -1,4 +1,4 @@
-"""Shared by several causes: whether a value is a limit that other points reach too."""
+"""Shared by several causes: whether other points reach the same value, as if it were a limit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def agreeing(case: Case) -> list[Evidence]:
 
 
 def narrow(case: Case) -> list[Evidence]:
-    """Return that the launches of the point are alike, if they are."""
+    """Return the clue that the launches of the point are alike, if they are."""
     value = case.measured
     if not (value.bounded and value.launches > 1 and value.high > 0):
         return []
@@ -38,7 +38,7 @@ def narrow(case: Case) -> list[Evidence]:
 
 
 def even(case: Case) -> list[Evidence]:
-    """Return that another benchmark has the same value, and that launches are alike: a disturbance is never so even."""
+    """Return the clues that another benchmark has the same value, and that launches are alike, as no disturbance is."""
     others = agreeing(case)
     return [*others, *narrow(case)] if others else []
 

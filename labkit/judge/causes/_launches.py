@@ -25,9 +25,9 @@ SCATTER = {
 
 
 def marked(case: Case, *codes: str) -> list[Evidence]:
-    """Return in how many launches of the points a badge or a warning has one of some codes.
+    """Return the number of launches of the points with a badge or warning of some codes.
 
-    Of a verdict it returns nothing unless more than half of the launches have one: its value is their median.
+    For a verdict, more than half of the launches must have one, because its value is their median.
     """
     records = case.view.records
     rows = np.concatenate([case.view.rows_of(name) for name in case.about.subject.points])
@@ -41,7 +41,7 @@ def marked(case: Case, *codes: str) -> list[Evidence]:
 
 
 def one_sided(case: Case, code: str, *, worse: bool) -> list[Evidence]:
-    """Return that of two levels of a setting only the worse one has a badge, or only the better one.
+    """Return the clue that only one of two levels of a setting has a badge: the worse or the better one.
 
     A clue has a key of `ONE_SIDED`.
     """
@@ -52,7 +52,7 @@ def one_sided(case: Case, code: str, *, worse: bool) -> list[Evidence]:
 
 
 def waited(samples: Samples) -> tuple[float, float] | None:
-    """Return for how long during a launch some process waited for a processor, and how long it took, s."""
+    """Return the time in which some process waited for a processor during a launch, and the time of the launch, s."""
     start, end = LOAD_START.of(samples.meta), LOAD_END.of(samples.meta)
     ends = [_within(load, *name) for name in _PRESSURE for load in (start, end)]
     if any(one is None for one in ends):
@@ -68,7 +68,7 @@ def pressure(samples: Samples) -> float | None:
 
 
 def throttled(case: Case) -> float:
-    """Return in which part of its periods a quota of processor time was used up: the median; NaN without a quota."""
+    """Return the share of periods in which a quota of processor time was used up: the median; NaN without a quota."""
     shares = [THROTTLED_SHARE.of(one.meta) for one in case.launches if THROTTLED_SHARE.given(one.meta)]
     return float(np.median(shares)) if shares else math.nan
 
@@ -84,10 +84,10 @@ def _within(facts: object, *names: str) -> float | None:
 
 
 def scattered(case: Case) -> list[Evidence]:
-    """Return that launches differ widely, or that iterations have a tail; a clue has a key of `SCATTER`.
+    """Return the clue that launches differ widely, or that iterations have a tail; a clue has a key of `SCATTER`.
 
-    Of a violation it returns nothing: that values scatter is what a cause is looked for. Nor does it of a verdict that
-    the best launch would not change: what comes and goes does not explain it.
+    A violation has no such clue, because scatter itself needs a cause. A verdict that even the best launch does not
+    change has none either.
     """
     if case.about.kind != "verdict" or _lasting(case):
         return []
@@ -108,7 +108,7 @@ def _lasting(case: Case) -> bool:
 
 
 def tail(case: Case, statistic: str = "p99") -> float:
-    """Return how many times its median a statistic of the iterations of a point is; NaN where it has none."""
+    """Return a statistic of the iterations of a point divided by their median; NaN without it."""
     ends = ends_s(case, statistic)
     return ends[1] / ends[0] if ends else math.nan
 

@@ -54,7 +54,7 @@ def others(
     Parameters
     ----------
     kind : whether a column of the summary is of this kind.
-    allowed : whether a row may explain the point; every one if left out.
+    allowed : whether a row may explain the point (default: every row).
     """
     if not case.metric:
         return Others()
@@ -125,7 +125,7 @@ def _beyond(effect: effects.Effect, *, up: bool) -> bool:
 
 
 def of_tool(case: Case, column: str) -> bool:
-    """Return whether a column names the tool of a point: only another one may be able to have a setting."""
+    """Return whether a column names the tool of a point, because a setting may need another tool."""
     return not benchmarks.get(case.about.subject.benchmark).mpi and column in ("library", "engine", "option_tool")
 
 
@@ -150,7 +150,7 @@ def varied(case: Case, points: Sequence[Wanted]) -> tuple[list[Evidence], list[E
 
     Parameters
     ----------
-    points : for each point of the violation one; if the campaign lacks one of them, nothing is returned.
+    points : one for each point of the violation; without any of them, nothing is returned.
     """
     rows = [row for one in points if (row := case.view.measured(one)) is not None]
     if not rows or len(rows) < len(points) or case.about.kind != "violation" or not headline(rows[0]):
@@ -178,7 +178,7 @@ _HALF = 0.5  # of the logarithm of a factor
 
 
 def changes(own: Spec, other: Spec) -> str:
-    """Return in what a spec differs from another one, in words: ``bind=core``."""
+    """Describe the difference of a spec from another one: ``bind=core``."""
     old, new = (
         {"benchmark": one.benchmark, "size": one.size, "testbed": one.testbed, **one.setting, **one.values}
         for one in (own, other)

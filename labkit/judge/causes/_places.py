@@ -1,4 +1,4 @@
-"""Where the ranks of a point ran: NUMA nodes and cores of the host that the samples describe."""
+"""NUMA nodes and cores on which the ranks of a point ran, on the host that the samples describe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from labkit.store.samples.facts import COUNTERS, DEVICE, EVIDENCE, RANK_AFFINITY
 
 
 def ranks_of_first_host(samples: Samples) -> dict[int, list[int]]:
-    """Return rank → processors of the ranks on rank 0's host; empty where the samples do not show them."""
+    """Return rank → processors of the ranks on rank 0's host; empty if unknown."""
     hosts, affinity = RANK_HOSTS.of(samples.meta), RANK_AFFINITY.of(samples.meta)
     if not hosts or len(hosts) != len(affinity):
         return {}
@@ -23,14 +23,14 @@ def ranks_of_first_host(samples: Samples) -> dict[int, list[int]]:
 
 
 def nodes(host: Mapping[str, Any]) -> dict[int, int]:
-    """Return processor → NUMA node; empty where a description does not state it."""
+    """Return processor → NUMA node; empty if unknown."""
     lists = host.get("numa_cpus")
     known = lists.items() if isinstance(lists, dict) else ()
     return {one: int(node) for node, text in known for one in _numbers(str(text)) if str(node).isdecimal()}
 
 
 def cores(host: Mapping[str, Any]) -> dict[int, int]:
-    """Return processor → a number of its core; empty where a description does not state it."""
+    """Return processor → number of its core; empty if unknown."""
     lists = host.get("core_cpus")
     known = lists if isinstance(lists, list) else ()
     return {one: place for place, text in enumerate(known) for one in _numbers(str(text))}
@@ -59,7 +59,7 @@ _MOST = 1 << 16  # processors of a range; of more, the text is no list of the ke
 def adapters(samples: Samples) -> list[Adapter]:
     """Return the descriptions of the interfaces and RDMA devices that carried the bytes of a point.
 
-    Hosts of a testbed have their own interfaces, which may have the names of those that the samples describe.
+    Interfaces of a testbed's hosts may have the same names as those that the samples describe, but are different.
     """
     if bounds.inside(samples) or samples.spec.testbed != "local":
         return []
@@ -73,7 +73,7 @@ _MUCH, _LEAST = 0.2, 100_000  # part of what the busiest host moved, and B, from
 
 
 def other_hosts(samples: Samples) -> list[Evidence]:
-    """Return that hosts which had no part in the point moved bytes over an emulated network meanwhile."""
+    """Return the clue that other hosts moved bytes over an emulated network during the point."""
     own = {*RANK_HOSTS.of(samples.meta)}
     if not own and ("senders" in samples.spec.values or not benchmarks.get(samples.spec.benchmark).ends.sockets):
         return []
@@ -99,7 +99,7 @@ MANY = 0.01  # part of the segments: a queue that overflows loses fewer
 
 
 def again_of_hosts(samples: Samples) -> list[Evidence]:
-    """Return that the hosts of the point sent segments of TCP again, if they are many; a clue of `AGAIN`."""
+    """Return the clue that the hosts of the point retransmitted many TCP segments; a clue of `AGAIN`."""
     sent, again = (evidence.total(samples, f"{name}_segments") or 0 for name in ("sent", "retransmitted"))
     if not sent:  # no emulated network
         counters = COUNTERS.of(samples.meta)

@@ -11,7 +11,7 @@ _MORE = 0.05  # part by which a measurement may exceed what a cause allows
 
 
 def missed(case: Case, predicted: Value) -> list[Evidence]:
-    """Return that a bandwidth is far below what a cause allows, or above it; a clue has a key of `MISSED`."""
+    """Return the clue that a bandwidth is far below the predicted value, or above it; a clue has a key of `MISSED`."""
     values = {"predicted": predicted}
     if case.measured.value < predicted.value / LINK[1]:
         return [Evidence(code="missed", values=values)]

@@ -1,4 +1,4 @@
-"""Conditions of a host that are not as they should be; they hold for every point measured there."""
+"""Unsuitable settings of a host; they affect every point measured there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBERS = (
 
 
 def doubtful(samples: Samples, *names: str) -> list[Check]:
-    """Return the checks of some names that are not ok; those whose facts are missing or cannot be true are left out."""
+    """Return the named checks that are not ok, without checks on missing or impossible facts."""
     return [one for one in of_machine(_read(samples.host)) if one.name in names and one.state != "ok"]
 
 

@@ -1,4 +1,4 @@
-"""How the values of a setting run over the sizes of its messages."""
+"""Values of a setting against the message size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def curve(case: Case, metric: str = "bandwidth_MBps") -> tuple[NDArray[np.float6
 
 
 def plateau(case: Case) -> list[Evidence]:
-    """Return that the largest sizes have the same value, if at least two do."""
+    """Return the clue that the largest sizes have the same value, if at least two do."""
     _, values = curve(case)
     if len(values) < 2 or not values[-1] > 0:
         return []
@@ -40,10 +40,10 @@ def plateau(case: Case) -> list[Evidence]:
 
 
 def rising(case: Case) -> list[Evidence]:
-    """Return that the bandwidth still grows at the largest size, if it does, and no more than a fixed cost explains.
+    """Return the clue that the bandwidth still grows at the largest size, by no more than a fixed cost explains.
 
-    A message that takes a fixed time and one for its bytes gains at most as much as its size grows; a value whose whole
-    interval gains more was disturbed at the smaller size. Nor does it grow if intervals of both sizes overlap.
+    With a fixed time and a time for its bytes, the bandwidth grows at most by the ratio of the sizes. If it grows by
+    more, the smaller size was disturbed. If the intervals of both sizes overlap, it does not grow.
     """
     sizes, values = curve(case)
     if len(values) < 2 or not values[-2] > 0:
@@ -64,9 +64,9 @@ class Later:
     Parameters
     ----------
     after, before : sizes between which it is, B.
-    trips : how many round trips it takes.
-    of_all : how many the size takes more than the smallest one.
-    more : what these take, in the unit of the measured value.
+    trips : its height in round trips.
+        of_all : further round trips of the size, compared with the smallest size.
+        more : their time, in the unit of the measured value.
     """
 
     after: int
@@ -84,9 +84,9 @@ class Later:
 
 
 def later(case: Case) -> Later | None:
-    """Return from which size on messages take whole round trips of the path more than smaller ones; None if none do.
+    """Return the size from which on messages take additional whole round trips of the path; None if there is none.
 
-    A question whether the receiver is ready, and its answer, take one. Times are compared without those of the bytes.
+    Asking whether the receiver is ready takes one. The times of the bytes are subtracted before.
     """
     if case.about.code != "latency-of-path" or not case.metric:
         return None
@@ -114,9 +114,9 @@ _WHOLE = 0.15  # part by which a number of round trips may differ from a whole o
 def may_be_slow_start(case: Case, step: Later) -> bool:
     """Whether the slow start of TCP would take the same number of round trips.
 
-    A connection sends ten segments, and twice as many in each round trip (RFC 6928): a message waits once from ten
-    segments on, and twice from thirty. Each message that was received lets the next one begin with twice as many, so
-    that after some back to back nothing is left of it.
+    A connection sends ten segments, and twice as many in each further round trip (RFC 6928), so a message waits once
+    from ten segments on, and twice from thirty. Each received message doubles the number for the next one, so the slow
+    start ends after some messages.
     """
     if case.spec.transport in ("rc", "ud") or benchmarks.get(case.spec.benchmark).ends.rdma:
         return False

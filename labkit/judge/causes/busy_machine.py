@@ -22,7 +22,7 @@ _LEAST = 0.05  # part of the processors that ranks get at least: the scheduler i
 
 
 def test(case: Case) -> Finding | None:
-    """Badges of the launches say so; a number that others reproduce, and that does not scatter, denies it."""
+    """Badges of the launches show it. An even value that other benchmarks reproduce excludes it."""
     clues = marked(case, _CODE) or _waited(case)
     if not clues:
         return None

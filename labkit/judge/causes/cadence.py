@@ -1,4 +1,4 @@
-"""Iterations are spaced in another way than those that they are compared with."""
+"""The compared iterations have a different spacing."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from labkit.judge.finding import SHARE, Count, Evidence, Finding, Value
 
 
 def test(case: Case) -> Finding | None:
-    """Requests of several sizes reach the same rate, which is far below what the device gave otherwise."""
+    """Requests of several sizes reach the same rate, far below the rate of the device in another setting."""
     if case.about.code != "storage-of-device" or case.about.form:
         return None
     sizes, values = curve(case)

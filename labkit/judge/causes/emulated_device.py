@@ -8,7 +8,7 @@ from labkit.judge.finding import Finding
 
 
 def test(case: Case) -> Finding | None:
-    """Badges of the point say that its device shows function, not performance: then its value is that of the device."""
+    """A badge of the point marks a device that shows function, not performance."""
     return CAUSE.found(case, marked(case, "functional", "gpu-stand-in"), predicted=case.measured)
 
 

@@ -11,7 +11,7 @@ from labkit.judge.finding import Evidence, Finding, Wanted
 
 
 def test(case: Case) -> Finding | None:
-    """Labkit ignores what contradicts the other statistics of such a tool, and noted that."""
+    """A note shows that labkit ignored a statistic that contradicts the tool's other statistics."""
     ignored = any(one.code == "ignored" for one in case.about.evidence)
     if not ignored:
         return None

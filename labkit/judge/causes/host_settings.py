@@ -12,7 +12,7 @@ _NAMES = ("NUMA balancing", "transparent huge pages", "clock source", "memory", 
 
 
 def test(case: Case) -> Finding | None:
-    """A setting is not as it should be, and times scatter."""
+    """A host has an unsuitable setting, and times scatter."""
     wrong = doubtful(case.samples, *_NAMES)
     if not wrong or not scattered(case):
         return None

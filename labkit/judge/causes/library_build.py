@@ -16,7 +16,7 @@ _DEBUG = re.compile(r"--enable-(?:g|debug|error-checking)(?:=(?!no\b|none\b|fast
 
 
 def test(case: Case) -> Finding | None:
-    """The same point with another library is faster, or the library says that it was built to find faults."""
+    """The same point with another library is faster, or the library is a debug build."""
     debug = _DEBUG.search(MPI_LIBRARY.of(case.samples.meta))
     clues = [Evidence(code="debug", values={"word": debug.group()})] if debug else []
     other = others(case, lambda column: column in _KINDS)

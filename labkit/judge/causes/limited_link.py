@@ -1,4 +1,4 @@
-"""The emulated link is so slow or so far that the adapter sends again."""
+"""The emulated link is so slow or so long that the adapter retransmits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from labkit.point.testbed import parse
 
 
 def test(case: Case) -> Finding | None:
-    """The link has a limited rate, before which queues overflow, or a delay, after which answers come too late."""
+    """The link has a limited rate, so that queues overflow, or a delay, so that answers come too late."""
     options = parse(case.spec.testbed)[2]
     for name in _LIMITS:
         if value := options.get(name):

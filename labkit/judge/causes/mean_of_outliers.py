@@ -1,4 +1,4 @@
-"""The value is a mean, and few slow iterations make it what it is."""
+"""The value is a mean that a few slow iterations dominate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MUCH, _LITTLE = 0.2, 0.01  # parts of a mean
 
 
 def test(case: Case) -> Finding | None:
-    """The slowest iteration alone makes up much of the mean, or nearly nothing of it."""
+    """The slowest iteration makes up much of the mean, or hardly any of it."""
     if not case.metric or case.rate or statistic_of(case.row, case.metric) not in _MEANS:
         return None
     longest, count = float(case.row.get(statistic_column(case.metric, "max"), math.nan)), case.measured.n

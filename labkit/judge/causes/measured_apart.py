@@ -30,7 +30,7 @@ def test(case: Case) -> Finding | None:
 
 
 def points(case: Case) -> list[Wanted]:
-    """Return both points with more launches, which one run measures in turn; none if it has done so."""
+    """Return both points with more launches, so that one run alternates them; none if it has done so."""
     if _together(*_starts(case)):
         return []
     more = [one for name in case.about.subject.points[:2] if (one := case.view.more(name))]

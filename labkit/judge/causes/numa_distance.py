@@ -11,7 +11,7 @@ from labkit.store.samples import Samples
 
 
 def test(case: Case) -> Finding | None:
-    """Processors of two ranks belong to different nodes, or those of rank 0 to another one than the adapter."""
+    """Two ranks run on different nodes, or rank 0 runs on another node than its adapter."""
     samples = case.samples
     where = nodes(samples.host)
     used = {

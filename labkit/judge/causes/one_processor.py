@@ -26,7 +26,7 @@ _FAST = 1e8  # B/s: a processor that copies through a kernel is the limit of no 
 
 
 def test(case: Case) -> Finding | None:
-    """More streams raise the bandwidth; or it is what one thread passes to itself over the loopback interface."""
+    """More streams raise the bandwidth, or it equals the loopback rate of one thread."""
     if case.about.code != "bandwidth-of-path" or case.about.form.startswith("other path"):
         return None
     more, still = _with_more(case)

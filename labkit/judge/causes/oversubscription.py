@@ -15,7 +15,7 @@ from labkit.store.samples.facts import RANK_AFFINITY, RANK_HOSTS
 
 
 def test(case: Case) -> Finding | None:
-    """Ranks share processors; a number that others reproduce, and that does not scatter, denies it."""
+    """Ranks share processors. An even value that other benchmarks reproduce excludes it."""
     if case.about.code == "setting-matters":
         return CAUSE.found(case, one_sided(case, "oversubscription", worse=True))
     clues = _shared(case.samples)

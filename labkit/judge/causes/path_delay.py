@@ -21,7 +21,7 @@ _SMALL, _FEWEST = 1024, 3  # B that take no time on a link whose rate is not kno
 
 
 def test(case: Case) -> Finding | None:
-    """Messages of all sizes take the same time more than their floor, and so do those of other benchmarks."""
+    """Messages of all sizes exceed their floor by the same time, also in other benchmarks."""
     excess = _excess_s(case.about)
     if case.about.code != "latency-of-path" or not case.networked or excess is None:
         return None

@@ -15,7 +15,7 @@ from labkit.store.samples.facts import IDLEST_SHARE, PROCESSOR_QUOTA
 
 
 def test(case: Case) -> Finding | None:
-    """The ranks or the tool had used up their quota in some periods, and waited for the next one."""
+    """The ranks or the tool used up their quota in some periods, and waited for the next one."""
     share, quota = throttled(case), PROCESSOR_QUOTA.of(case.samples.meta)
     if not share >= 0:
         return None

@@ -19,7 +19,7 @@ from labkit.point.units import KiB
 
 
 def test(case: Case) -> Finding | None:
-    """The bandwidth stays the same from some size on, and other benchmarks on the path have it too."""
+    """The bandwidth is constant from some size on, and other benchmarks on the path reach the same."""
     if case.about.code == "collective-of-messages":
         return _of_messages(case)
     if case.about.code != "bandwidth-of-path" or not str(case.about.values.get("path", "")):

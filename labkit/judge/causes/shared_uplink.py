@@ -16,7 +16,7 @@ _NEAR = 4.0  # times what the uplink needs, up to which it is the cause: flows t
 
 
 def test(case: Case) -> Finding | None:
-    """The testbed states uplinks that carry the messages of several ranks, and these take most of the time."""
+    """Messages of several ranks cross an uplink of the testbed, and this takes most of the time."""
     known, spec = links_of(TESTBED.of(case.samples.meta)), case.samples.spec
     crossing, limit = _CROSSING.get(spec.benchmark), case.about.values.get("limit")
     hosts, uplink = RANK_HOSTS.of(case.samples.meta), known.uplink

@@ -17,7 +17,7 @@ _MORE = 10  # times the warm-up that decides
 
 
 def test(case: Case) -> Finding | None:
-    """The first iterations take longer than the rest, and the value without them is another."""
+    """The first iterations take longer than the rest, and the value differs without them."""
     start, seconds = _start(case), records.seconds(case.samples)
     if start is None or not case.metric:
         return None

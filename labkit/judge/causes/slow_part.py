@@ -39,7 +39,7 @@ def test(case: Case) -> Finding | None:
 
 
 def points(case: Case) -> list[Wanted]:
-    """Return mpi.all_pairs over all hosts of the testbed, twice; which other hosts there are nothing else says."""
+    """Return mpi.all_pairs over all hosts of the testbed, twice; without a testbed, further hosts are unknown."""
     nodes = TESTBED.of(case.samples.meta).get("nodes")
     if not isinstance(nodes, int) or nodes < 3:
         return []

@@ -18,7 +18,7 @@ _LARGER = (MiB, 4 * MiB, 16 * MiB)
 
 
 def test(case: Case) -> Finding | None:
-    """The bandwidth still grows at the largest size; a value that another benchmark reaches too is another limit."""
+    """The bandwidth still grows at the largest size. If other benchmarks reach the value, it is another limit."""
     if case.about.code != "bandwidth-of-path":
         return None
     clues = rising(case)

@@ -1,4 +1,4 @@
-"""Packets so small that headers, and the work for each packet, take much of the rate."""
+"""Packets are so small that headers, and the work for each packet, take much of the rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FAST = 10e9  # bit/s from which an MTU of 1500 B costs noticeably
 
 
 def test(case: Case) -> Finding | None:
-    """The MTU is smaller than stated, or than the rate of the link asks for."""
+    """The MTU is smaller than stated, or smaller than usual for the rate of the link."""
     if case.about.code != "bandwidth-of-path":
         return None
     found = (_of_interface(case, one) for one in adapters(case.samples) if one.mtu)

@@ -1,4 +1,4 @@
-"""Few iterations wait for a timeout, and the median shows the others."""
+"""A few iterations wait for a timeout, and the median hides them."""
 
 from __future__ import annotations
 

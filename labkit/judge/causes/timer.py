@@ -18,7 +18,7 @@ _NEAR = 0.1  # of a timer's time
 
 
 def test(case: Case) -> Finding | None:
-    """The time of a round trip is that of a well-known timer."""
+    """The excess of a round trip equals a well-known timer."""
     if case.measured.unit != "µs":
         return None
     limit = case.about.values.get("limit")

@@ -1,4 +1,4 @@
-"""The emulated link lets a burst pass that it saved up."""
+"""The emulated link collects tokens, and then lets a burst pass."""
 
 from __future__ import annotations
 

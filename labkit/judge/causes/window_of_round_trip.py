@@ -1,4 +1,4 @@
-"""One window per round trip: what is under way at once does not fill the path."""
+"""One window per round trip: the messages in flight do not fill the path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WINDOWS = ("window", "tx_depth", "depth")
 
 
 def test(case: Case) -> Finding | None:
-    """The bandwidth is that of a window in each round trip."""
+    """The bandwidth equals one window per round trip."""
     spec = case.samples.spec
     if case.about.code != "bandwidth-of-path" or case.metric != "bandwidth_MBps":
         return None

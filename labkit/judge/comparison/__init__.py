@@ -1,9 +1,8 @@
 """Comparison of campaigns, or of the levels of a factor, point by point.
 
 `sides` reads launches, `matching` finds the points that can be compared and the factors that differ, `judging` tests.
-Points match by benchmark, size and the factors that sides have in common; fingerprints play no part, because they hold
-library and processor. A factor in which the sides differ throughout must be declared: otherwise the numbers would
-differ for a reason that nobody named.
+Points match by benchmark, size and the factors shared by all sides, not by fingerprint, which contains library and
+processor. A factor in which the sides differ throughout must be declared.
 """
 
 from __future__ import annotations
@@ -74,13 +73,13 @@ class Compared:
     Parameters
     ----------
     benchmark, size : of the point.
-    setting : factors in which matched points of this benchmark vary, with their levels.
+    setting : levels of the factors in which matched points of this benchmark vary.
     side : name of the side; the base is the first.
     metric, statistic : what was compared; each launch gives one value.
     launches : of the base and of the side.
     judgement : test, shift and verdict.
     p_any : of the Kruskal-Wallis test over all sides, by Holm's correction over all points; NaN for two.
-    badges : text → how many launches of each side have it, in the order of the sides.
+    badges : text → number of launches with it on each side.
     counts : launches of every side.
     coarse : whether the value of the base, and that of the side, spans fewer than ten steps of the clock.
     """
@@ -115,7 +114,7 @@ class Comparison:
     ----------
     sides : names; the first is the base.
     by : what the sides are: ``campaign`` or a factor.
-    rows : a row per point and side but the first.
+    rows : one row per point and side, without the base.
     differences : factors that differ throughout.
     unmatched : points that not all sides have, each with the sides that have it.
     warnings : what a reader must know.
@@ -203,9 +202,9 @@ def compare(
 
 
 def pairwise(sides: Mapping[str, Side], **how: Any) -> Comparison:
-    """Compare each side with the base alone, so that points shared by only these two count.
+    """Compare each side with the base separately, including points that only these two share.
 
-    The correction for many comparisons is made for each side by itself.
+    Each side has its own correction for many comparisons.
 
     Parameters
     ----------

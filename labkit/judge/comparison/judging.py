@@ -1,8 +1,8 @@
 """Whether two sets of launches differ: test, shift with its interval, deciles, and a verdict for each point.
 
-A launch gives one value, usually its median. Launches of one session resemble each other, so a side with six sessions
-or more counts each session once, by its median. Values are compared by their ranks, so nothing is assumed about how
-they are distributed; `docs/statistics.md` has the measured error rates.
+Each launch contributes one value, usually its median. Launches of one session resemble each other, so a side with six
+sessions or more counts each session once, by its median. Rank tests assume no distribution; `docs/statistics.md` has
+the measured error rates.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Launches:
     Parameters
     ----------
     values : of each launch, in the metric's unit.
-    starts : when each launch started, ISO 8601; empty where that is not known.
-    deciles : (launches, 9) of the iterations of each launch, the slow side last; None without samples.
+    starts : when each launch started, ISO 8601; empty if unknown.
+    deciles : (launches, 9), deciles of the iterations, the slow end last; None without samples.
     placed : session of the schedule in which each launch ran; empty without a schedule.
     """
 
@@ -73,7 +73,7 @@ class Launches:
 
     @cached_property
     def units(self) -> Sequence[float]:
-        """Values that count as independent: medians of six sessions or more in the order of time, else the launches."""
+        """Independent values: medians of six sessions or more in the order of time, else the launches."""
         if not self.many:
             return self.values
         medians = stats.of_sessions(np.asarray(self.values, np.float64)[:, None], np.array(self.sessions))
@@ -81,12 +81,12 @@ class Launches:
 
     @cached_property
     def timed(self) -> bool:
-        """Whether it is known when each launch started."""
+        """Whether the start of each launch is known."""
         return bool(self.starts) and all(self.starts)
 
     @cached_property
     def in_order(self) -> Sequence[float]:
-        """Values in the order of their starts; as they are where that is not known."""
+        """Values in the order of their starts, or unchanged if the starts are unknown."""
         if not self.timed:
             return self.values
         return [value for _, value in sorted(zip(self.starts, self.values, strict=True), key=itemgetter(0))]
@@ -106,7 +106,7 @@ class Pair:
 
     Parameters
     ----------
-    base, other : what is compared with what.
+    base, other : the two sides.
     metric : as in `labkit.point.columns.METRICS`.
     """
 
@@ -127,10 +127,10 @@ class Judgement:
     ratio, ratio_low, ratio_high : the same as a factor; NaN for shares and for values that are not positive.
     p, p_adjusted : of the Mann-Whitney test, alone and by Holm's correction over all pairs.
     p_same : of the tests that the shift is within the relevant difference, by Holm's correction over all pairs.
-    deciles : of every decile of the iterations, its median over launches as a factor of the base's.
+    deciles : ratio of each decile of the iterations to the base's (medians over launches).
     design : order of the launches.
     reason : why nothing was decided; empty otherwise.
-    launches_needed : launches a side that would decide with 80 %; 0 if decided, None above `MOST`.
+    launches_needed : launches a side that would decide with 80 % power; 0 if decided, None above `MOST`.
     basis : what counts as independent: ``launches``, ``sessions`` (their medians), ``paired sessions`` (differences
         within sessions), or ``sessions of one side``, if the other has launches of fewer than six sessions.
     """
@@ -155,12 +155,12 @@ class Judgement:
 
     @property
     def times(self) -> str:
-        """The ratio in the digits of its interval, beside which it stands."""
+        """The ratio, rounded to the digits of its interval."""
         return format_number(self.ratio, width=self.ratio_high - self.ratio_low)
 
 
 def design(starts: Sequence[Sequence[str]]) -> str:
-    """Say in which order the launches of several sides started.
+    """Return in which order the launches of several sides started.
 
     Returns
     -------
@@ -187,16 +187,16 @@ def judge(
     relevant : smallest relevant difference, as a fraction of the value; of a share, 0.02 is 2 percentage points.
     level : of the intervals and of the verdicts.
     tests : pairs of the family, if it has more than are given.
-    larger : whether only an other side that is larger is a difference: the tests have one side.
+    larger : whether to test only if the other side is larger (one-sided tests).
 
     Notes
     -----
     If one side was measured before the other, they *differ between sessions*: a change of the machine in between would
-    look the same, so the verdict is neither faster nor slower. The same holds for a side of one session against six or
-    more.
+    look the same, so the verdict is neither faster nor slower. The same applies to a side with one session against a
+    side with six or more.
 
-    Sides that share six sessions or more are paired by session, if so many pairs can decide in this family. Otherwise
-    the medians of their sessions are two groups; what both sides of a session have in common makes this test cautious.
+    Sides that share six sessions or more are paired by session, if this many pairs can decide in this family. Otherwise
+    the medians of their sessions form two groups; the common state of a session makes this test conservative.
     """
     family = max(tests, len(pairs))
     scaled = [_scaled(pair, relevant, family, level, larger=larger) for pair in pairs]
@@ -398,7 +398,7 @@ def launches_needed(
     *,
     paired: bool = False,
 ) -> int | None:
-    """Estimate how many launches (or sessions) a side would decide with 80 %, if shift and scatter stay as they are.
+    """Estimate the launches (or sessions) a side that would decide with 80 % power, if shift and scatter stay the same.
 
     Parameters
     ----------
@@ -410,7 +410,7 @@ def launches_needed(
 
     Returns
     -------
-    At least what the correction needs; None if more than `MOST`.
+    The number, at least the minimum for the correction; None if more than `MOST`.
 
     Notes
     -----

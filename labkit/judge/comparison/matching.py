@@ -32,7 +32,7 @@ class Difference:
     factor : its name.
     levels : of each side, as text.
     declared : whether the user allowed it.
-    unstated : whether a side does not state it, because its origin gives no such fact.
+    unstated : whether it is unknown on a side because of its origin, such as an imported log.
     """
 
     factor: str
@@ -42,7 +42,7 @@ class Difference:
 
     @property
     def words(self) -> str:
-        """Levels of each side; semicolons part the sides where one has several levels."""
+        """Levels of each side, separated by semicolons if a side has several."""
         return ("; " if any(", " in one for one in self.levels) else ", ").join(self.levels)
 
     def __str__(self) -> str:
@@ -59,8 +59,8 @@ class Points:
     sizes : (points,).
     settings : of each point.
     sides : launches of each side.
-    rows : of each side, (launches,): places of its launches at these points, those of a point beside each other.
-    starts : of each side, (points,): where those of a point begin in `rows`.
+    rows : for each side, (launches,): positions of its launches, grouped by point.
+    starts : for each side, (points,): where the launches of each point begin in `rows`.
     """
 
     benchmark: str
@@ -86,7 +86,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Matched:
-    """Points that all sides have, and the factors that separate the others.
+    """Points that all sides have, and the factors in which the other points differ.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def match(sides: Mapping[str, Side], *, by: str, allow: Collection[str]) -> Matc
 
     Parameters
     ----------
-    by : factor that the sides are levels of; ``campaign`` for whole campaigns.
+    by : factor with one level per side; ``campaign`` for whole campaigns.
     allow : factors that may differ.
     """
     declared = {*allow, by} | {other for name in (*allow, by) for other in _COVERS.get(name, ())}

@@ -33,7 +33,7 @@ class Resolved:
     apart: float
 
     def applied(self, judgement: Judgement) -> Judgement:
-        """Return the judgement without numbers, and without a verdict, that the clock does not resolve."""
+        """Remove the numbers and the verdict that the clock does not resolve."""
         near, bound = self.apart < _ENOUGH, any(self.bounds)
         unknown = {SAME: bound, UNDECIDED: bound and near}.get(judgement.verdict, near)
         if bound:  # differences and ratios of bounds are unknown
@@ -54,7 +54,7 @@ def between(base: float, side: float) -> Resolved:
 
 
 def resolved(points: Points, metric: str, statistic: str) -> list[list[Resolved]]:
-    """Compare each side with the first: return what the clock resolves of the two, at each point.
+    """Return for each side and point what the clock resolves, compared with the first side.
 
     Parameters
     ----------

@@ -36,14 +36,14 @@ _NEEDED = (
 
 @dataclass(frozen=True, eq=False)
 class Launches:
-    """Launches of one benchmark, as far as a comparison needs them.
+    """Launches of one benchmark for a comparison.
 
     Parameters
     ----------
     benchmark : whose.
     rows : of the records.
-    factors : name → level of each launch as text, (launches,); a dash where it is not stated.
-    deciles : metric → deciles of the iterations of each launch, the slow side last, (launches, 9); NaN without samples.
+    factors : name → level of each launch as text, (launches,); a dash if it is unknown.
+    deciles : metric → deciles of the iterations of each launch, the slow end last, (launches, 9); NaN without samples.
     """
 
     benchmark: str
@@ -56,7 +56,7 @@ class Launches:
         return len(self.rows)
 
     def level(self, factor: str) -> NDArray[np.object_]:
-        """Return the level of a factor in each launch, (launches,)."""
+        """Return the level of a factor for each launch, (launches,)."""
         return self.factors[factor] if factor in self.factors else np.full(len(self), NONE, object)
 
     def told(self, factor: str) -> NDArray[np.object_]:
