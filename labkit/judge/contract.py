@@ -49,9 +49,9 @@ class Clause:
 
     Parameters
     ----------
-    name : in words.
+    name : the requirement in words.
     benchmark : its name, or a pattern such as ``sockets.*``.
-    statistic : column of the summary, such as ``latency_us_p99``; empty where only coverage is demanded.
+    statistic : column of the summary, such as ``latency_us_p99``; empty if only coverage is demanded.
     relation : of the statistic to the bound.
     bound : in the statistic's unit.
     share : percentage of the points that must fulfil the relation.
@@ -59,7 +59,7 @@ class Clause:
     basis : ``value`` compares the median over launches, ``interval`` the worse end of its interval.
     launches : fewest launches of a point; a point with fewer does not fulfil the clause.
     pairs : ``all`` demands that every pair of the hosts was measured.
-    hosts : hosts that must be measured: their names, as ``node[01-16]``, or how many at least.
+    hosts : hosts that must be measured: names, such as ``node[01-16]``, or the least number.
     """
 
     name: str
@@ -112,12 +112,12 @@ class Clause:
 
     @property
     def host_names(self) -> tuple[str, ...]:
-        """Names of the hosts that must be measured; empty where only their number is given.
+        """Names of the hosts that must be measured; empty if only their number is given.
 
         Raises
         ------
         SpecError
-            If a name is none, or stands twice.
+            If a name is invalid or occurs twice.
         """
         if self.hosts is None or isinstance(self.hosts, int):
             return ()
@@ -135,7 +135,7 @@ class Clause:
 
     @property
     def demanded(self) -> tuple[str, ...] | int:
-        """The hosts that must be measured, or how many."""
+        """The hosts that must be measured, or their number."""
         return self.host_names or self._host_count
 
     @property
@@ -154,7 +154,7 @@ class Clause:
 
     @property
     def limit(self) -> str:
-        """Compared statistic in words, and its bound; empty without a bound."""
+        """Statistic in words and its bound; empty without a bound."""
         if self.relation is None or self.bound is None:
             return ""
         metric, statistic = split(self.statistic) or ("", "")
@@ -203,13 +203,13 @@ class Point:
     Parameters
     ----------
     row : of the summary.
-    number : what is compared with the bound; NaN where the point has none.
-    sign : of a number that is itself a bound, because the clock resolves no more; empty for any other.
+    number : value compared with the bound; NaN if the point has none.
+    sign : ``≤`` or ``≥`` if the clock gives only a bound for the number; else empty.
     fulfilled : whether it fulfils the clause.
     enough : whether it has the launches that the clause demands.
-    margin : distance of the number from the bound as a part of it, below zero beyond the bound; NaN if not known.
-    factors : columns that tell it from the other points of the clause.
-    chosen : columns by which the clause selects it, without the size.
+    margin : distance of the number from the bound, as a fraction; negative beyond the bound; NaN if unknown.
+    factors : columns in which it differs from the other points of the clause.
+    chosen : columns other than the size by which the clause selects it.
     """
 
     row: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Find which hosts and pairs of hosts a campaign measured, and name those that a contract demands and that it lacks."""
+"""Find which hosts and pairs of hosts a campaign measured, and which demanded ones are missing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Reached:
     Parameters
     ----------
     hosts : of its ranks.
-    pairs : of hosts that it measured: the two hosts of a point on two, and those that met in `mpi.all_pairs`.
+    pairs : measured pairs of hosts: both hosts of a point on two hosts, and the pairs that met in `mpi.all_pairs`.
     known : hosts of its ranks, its testbed and its batch job.
     """
 
@@ -47,9 +47,9 @@ class Coverage:
     Parameters
     ----------
     what : ``host`` or ``pair``.
-    hosts : hosts that are demanded, or whose pairs are.
+    hosts : demanded hosts, or hosts of the demanded pairs.
     left : hosts or pairs that were not measured.
-    lacking : those of them whose names are known; of pairs the first 10,000.
+    lacking : unmeasured ones with known names; the first 10,000 pairs.
     settings : message sizes and levels at each of which they must be measured.
     """
 
@@ -66,7 +66,7 @@ class Coverage:
 
     @property
     def whole(self) -> bool:
-        """Whether everything was measured. Fewer than two hosts have no pair, so nothing was."""
+        """Whether everything was measured; False for pairs of fewer than two hosts."""
         return bool(self.demanded) and not self.left
 
     def __format__(self, how: str) -> str:
@@ -107,7 +107,7 @@ def points(samples: Iterable[Samples]) -> Points:
 
 
 def reached(samples: Samples) -> Reached:
-    """Return where a launch of a point ran. Where its ranks did not say it, the requested hosts count."""
+    """Return where a launch of a point ran; the requested hosts if its ranks did not record it."""
     spec = samples.spec
     hosts = list(RANK_HOSTS.of(samples.meta)) or list(host_list.slots(spec.hosts))
     unique = sorted(set(hosts))
@@ -130,8 +130,8 @@ def of_hosts(groups: Sequence[Sequence[Reached]], demanded: Sequence[str] | int,
     Parameters
     ----------
     groups : launches of the points of each setting, such as each message size; a host must be in all of them.
-    demanded : names of the hosts, or how many different ones at least.
-    launches : launches in which each must be.
+    demanded : names of the hosts, or the least number of different hosts.
+        launches : number of launches in which each must be.
     """
     names = [] if isinstance(demanded, int) else list(demanded)
     called = _called(names)
@@ -148,8 +148,8 @@ def of_pairs(groups: Sequence[Sequence[Reached]], demanded: Sequence[str] | int,
     Parameters
     ----------
     groups, launches : as in `of_hosts`.
-    demanded : names of the hosts; or how many at least: then all hosts count that the points know, from their ranks,
-        their testbed and their batch job.
+    demanded : names of the hosts, or their least number. Then all hosts of the ranks, the testbed and the batch job
+        count.
     """
     names = [] if isinstance(demanded, int) else list(demanded)
     called = _called(names)

@@ -1,4 +1,4 @@
-"""Detours: what interrupts a fixed amount of work, as micro.noise measures it."""
+"""Detours: interruptions of a fixed amount of work, as micro.noise measures them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Decide whether a sentence may claim that two values differ, or that a part makes up a whole.
 
-`labkit.stats.decision` decides by the launches, through `labkit.judge.comparison.judging`, which knows metrics and
-the order of launches. Launches that decide nothing, such as a single one, give no claim. A part never exceeds its
-whole.
+`labkit.judge.comparison.judging` decides from the launches. If they decide nothing, as a single launch does, there is
+no claim. A part never exceeds its whole.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ _TIME = "latency_us"  # metric of times of breakdowns, whose unit does not matte
 
 @dataclass(frozen=True)
 class Measured:
-    """A value with the facts that decide whether a claim may use it.
+    """A value with the data that decide whether a claim may use it.
 
     Parameters
     ----------
-    value : NaN if it is not known.
+    value : NaN if unknown.
     launches : its value in each launch; empty for a number without launches.
-    starts : when these started, ISO 8601; empty where that is not known.
+    starts : when these started, ISO 8601; empty if unknown.
     placed : session of the schedule in which each ran; empty without a schedule.
-    statistic : which one it is; values of different statistics are never compared.
+    statistic : values of different statistics are never compared.
     metric : as in `labkit.point.columns.METRICS`.
     """
 
@@ -87,7 +86,7 @@ def of_time(time: Time) -> Measured:
 
 
 def founded(row: Mapping[str, Any]) -> bool:
-    """Whether a sentence may state a value of a summary row: more than one launch, or a machine that was quiet."""
+    """Whether a sentence may state a value of a summary row: it has several launches, or the machine was idle."""
     return bool(row.get("launches", 1) > 1 or not disturbed(row.get("badges", ())))
 
 
@@ -102,9 +101,9 @@ class Effect:
 
     Parameters
     ----------
-    value, base : what is compared, and with what.
-    tests : pairs of values that the sentence could have compared: its family. All pairs of levels of a factor, if the
-        sentence names the best and the worst.
+    value, base : the compared values.
+    tests : size of the family: pairs of values that the sentence could have compared, such as all pairs of levels of a
+        factor if it names the best and the worst.
     """
 
     value: Measured
@@ -113,7 +112,7 @@ class Effect:
 
     @property
     def ratio(self) -> float:
-        """The value over the base; NaN if either is not known or not above zero."""
+        """Value divided by base; NaN if either is unknown or not above zero."""
         known = all(math.isfinite(one.value) and one.value > 0 for one in (self.value, self.base))
         return self.value.value / self.base.value if known else math.nan
 
@@ -137,7 +136,7 @@ class Effect:
 
     @property
     def same(self) -> bool:
-        """Whether the values are surely the same, within what matters."""
+        """Whether the launches show that the values are the same within the relevant difference."""
         return not math.isnan(self.ratio) and self.judgement.verdict == SAME
 
     @property
@@ -157,7 +156,7 @@ class Effect:
 
     @property
     def times(self) -> str:
-        """How many times the base the value is: ``36 times``."""
+        """The ratio in words: ``36 times``."""
         return f"{format_number(self.ratio, digits=3)} times"
 
     @property
@@ -166,17 +165,17 @@ class Effect:
         return self.value.value - self.base.value
 
     def change(self, unit: str) -> str:
-        """Return what the value adds to the base, or takes off it: ``adds 3 µs``."""
+        """Return the difference in words: ``adds 3 µs``."""
         return f"{'adds' if self.added > 0 else 'takes off'} {format_number(abs(self.added), unit, digits=3)}"
 
     @property
     def apart(self) -> bool:
-        """Whether the values differ, and the only reason against a claim is that they were measured one by one."""
+        """Whether the values differ, but no claim is possible because they were measured one after the other."""
         return self.doubt == SESSIONS
 
     @property
     def why(self) -> str:
-        """Why no difference is claimed, as the end of a sentence with both values."""
+        """The reason against a claim, as the end of a sentence with both values."""
         launches = min(len(one.launches) for one in (self.value, self.base))
         if not launches or self.doubt not in (TOO_FEW, OPEN):
             return f"no difference is claimed, because {self.doubt}"
@@ -185,7 +184,7 @@ class Effect:
         return f"the launches do not decide ({plural(launches, 'launch')}, {plural(self.tests, 'comparison')})"
 
     def said(self, claim: str, values: str) -> str:
-        """Return the claim, with a reservation if need be, or the values and why no difference is claimed.
+        """Return the claim, with a reservation if necessary, or the values and the reason against a claim.
 
         Parameters
         ----------
@@ -230,7 +229,7 @@ def between(
 
 
 def pairs(levels: int) -> int:
-    """Return the number of pairs of so many levels: the family of a sentence on the best and the worst level."""
+    """Return the number of pairs of levels: the family of a sentence on the best and the worst level."""
     return max(1, math.comb(levels, 2))
 
 
@@ -250,7 +249,7 @@ def is_part(part: float, whole: float) -> bool:
 
 
 def share(part: float, whole: float) -> str:
-    """Return the share of a whole that a part takes: ``34 %``; empty where it cannot be its part.
+    """Return the share of a part in a whole: ``34 %``; empty if it cannot be its part.
 
     Examples
     --------
@@ -261,12 +260,12 @@ def share(part: float, whole: float) -> str:
 
 
 def stated_share(row: Mapping[str, Any], metric: str) -> str:
-    """Return a share that a summary row has in %; empty where it is none, or from one launch on a busy machine."""
+    """Return a share of a summary row in %; empty without one, or if it comes from one launch on a busy machine."""
     return share(of_row(row, metric).value, 100) if founded(row) else ""
 
 
 def bounded(whole: Breakdown) -> bool:
-    """Whether a breakdown takes time, and no part is larger than the whole, in either direction."""
+    """Whether a breakdown takes time, and no part exceeds the whole in absolute value."""
     total = whole.whole
     return all(each > 0 for each in total.launches) and all(
         is_part(abs(part.time.value), total.value) for part in whole.parts

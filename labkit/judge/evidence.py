@@ -1,4 +1,4 @@
-"""What the counters of links and adapters prove about a point: that its bytes crossed, and what was retransmitted.
+"""Evidence from the counters of links and adapters: bytes that crossed during a point, and retransmissions.
 
 A testbed reads its counters before and after every point; `labkit.store.samples.facts.EVIDENCE` holds the differences.
 """
@@ -43,27 +43,27 @@ POLLS = 0.7  # part of the time for which a rank that polls has a processor at l
 
 
 def idlest(launches: Iterable[Samples]) -> float:
-    """Return for which part of the time the idlest rank had a processor: the median; NaN where nobody counted it.
+    """Return the share of time in which the idlest rank had a processor: the median; NaN if unknown.
 
-    Ranks that share memory wait by polling, so that nothing but the system takes their processors away.
+    Ranks that share memory poll while they wait, so only the system takes their processors away.
     """
     shares = [IDLEST_SHARE.of(one.meta) for one in launches if IDLEST_SHARE.given(one.meta)]
     return float(np.median(shares)) if shares else math.nan
 
 
 def total(samples: Samples, counter: str) -> int | None:
-    """A counter over all devices; None where the testbed has none of that name."""
+    """Sum of a counter over all devices; None if the testbed has no such counter."""
     return sum_of(EVIDENCE.of(samples.meta), counter)
 
 
 def sum_of(counters: Mapping[str, int], counter: str) -> int | None:
-    """Return a counter over all devices, of those that a point added to; None where none has that name."""
+    """Return the sum of a counter over the devices on which it grew; None without any."""
     values = [value for name, value in counters.items() if name.rpartition(".")[2] == counter]
     return sum(values) if values else None
 
 
 def beside_protocols(samples: Samples) -> dict[str, int]:
-    """Return what counters of adapters and switches grew by, and packets with a mark; without others of TCP and IP."""
+    """Return the increases of counters of adapters and switches, and of marked packets; no other TCP or IP counters."""
     grown = COUNTERS.of(samples.meta).items()
     return {name: by for name, by in grown if name.endswith(_MARKED) or not _OF_PROTOCOL.search(name)}
 
@@ -73,7 +73,7 @@ _OF_PROTOCOL = re.compile(r":(Tcp|TcpExt|Ip|IpExt|Icmp|Udp|UdpLite|MPTcpExt)\.")
 
 
 def messages(samples: Samples) -> int:
-    """Messages of a point in one direction, at least: those timed, or those the tool was told to send."""
+    """Least number of messages of a point in one direction: timed messages, or those requested from the tool."""
     if samples.n:
         spec = benchmarks.typed(samples.spec)
         of_one = benchmarks.get(spec.benchmark).metrics.get("message_rate_per_s")  # of a stream
@@ -102,12 +102,12 @@ def _rows(samples: Iterable[Samples], columns: dict[str, Any]) -> pd.DataFrame:
 
 
 def crossed(samples: Iterable[Samples]) -> pd.DataFrame:
-    """What crossed the link during each point beside its payload; a row per point and launch with counters.
+    """Traffic on the link and payload of each point; a row per point and launch with counters.
 
     Returns
     -------
-    ``payload (kB)``, at least that of the data in one direction; ``on the link (kB)``, what the busier end of the link
-    sent; ``packets``, sent by both adapters; and ``times the payload``.
+    ``payload (kB)``, at least the data in one direction; ``on the link (kB)``, sent by the busier end of the link;
+    ``packets``, sent by both adapters; and ``times the payload``.
     """
 
     def sent(samples: Samples) -> float:
@@ -138,7 +138,7 @@ def crossed_in_all(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def crossed_sentence(rows: pd.DataFrame) -> str:
-    """What `crossed` shows, in a sentence."""
+    """The result of `crossed` in a sentence."""
     known = rows.dropna(subset=["times the payload"])
     if known.empty:
         return "The testbed has no link counters. Only the tools say that bytes crossed the link."
@@ -159,7 +159,7 @@ def crossed_sentence(rows: pd.DataFrame) -> str:
 
 
 def again(samples: Iterable[Samples]) -> pd.DataFrame:
-    """How much was retransmitted during each point, by the adapters' own counters, summed over both ends.
+    """Retransmissions during each point, from the adapters' counters, summed over both ends.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def python_share(samples: Iterable[Samples]) -> pd.DataFrame:
 
 
 def python_sentence(rows: pd.DataFrame) -> str:
-    """What `python_share` shows, in a sentence; empty where pyverbs served nothing."""
+    """The result of `python_share` in a sentence; empty if no point used pyverbs."""
     if rows.empty:
         return ""
     poll, post = (rows[column].median() for column in CALLS.values())

@@ -34,19 +34,19 @@ HOW: dict[How, str] = {  # surest first
 
 @dataclass(frozen=True, kw_only=True)
 class Value:
-    """A number that a finding rests on.
+    """A number behind a finding.
 
     Parameters
     ----------
     value : in `unit`.
     unit : ``µs``, ``MB/s``, …; `SHARE` of a part or a change, `TIMES` of a ratio, `SIZE` of a size.
-    low, high : ends of its interval or range over launches; NaN where there is none.
-    n, launches : samples and launches behind it; 0 of a number that was not measured.
+    low, high : ends of its interval or range over launches; NaN without one.
+    n, launches : samples and launches behind it; 0 if it was not measured.
     origin : ``measured``, ``simulated``, … of a measurement; ``stated`` or ``computed`` of others.
-    of : what it is of, in words: ``launch 2``, ``the link``.
-    fingerprint : of its point; empty for a value of none.
+    of : what it describes: ``launch 2``, ``the link``.
+    fingerprint : of its point; empty without a point.
     sign : ``≤ ``, ``≥ `` or ``at least `` where it is only a bound.
-    step : smallest difference that the clock resolves, in `unit`; NaN where it is not known.
+    step : smallest difference that the clock resolves, in `unit`; NaN if unknown.
     functional : whether the device of its point shows function, not performance.
 
     Examples
@@ -123,8 +123,8 @@ class Several:
 
     Parameters
     ----------
-    first : those that it names.
-    more : how many there are besides them.
+    first : values that the sentence names.
+    more : number of further values.
     noun : for these: ``size``.
 
     Examples
@@ -165,11 +165,10 @@ class Subject:
     Parameters
     ----------
     benchmark : its name; empty for the whole campaign.
-    setting : what tells the points from others of the benchmark, in words; empty for all of them.
+    setting : how the points differ from others of the benchmark, in words; empty for all points.
     points : their fingerprints.
-    imported : whether all were imported, so that labkit cannot measure them again.
-    system : what makes the points those of another system than others, such as their number of ranks, and not only
-        another setting of the same one.
+    imported : whether all points were imported, so labkit cannot measure them again.
+    system : properties that make this another system, such as the number of ranks, and not only another setting.
     """
 
     benchmark: str = ""
@@ -190,7 +189,7 @@ class Decided:
     ----------
     how : one of `HOW`.
     test, correction : names; empty where no test was made.
-    error : greatest probability that the claim is made although it is false; NaN where that is not known.
+    error : greatest probability of a false claim; NaN if unknown.
     """
 
     how: How = "counted"
@@ -220,8 +219,8 @@ class Wanted:
     Parameters
     ----------
     spec : of the point.
-    launches : that decide: all of the point, or those with so much warm-up.
-    warmup : untimed iterations that a launch needs at least to count; 0 for any number.
+    launches : number of launches for a decision; with `warmup`, only launches with enough warm-up count.
+    warmup : fewest untimed iterations of a launch that counts.
     """
 
     spec: Spec
@@ -236,16 +235,16 @@ class Finding:
     Parameters
     ----------
     code : of the rule, or of the cause, that makes the claim.
-    kind, level : what it is, and how good that is.
+    kind, level : kind of claim, and its severity.
     subject : what it is about.
     form : key of its sentence, of a rule with several.
     values : that the sentence names.
-    cost : how many times as much as necessary it costs the user, at least 1; NaN where that is not known.
-    decided : how.
-    evidence, against : what speaks for it and against it.
+    cost : factor by which it exceeds the necessary cost, at least 1; NaN if unknown.
+    decided : how it was decided.
+    evidence, against : evidence for it and against it.
     causes : findings of the kind ``cause`` that may explain it, the most likely first.
-    command : that confirms or repairs it; empty for none.
-    measure : points whose measurement decides it, on the machine of the campaign; those that it lacks.
+    command : command that confirms or repairs it; empty for none.
+    measure : missing points to measure for a decision, on the machine of the campaign.
     """
 
     code: str
@@ -304,7 +303,7 @@ class Finding:
 
     @property
     def claims(self) -> bool:
-        """Whether it supports a claim about performance: not on one launch, nor of a device that shows function."""
+        """Whether it supports a claim about performance: from several launches, on a device that shows performance."""
         return self.launches > 1 and not self.functional
 
     def count(self, name: str) -> int:
@@ -320,7 +319,7 @@ class Finding:
         return found.value
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values without the causes, for JSON; numbers that are not known become None."""
+        """Return plain values without the causes, for JSON; unknown numbers become None."""
         return {
             "code": self.code,
             "kind": self.kind,
@@ -361,7 +360,7 @@ def _plain_value(one: Any) -> Any:
 
 
 def sound(one: Finding) -> bool:
-    """Whether the numbers of a finding can be true: all are known, and no ratio is below zero."""
+    """Whether the numbers of a finding are possible: all are known, and no ratio is below zero."""
     return all(
         _possible(each) for values in (one.values, *(e.values for e in one.evidence)) for each in values.values()
     )
@@ -379,7 +378,7 @@ def likeliest(one: Finding) -> Finding | None:
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings in the order in which they are shown: by level, then what costs most, then how sure it is."""
+    """Return findings in the order of display: by level, then by cost, then by certainty."""
     return tuple(sorted(findings, key=_rank))
 
 
@@ -389,12 +388,12 @@ def _rank(one: Finding) -> tuple[int, float, int]:
 
 
 def by_rule(findings: Iterable[Finding]) -> Iterator[tuple[Finding, ...]]:
-    """Yield the findings of one rule and level together, at the place of the first."""
+    """Yield the findings of each rule and level together, at the position of the first."""
     yield from _together(findings, lambda one: (one.code, one.level))
 
 
 def grouped(findings: Iterable[Finding]) -> Iterator[tuple[Finding, ...]]:
-    """Yield the findings of one rule and level in one benchmark together, at the place of the first."""
+    """Yield the findings of each rule, level and benchmark together, at the position of the first."""
     yield from _together(findings, lambda one: (one.code, one.level, one.subject.benchmark))
 
 

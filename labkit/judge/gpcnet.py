@@ -20,7 +20,7 @@ NAMES = ("congestion.gpcnet_isolated", LOADED)
 
 
 def check(name: str) -> None:
-    """Refuse a benchmark that GPCNeT has no table for.
+    """Refuse a benchmark without a table in GPCNeT.
 
     Raises
     ------
@@ -32,9 +32,9 @@ def check(name: str) -> None:
 
 
 def text(samples: Sequence[Samples]) -> str:
-    """Results as GPCNeT lays them out: a text for every launch, and for every choice of congestors.
+    """Format results as GPCNeT does: one text for each launch and choice of congestors.
 
-    Benchmarks that GPCNeT has no table for are left out with a warning.
+    Benchmarks without a table in GPCNeT are left out with a warning.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def _resolved(samples: Samples) -> Spec[network_tests.Victims]:
 
 
 def report(points: Sequence[Samples]) -> gpcnet.Report:
-    """Samples in GPCNeT's own tables, by its definitions; `labkit.formats.gpcnet.write` makes the text.
+    """Return GPCNeT's tables, by its definitions; `labkit.formats.gpcnet.write` formats them.
 
     Parameters
     ----------

@@ -1,12 +1,11 @@
-"""Self-consistent performance guidelines: no collective should be slower than other collectives that do its work.
+"""Self-consistent performance guidelines: no collective should be slower than others that do the same work.
 
-A program could always replace the left side by the right. If the left side is slower, the library has a better
+A program could always use the right side instead of the left. If the left side is slower, the library has a better
 algorithm than the one it chose. A guideline is a line of `GUIDELINES`.
 
-The launches decide whether the left side is slower (`labkit.judge.comparison.judging`); the rule ``guideline`` makes
-findings of the violations. Times of several collectives on the right side are added launch by launch. The family is the
-comparisons of one guideline in one context: its sizes. The test is one-sided, because a faster left side violates
-nothing.
+The launches decide whether the left side is slower (`labkit.judge.comparison.judging`). Times of several collectives on
+the right side are added launch by launch. The family is all sizes of one guideline in one context. The test is
+one-sided, because a faster left side is no violation.
 
 References
 ----------
@@ -63,7 +62,7 @@ class Guideline:
     Parameters
     ----------
     left : name of the collective without its family; its size is m.
-    right : names with the sizes they need for the same work: ``bcast`` at m, ``bcast p`` at m times the ranks,
+    right : names with the sizes for the same work: ``bcast`` at m, ``bcast p`` at m times the ranks,
         ``allgather 1/p`` at m over the ranks.
     """
 
@@ -133,15 +132,15 @@ _TIME = "latency_us"
 
 @dataclass(frozen=True)
 class Violation:
-    """A collective that takes longer, by the medians over launches, than its replacement.
+    """A collective that takes longer than its replacement, by the medians over launches.
 
     Parameters
     ----------
     guideline : in words.
     fingerprint : of the left point.
     left, right : times of both sides, µs.
-    instead : the right side with its sizes, in words.
-    doubt : why the launches do not show it; empty if they do.
+    instead : right side with its sizes, in words.
+    doubt : reason why the launches do not show it; empty if they do.
     """
 
     guideline: str
@@ -163,8 +162,8 @@ class Compared:
 
     Parameters
     ----------
-    violations : those that the launches show first, the worst first.
-    checked : comparisons that were made.
+    violations : first those that the launches show, sorted by ratio, the worst first.
+    checked : number of comparisons.
     unchecked : guideline → why it could not be compared at any size.
     """
 
@@ -178,9 +177,9 @@ def compare(summary: pd.DataFrame, *, able: bool = False) -> Compared:
 
     Parameters
     ----------
-    summary : a row per point. Points are compared that share ranks, path, library, cadence, host and those options
-        that both have. Where several points of a benchmark fit the right side, the slowest counts.
-    able : whether families of comparisons are left out in which no point has enough launches to show a violation.
+    summary : a row per point. Points are compared if they have the same ranks, path, library, cadence, host and common
+        options. If several points of a benchmark fit the right side, the slowest counts.
+    able : whether to leave out families in which no point has enough launches to show a violation.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Follow each point over several campaigns by date: where it changed, and what changed in the system then.
+"""Follow each point over several campaigns by date, with its changes and simultaneous changes of the system.
 
-One value of a campaign is the median over its launches. `labkit.stats.changes` finds where these values move to another
-level, for a time or for good. The chance of a false change holds for all series together (Holm). A change that only one
-series alone would show is called possible, and a weaker one a candidate.
+Each campaign contributes the median over its launches. `labkit.stats.changes` finds where these values move to another
+level, for a time or for good. The chance of a false change holds for all series together (Holm). A change that is
+significant only for its own series is *possible*, and a weaker one a *candidate*.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Run:
     name : of the campaign.
     created : when it was made, ISO 8601.
     records : its rows.
-    host : what the machine was.
+    host : description of the machine.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Moment:
     run : index of the campaign.
     name, created : of it.
     value, low, high : median over launches and the ends of its interval or range.
-    launches : how many.
+    launches : number of launches.
     """
 
     run: int
@@ -80,11 +80,11 @@ class Change:
     Parameters
     ----------
     place : index of the first moment after it.
-    back : index of the moment from which the level before is back; None if the level stays.
+    back : index of the moment at which the earlier level returns; None if the new level stays.
     p : of the series alone.
     p_adjusted : by Holm's method over all series.
     before, after : medians of the campaigns on both sides, up to the next changes.
-    system : what of the system differs between the last campaign before and the first after.
+    system : differences of the system between the last campaign before and the first after.
     """
 
     place: int
@@ -97,11 +97,11 @@ class Change:
 
     @property
     def ratio(self) -> float:
-        """How many times the level after is the level before."""
+        """Level after divided by level before."""
         return self.after / self.before if self.before else math.nan
 
     def degree(self, chance: float) -> Literal["change", "possible", "candidate"]:
-        """Return whether the change is sure over all series, only in this one, or not at all."""
+        """Return whether the change is significant over all series, only in this one, or not at all."""
         if self.p > chance:
             return "candidate"
         return "change" if self.p_adjusted <= chance else "possible"
@@ -115,9 +115,9 @@ class Series:
     ----------
     benchmark, point : which; `point` is its size and settings.
     metric, statistic : as in `labkit.point.columns`.
-    moments : of the campaigns that have it, in the order of time.
+    moments : values of the campaigns that have it, in the order of time.
     changes : in the order of time.
-    candidates : weaker ones, if they were asked for; they divide no levels.
+    candidates : weaker changes, if requested; they do not separate levels.
     """
 
     benchmark: str
@@ -149,9 +149,9 @@ class History:
     Parameters
     ----------
     runs : the campaigns in the order of time.
-    series : those with the surest changes first.
+    series : sorted by the certainty of their changes.
     chance : of a false change, over all series.
-    system : for each campaign but the first, what of the system differs from the one before.
+    system : for each campaign but the first, the differences of its system from the one before.
     """
 
     runs: tuple[Run, ...]
@@ -161,22 +161,22 @@ class History:
 
     @property
     def changed(self) -> list[tuple[Series, Change]]:
-        """Series with their sure changes."""
+        """Series with changes that are significant over all series."""
         return [(s, c) for s in self.series for c in s.changes if c.degree(self.chance) == "change"]
 
     @property
     def possible(self) -> list[tuple[Series, Change]]:
-        """Series with changes that are not sure over all series."""
+        """Series with possible changes."""
         return [(s, c) for s in self.series for c in s.changes if c.degree(self.chance) == "possible"]
 
     @property
     def candidates(self) -> list[tuple[Series, Change]]:
-        """Series with the weaker changes that were asked for, the clearest first."""
+        """Series with requested candidates, the clearest first."""
         return sorted(((s, c) for s in self.series for c in s.candidates), key=lambda one: one[1].p)
 
     @property
     def sentence(self) -> str:
-        """How many series changed, and how many would by chance."""
+        """Sentence on the number of changed series, and the number expected by chance."""
         text = (
             f"{plural(len(self.changed), 'change')} in {len(self.series)} series over "
             f"{plural(len(self.runs), 'campaign')}; chance of any "
@@ -207,7 +207,7 @@ def history(runs: Sequence[Run], *, chance: float = CHANCE, weaker: float = 0.0)
     ----------
     runs : in any order; at least two with a point in common give a series.
     chance : of a false change over all series, if nothing changed.
-    weaker : largest p of candidates, in their series alone; none up to `chance`.
+    weaker : largest p of candidates in their own series; up to `chance` there are none.
     """
     ordered = tuple(sorted((one for one in runs if len(one.records)), key=lambda one: (one.created, one.name)))
     series = list(_series(ordered)) if len(ordered) >= MIN_CAMPAIGNS else []
@@ -295,7 +295,7 @@ def _changes(
 
 
 def differences(before: Run, after: Run) -> tuple[str, ...]:
-    """Return what of the system differs between two campaigns: kernel, libraries, firmware, settings.
+    """Return the differences of the system between two campaigns: kernel, libraries, firmware, settings.
 
     A fact that only one system has counts as a difference.
     """

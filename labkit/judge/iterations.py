@@ -1,4 +1,4 @@
-"""What the iterations of launches show: a slow start, a drift, two modes. All times are read once."""
+"""Effects in the iterations of launches: a slow start, a drift, two modes. All times are read once."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Start:
 
     Parameters
     ----------
-    count, rest : how many are first, and how many are not.
-    above : how many of the first lie above the median of the rest.
-    ratio : of the medians.
+    count, rest : number of first iterations, and of the others.
+    above : number of first iterations above the median of the rest.
+    ratio : ratio of the medians.
     """
 
     count: int
@@ -57,7 +57,7 @@ class Drift:
     Parameters
     ----------
     count : iterations.
-    change : from the first block to the last, as a part.
+    change : relative change from the first block to the last.
     """
 
     count: int
@@ -66,13 +66,13 @@ class Drift:
 
 @dataclass(frozen=True)
 class Iterations:
-    """What the times of the iterations of a campaign show.
+    """Effects in the times of the iterations of a campaign.
 
     Parameters
     ----------
     raw : number of samples that are kept, of all ranks of all points.
     extremes : number of launches of points that keep extremes over their ranks instead of every sample.
-    modes, starts, drifts : launch → what it shows; a launch with a slow start shows no drift.
+    modes, starts, drifts : launch → effect; a launch with a slow start has no drift.
     """
 
     raw: int = 0
@@ -83,7 +83,7 @@ class Iterations:
 
 
 def of(launches: Launches) -> Iterations:
-    """Return what the iterations of launches show."""
+    """Return the effects in the iterations of launches."""
     raw = extremes = 0
     modes: dict[Launch, Modes] = {}
     starts: dict[Launch, Start] = {}
@@ -113,7 +113,7 @@ def of(launches: Launches) -> Iterations:
 def warm_up(seconds: Lists) -> Iterator[tuple[int, Start]]:
     """Yield the launches whose first iterations are slower than the rest, by a binomial test, or by a step.
 
-    Of a launch that shows both, the step comes last. Launches have `FEWEST_OF_STEP` iterations at least.
+    A launch that shows both is yielded twice, with the step last. Launches need `FEWEST_OF_STEP` iterations.
     """
     long = np.flatnonzero(seconds.counts >= FEWEST)
     if len(long):

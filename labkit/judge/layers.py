@@ -21,11 +21,11 @@ class Path:
 
     Parameters
     ----------
-    name, text, kind : of what it adds to the path before it, as in `labkit.models.breakdown.Level`.
-    path : what was measured, in words.
+    name, text, kind : of the part that it adds to the path before, as in `labkit.models.breakdown.Level`.
+    path : measured path, in words.
     benchmark, metric : of the point.
-    where : columns of the records and what they must be; None for an empty one.
-    factor : to the unit of the breakdown: 0.5 makes half a round trip.
+    where : columns of the records and their required values; None for empty.
+    factor : factor to the unit of the breakdown, such as 0.5 for half a round trip.
     """
 
     name: str
@@ -194,7 +194,7 @@ def ladder(size: int, transport: str, testbed: str = "local") -> list[Path]:
 
 
 def socket_tool(testbed: str) -> str:
-    """Return the tool for a round trip over a blocking socket: sockperf, but in a guest, which keeps its files."""
+    """Return the tool for a round trip over a blocking socket: sockperf, but another one in a guest, where its files would stay."""
     name, *_ = parse(testbed)
     return "netperf" if name == "soft-roce" else "sockperf"
 

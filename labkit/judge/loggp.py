@@ -66,9 +66,9 @@ class Path:
     times : quantity → its times, of the same launches.
     model : its parameters.
     breaks : lines and break points of the time; None with too few sizes for any.
-    launches : numbers of those that all quantities have.
+    launches : numbers of the launches that all quantities have.
     combine : time to combine one byte in each launch, (launches,), s/B; zeros if it was not measured.
-    combined : whether it was.
+    combined : whether `combine` was measured.
     """
 
     transport: str
@@ -83,7 +83,7 @@ class Path:
 
     @property
     def resolved(self) -> bool:
-        """Whether any parameter is; else nothing can be predicted."""
+        """Whether any parameter is resolved; else nothing can be predicted."""
         return any(one.resolved for within in self.model.ranges for one in within.parameters.values())
 
 
@@ -92,7 +92,8 @@ def paths(samples: Iterable[Samples]) -> list[Path]:
 
     Parameters
     ----------
-    samples : of any benchmarks; those of `SOURCES` and `REDUCTION` in their plain form count, of single iterations.
+    samples : of any benchmarks; only those of `SOURCES` and `REDUCTION` with default options and single iterations
+        count.
     """
     groups: dict[tuple[Any, ...], dict[str, list[Samples]]] = {}
     for one in samples:

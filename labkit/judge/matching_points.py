@@ -1,4 +1,4 @@
-"""Which points of several campaigns are the same: everything that was asked for agrees, and how it was timed."""
+"""Find the same points in several campaigns: everything requested and the timing agree."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Points:
     ----------
     frame : the rows.
     keys : what identifies each point.
-    rows : (rows,), places in the frame; those of a point lie beside each other, in its order.
-    starts : (points,), where those of a point begin in `rows`.
+    rows : (rows,), positions in the frame, grouped by point.
+        starts : (points,), where the rows of each point begin in `rows`.
     """
 
     frame: pd.DataFrame
@@ -78,14 +78,14 @@ class Points:
         return Points(self.frame, [self.keys[place] for place in places], rows, starts)
 
     def numbers(self, column: str) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Return the numbers in a column and the point of each; without those that are missing."""
+        """Return the numbers in a column and the point of each, without missing ones."""
         if column not in self.frame:
             return np.empty(0), np.empty(0, np.intp)
         values = self.frame[column].to_numpy(np.float64)[self.rows]
         return values[~np.isnan(values)], self.number[~np.isnan(values)]
 
     def different(self, column: str) -> NDArray[np.intp]:
-        """Return how many values a column has at each point, (points,)."""
+        """Return the number of different values of a column at each point, (points,)."""
         codes = distinct(self.frame[column])[0][self.rows]
         pairs = np.unique(self.number * (int(codes.max(initial=0)) + 1) + codes)
         return np.bincount(pairs // (int(codes.max(initial=0)) + 1), minlength=len(self)).astype(np.intp)
@@ -94,7 +94,7 @@ class Points:
 def identifying(new: pd.DataFrame, past: Past) -> list[str]:
     """Return the columns that identify a point, in each of the campaigns.
 
-    A variable of the environment is one of them if a campaign compares its levels, else a fact of the whole campaign.
+    An environment variable is among them if a campaign compares its levels.
     """
     given = {*_compared(new)} | past.given
     keys = [*_SAME, *sorted(given)]
@@ -130,9 +130,9 @@ def _codes(frame: pd.DataFrame, keys: Sequence[str]) -> NDArray[np.intp]:
 
 
 class Past:
-    """Rows of several campaigns, which need not have the same columns, as far as points need them.
+    """Rows of several campaigns, with the columns that points need; campaigns may have different columns.
 
-    Each campaign is taken apart into columns at once, so that its table need not stay in memory.
+    The table of each campaign is divided into columns at once, so it need not stay in memory.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def needed(name: str) -> bool:
 
 
 def grouped(frame: pd.DataFrame, keys: Sequence[str]) -> Points:
-    """Return the rows by points, in the order in which these occur."""
+    """Return the rows grouped by points, in the order of occurrence."""
     codes = np.zeros(len(frame), np.intp)
     levels: dict[str, tuple[NDArray[Any], list[str]]] = {}
     for name in keys:

@@ -11,13 +11,13 @@ from labkit.point.units import format_size
 
 @dataclass(frozen=True)
 class Half:
-    """Where a curve of bandwidth lies above half of its highest value.
+    """Sizes at which a curve of bandwidth is above half of its highest value.
 
     Parameters
     ----------
-    size : smallest one, B, from which on all larger ones reach half; None if the largest one does not.
+    size : smallest size, B, from which on all sizes reach half; None if the largest does not.
     first : smallest size that reaches half.
-    below : sizes above `first` that do not.
+    below : sizes above `first` that do not reach half.
     """
 
     size: int | None
@@ -36,12 +36,12 @@ class Half:
 
 
 def half_of(sizes: Sequence[int], rates: Sequence[float]) -> Half:
-    """Where half of the highest rate is reached.
+    """Find the sizes that reach half of the highest rate.
 
     Parameters
     ----------
     sizes : of messages, B, ascending.
-    rates : at each of them; NaN where there is none. At least one is a number.
+    rates : rate at each size, or NaN; at least one is a number.
 
     Examples
     --------

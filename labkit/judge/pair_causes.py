@@ -1,9 +1,9 @@
 """Find slow parts of a system, and the common cause of slow pairs: a host's card or cable, or a switch.
 
 A cause is a set of pairs of hosts. `parts` tests each cause as an effect that all its pairs share, in addition to the
-scatter of single pairs. Hosts are fitted all at once by median polish [1]_; an effect is tested by the rank sum of its
-pairs [2]_, with one correction over all causes. `causes` groups pairs that are slow one by one. Everything is counted
-between hosts, once for all causes: a thousand hosts have a million pairs and more than a thousand causes.
+scatter of single pairs. Median polish [1]_ fits all hosts at once; the rank sum of its pairs [2]_ tests an effect, with
+one correction over all causes. `causes` groups single slow pairs. All counts are made once for all causes, because a
+thousand hosts have a million pairs and more than a thousand causes.
 
 References
 ----------
@@ -46,7 +46,7 @@ class _Cause:
     inside: bool = False
 
     def count(self, between: NDArray[np.int64]) -> int:
-        """Sum over its pairs, both directions, of a symmetric (hosts, hosts)."""
+        """Sum of a symmetric (hosts, hosts) matrix over its pairs, in both directions."""
         rows = between[self.members]
         within = rows[:, self.members]
         return int(within.sum() - np.trace(within)) if self.inside else 2 * int(rows.sum() - within.sum())
@@ -66,8 +66,8 @@ class Part:
     ----------
     name : in words.
     members : its pairs, (hosts, hosts).
-    pairs : how many they are.
-    excess, low, high : by how much longer they take than other pairs of their kind, and the ends of the 95 % interval.
+        pairs : number of pairs.
+    excess, low, high : relative excess over other pairs of their kind, and the ends of its 95 % interval.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""Break points of time against message size: where a library changes its protocol, and where the time only bends.
+"""Break points of time against message size: protocol changes of a library, and mere bends.
 
 Straight lines α + β·m describe the time, as few as the scatter allows. Dynamic programming finds the best of all ways
 to cut the sizes, with a penalty for every further line (Killick, Fearnhead, Eckley, JASA 107, 2012).
 
-- Residuals are relative to the time and are measured in units of the scatter σ of the points, which comes from how far
-  each lies off the line through its neighbours (median, so that breaks and noisy points do not count).
+- Residuals are relative to the time, in units of the scatter σ of the points: the median distance of each point from
+  the line through its neighbours.
 - A residual costs its square but never more than `NOISY`, and each line may leave out one point at that price: a single
   noisy point makes no break.
 - A break must reduce the cost by more than `PENALTY`·log(n), which includes the choice of its place.
@@ -17,9 +17,8 @@ relevance of a threshold in a regression (Hansen, Econometrica 68, 2000). Every 
 
 - With a jump: two lines, or one smooth curve and a step, in time against size or in their logarithms.
 - Without: polynomials, and curves with a bend at any place, in both.
-- The squares that the best of the former leaves are less than those of the best of the latter by `JUMP` times the
-  variance of points around the better curve (median over all places), which contains the scatter of launches and
-  the properties of single sizes.
+- The best curve with a jump must leave smaller squares than the best without, by `JUMP` times the variance of points
+  around the better curve (median over all places).
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class Line:
     left_out: int | None = None
 
     def at(self, size: float) -> float:
-        """Time the line gives for a size."""
+        """Time of the line at a size."""
         return self.alpha + self.beta * size
 
 
@@ -84,7 +83,7 @@ class Break:
     ----------
     after, before : last size on the line before, first on the next, B: the change lies between them. A size that fits
         neither line may lie between them too.
-    jump : how much longer the first size after takes than the line before says, as a part of that.
+    jump : relative excess of the first size after over the line before.
     abrupt : whether the time jumps, so that the protocol changes; otherwise this is curvature.
     """
 
@@ -103,7 +102,7 @@ class Protocol:
     lines : from small to large.
     breaks : between them.
     scatter : σ of a point as a part of its time.
-    sentence : what this says.
+    sentence : the result in words.
     """
 
     lines: tuple[Line, ...]
@@ -125,7 +124,7 @@ def protocol_of(rows: pd.DataFrame, metric: str = "latency_us") -> Protocol:
 
 
 def wanting(sizes: Sequence[int]) -> str:
-    """Say how many sizes are missing to find break points, and which would do.
+    """Describe how many further sizes are needed to find break points, and suggest some.
 
     Parameters
     ----------

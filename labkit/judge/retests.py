@@ -1,4 +1,4 @@
-"""The log of an acceptance contract: each test of it with its verdicts, so that nobody repeats a test until it passes.
+"""The log of an acceptance contract: all its tests with their verdicts, so repeated tests are visible.
 
 The log is a file of JSON lines that the user names. labkit appends to it and changes no line.
 """
@@ -26,10 +26,10 @@ class Test:
     Parameters
     ----------
     when : moment of the test, ISO 8601.
-    campaign, identity : what was judged.
+    campaign, identity : the judged campaign.
     contract : SHA-256 of the contract's file.
     failed : clauses that were not fulfilled.
-    clauses : how many there are.
+    clauses : number of clauses.
     points : points that the clauses selected.
     """
 
@@ -43,7 +43,7 @@ class Test:
 
     @property
     def moment(self) -> str:
-        """Moment of the test with its time zone, to the minute; the text itself where it is no ISO 8601 moment."""
+        """Time of the test with its time zone, to the minute; the text itself if it is not ISO 8601."""
         try:
             moment = datetime.fromisoformat(self.when)
         except ValueError:
@@ -106,9 +106,9 @@ def append(path: Path, one: Test) -> list[Test]:
 
 
 def notes(tests: Sequence[Test]) -> list[str]:
-    """Return for each test of a log whether campaign or contract were new; empty where both were.
+    """Return for each test of a log a note if its campaign was tested before or its contract changed; else empty.
 
-    A test of a campaign that was tested before shows the same data again; a contract that changed is another contract.
+    A second test of a campaign shows the same data; a changed contract is another contract.
     """
     found = []
     for place, one in enumerate(tests):

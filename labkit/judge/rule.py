@@ -21,23 +21,23 @@ LINTED = (METHOD, PLAUSIBILITY)  # what `labkit lint` judges
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Something that must hold.
+    """A requirement.
 
     Parameters
     ----------
     code : name for programs; that of its file, with ``-`` for ``_``.
     kind, level : of its findings; a finding may state another level.
-    about : ``method``, or what else it judges, in a word: rules about the same stand together.
-    must : what must hold, as a part of a sentence.
+    about : subject in one word, such as ``method``; rules on the same subject are listed together.
+    must : the requirement, as a part of a sentence.
     why : reason or reference.
-    says : template of the sentence about a finding, with the names of its values in braces, and ``{evidence}`` for what
-        its evidence says; of a rule with several forms, a template for each.
-    remedy : what to do; empty where a finding has a command, or nothing is to be done.
+    says : template of the sentence about a finding, with the names of its values in braces, and ``{evidence}`` for its
+        evidence; a template for each form of a rule with several.
+    remedy : what to do; empty if a finding has a command, or for nothing.
     imported : what to do about imported points, if `remedy` needs another measurement.
     clues : code → template of the sentence about a piece of evidence.
-    check : yields the findings in a campaign; none of a rule that needs more than it, as a gate does.
+    check : yields the findings in a campaign; nothing if the rule needs more than a campaign, such as a gate.
     source : number of the rule of Hoefler and Belli; 0 for others.
-    voids : whether a number that breaks it is invalid: it is no measurement, or cannot be right. Reports say so.
+    voids : whether a number that breaks it is invalid, as reports then state.
     """
 
     code: str
@@ -59,8 +59,8 @@ class Rule:
 
         Parameters
         ----------
-        level : if it is not that of the rule.
-        given : fields of `Finding`; names that are none are values of the sentence.
+        level : level of the finding (default: that of the rule).
+        given : fields of `Finding`; other names are values of the sentence.
         """
         fields = {name: given.pop(name) for name in _FIELDS & given.keys()}
         values: Values = given
@@ -74,7 +74,7 @@ class Rule:
 
     @property
     def origin(self) -> str:
-        """Where the rule comes from, in words."""
+        """Source of the rule in words."""
         return f"Hoefler and Belli, rule {self.source}" if self.source else "labkit"
 
     def remedy_for(self, findings: Sequence[Finding]) -> str:

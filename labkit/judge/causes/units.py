@@ -30,7 +30,7 @@ _UNITS = {  # ratio → units that are taken for each other
 
 
 def test(case: Case) -> Finding | None:
-    """The ratio to another benchmark on the path equals the ratio of two units; labkit's own times have the right one."""
+    """The ratio to another benchmark on the path equals the ratio of two units; labkit's times have the right one."""
     mine, path, counted = case.measured, case.about.values.get("path"), _counted(case)
     misread = mine.origin == "reported" and (case.beyond or counted)  # by a tool, or by labkit from what it prints
     beside: list[Evidence] = []

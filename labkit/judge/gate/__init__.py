@@ -1,9 +1,9 @@
-"""Judge a campaign by earlier ones: which points are worse than the launches of the past explain.
+"""Judge a campaign by earlier ones: find points that are worse than past launches explain.
 
-A factor common to the points of a night is removed before single points are judged, and judged itself. Nights enter
-the reference later than they pass, and the last nights together are compared with the first reference, so that what one
-night misses is not absorbed (`labkit.stats.nights`). The chance of a false alarm is chosen for the whole gate and
-divided among its comparisons (Bonferroni). `labkit.stats.limits` makes the limits.
+A factor common to the points of a night is judged separately and removed before single points are judged. The reference
+absorbs no change that a single night misses: nights enter it with a delay, and the last nights together are compared
+with the first reference (`labkit.stats.nights`). The chance of a false alarm holds for the whole gate and is divided
+among its comparisons (Bonferroni). `labkit.stats.limits` computes the limits.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def gate(
     Parameters
     ----------
     name, new : the campaign and its records.
-    history : names and records of earlier campaigns, in the order of time; of records that are read as they are asked
-        for, one table is in memory at a time.
+    history : names and records of earlier campaigns, in the order of time; with an iterator, one table is in memory at
+        a time.
     chance : of a false alarm in the whole gate, if nothing has changed.
     worse : also fail a point if the median of its launches is worse than usual by this fraction; 0 for no such rule.
-    reference : pattern of the benchmarks from whose points the common factor of a transport is estimated.
-    accepted : names of earlier campaigns that are part of the reference, whatever they were found to be.
+    reference : pattern of the benchmarks from which the common factor of a transport is estimated.
+    accepted : names of earlier campaigns that are part of the reference in any case.
 
     Returns
     -------

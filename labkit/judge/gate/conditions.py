@@ -1,4 +1,4 @@
-"""Which conditions of the new launches no past launch had."""
+"""Conditions of the new launches that no past launch had."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FOUND = ("library", "engine", "host", "cpu_model")  # may differ from the past;
 
 
 def differs(new: Points, past: Points) -> list[tuple[str, ...]]:
-    """Return what of the new launches of each point no past launch had: libraries, hosts, variables, badges."""
+    """Return for each point the libraries, hosts, variables and badges that no past launch had."""
     names = list(dict.fromkeys([*_FOUND, *variables(new.frame), *variables(past.frame)]))
     parts = [each for name in names for each in (_levels(new, name), _levels(past, name))]
     known: dict[tuple[int, ...], tuple[str, ...]] = {}

@@ -95,7 +95,7 @@ class Verdicts:
 
     @property
     def comparisons(self) -> int:
-        """Among which the chance of a false alarm is divided."""
+        """Number of comparisons that share the chance of a false alarm."""
         return len(self._cases) + len(self._groups)
 
     @property
@@ -133,11 +133,11 @@ class Verdicts:
         return np.asarray(np.log(medians) * [1 if one.higher else -1 for one in self._cases])
 
     def common(self, transport: int, reference: str) -> tuple[Common, ...]:
-        """Remove what the points of a transport have in common, if it can be judged; return all such factors.
+        """Remove the common factor of each transport, if it can be judged; return all common factors.
 
         Parameters
         ----------
-        transport : its place in the keys of points.
+        transport : position of the transport in the keys of points.
         reference : as in `gate`.
         """
         known = ~np.isnan(self._levels[-1])
@@ -164,15 +164,15 @@ class Verdicts:
         return tuple(found)
 
     def replay(self, accepted: Collection[str]) -> tuple[dict[str, int], list[str]]:
-        """Judge the campaigns of the past one after the other, so that it is known which are the reference.
+        """Judge the past campaigns one after the other, to find the reference.
 
         Parameters
         ----------
-        accepted : names of those that count in any case.
+        accepted : names of campaigns that count in any case.
 
         Returns
         -------
-        Campaigns that were worse, with the number of comparisons, and those that wait.
+        Campaigns that were worse, with the number of comparisons, and campaigns that wait.
         """
         chosen = np.array([*(name in accepted for name in self._nights), False])
         finest = np.log([one.finest for one in self._cases])

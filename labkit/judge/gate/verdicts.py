@@ -33,10 +33,10 @@ class Drift:
 
     Parameters
     ----------
-    campaigns : how many, with the new one.
-    past : what they are compared with, one of `PASTS`.
-    change, allowed : how much worse they are, as a fraction, and from what on they may fail.
-    failed : whether they are worse than that, and most of their launches than the launches of the past allow.
+    campaigns : number of campaigns, including the new one.
+    past : the reference, one of `PASTS`.
+    change, allowed : how much worse they are, as a fraction, and the limit.
+    failed : whether they exceed the limit, and most of their launches the limit of past launches.
     """
 
     campaigns: int
@@ -48,24 +48,23 @@ class Drift:
 
 @dataclass(frozen=True)
 class Compared:
-    """One statistic of a point beside its past: the numbers of a finding.
+    """One statistic of a point and its past: the numbers of a finding.
 
     Parameters
     ----------
     benchmark, point : which; `point` is its size and settings.
     metric, statistic : as in `labkit.point.columns`.
     value, launches : median over the new launches, and their number.
-    usual : median over the launches of the past that are the reference.
-    limit : what the past allows.
+    usual : median over the launches of the reference.
+    limit : limit from the past.
     beyond : new launches that are worse than the limit; `limit.beyond` of them fail.
     differs : conditions that differ from the past, such as the library.
     worse : fixed limit: the point fails if its value is worse than usual by this fraction; 0 for no such limit.
-    over : new launches that are worse by that fraction.
-    coarse : whether the new value, and the usual one, spans fewer than ten steps of the clock: then it is a bound.
-    finest : smallest factor between the values that the clock resolves; 1 where it limits nothing.
-    common : how many times worse than usual all points of its transport are; the limit allows for it. 1 if nothing is
-        removed.
-    drift : the last campaigns together; none with too few of them.
+    over : number of new launches that are worse by that fraction.
+    coarse : whether the new value, and the usual one, spans fewer than ten clock steps, so it is a bound.
+    finest : smallest factor between the values that the clock resolves; 1 without a limit.
+    common : common factor of its transport, for which the limit allows; 1 if nothing is removed.
+    drift : comparisons of the last campaigns together; none with too few of them.
     campaigns : medians of the campaigns in the order of time, the new one last.
     """
 
@@ -89,12 +88,12 @@ class Compared:
 
     @cached_property
     def measure(self) -> Metric:
-        """What was measured."""
+        """Benchmark, point and statistic."""
         return COMMON if self.metric == COMMON.name else METRICS[self.metric]
 
     @property
     def measured(self) -> bool:
-        """Whether it has launches: a common factor is one value of a night."""
+        """Whether it has launches; a common factor has none."""
         return self.measure is not COMMON
 
     @cached_property
@@ -198,10 +197,10 @@ class Common:
     Parameters
     ----------
     name : the points in words.
-    tail : whether of their tails.
+    tail : whether it is a factor of tails.
     points : from which it is estimated.
     campaigns : of the past that have enough of these points.
-    times : how many times worse than usual the points are; NaN with too few of them.
+    times : factor by which the points are worse than usual; NaN with too few of them.
     """
 
     name: str
@@ -212,12 +211,12 @@ class Common:
 
     @property
     def removed(self) -> bool:
-        """Whether it can be estimated and judged: else a night that is slow as a whole would pass unseen."""
+        """Whether it can be estimated and judged; else nothing is removed."""
         return self.campaigns >= limits.CAMPAIGNS and not math.isnan(self.times)
 
     @property
     def finding(self) -> Finding:
-        """The removed factor, or the reason why none was removed."""
+        """The finding on the removed factor, or on the reason why none was removed."""
         values: dict[str, Value | Count] = {"points": Count(self.points, "point")}
         if self.removed:
             form = "removed"
@@ -241,13 +240,12 @@ class Result:
     name : of the campaign.
     verdicts : failed ones first.
     chance : of a false alarm in the whole gate.
-    comparisons : among which it is divided.
+    comparisons : number of comparisons that share it.
     history : names of the campaigns of the past.
-    blind_allowed : whether blind comparisons leave the result conclusive.
+    blind_allowed : whether the result is conclusive despite blind comparisons.
     common : factors common to the points of each transport.
-    rejected : campaigns of the past that do not enter the reference because they were worse, with the number of
-        comparisons.
-    waiting : campaigns of the past that do not yet enter it.
+    rejected : past campaigns that were worse and do not enter the reference, with the number of comparisons.
+    waiting : past campaigns that do not yet enter the reference.
     """
 
     name: str
@@ -272,7 +270,7 @@ class Result:
 
     @property
     def failed(self) -> bool:
-        """Whether any point is worse than the past explains."""
+        """Whether any comparison failed."""
         return bool(self.count("fail"))
 
     @property
@@ -336,7 +334,7 @@ class Result:
 
     @property
     def outside(self) -> list[Finding]:
-        """Which campaigns of the past are not in the reference, and why."""
+        """Past campaigns that are not in the reference, with the reason."""
         rule, about, found = gate_history.RULE, Subject(), []
         if self.rejected:
             names = Several(tuple(f"{name} ({plural(count, 'comparison')})" for name, count in self.rejected))
@@ -348,7 +346,7 @@ class Result:
 
 
 def times_worse(value: float, usual: float, better: str) -> float:
-    """Return how many times worse than usual a value is; below 1 if it is better, infinity if it cannot be known.
+    """Return the factor by which a value is worse than usual; below 1 if it is better, infinity if unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Compares the levels of one factor at a common size: which costs more, how many times, and whether that is certain.
+"""Compare the levels of one factor at a common size: which costs more, by what factor, and how certain that is.
 
 The best and the worst of several levels are chosen by their values, at the sizes of both ends. The family of the
 decision (`labkit.judge.effects`) is therefore all pairs of levels at these sizes, for each quantity of the benchmark.
@@ -57,7 +57,7 @@ class End:
     best, worst : level of the factor with the better and with the worse value.
     rows : their rows of the summary.
     metric, statistic : of their values.
-    tests : pairs of levels that the contrast chose from: its family.
+    tests : size of the family: pairs of levels that the contrast chose from.
     """
 
     size: int
@@ -88,7 +88,7 @@ class End:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Ends of the interval of the ratio; NaN where no ratio was judged, as of shares."""
+        """Ends of the interval of the ratio; NaN without a judged ratio, as for shares."""
         judged = self.effect.judgement
         return (
             (judged.ratio_low, judged.ratio_high) if judged.ratio > 1 else (1 / judged.ratio_high, 1 / judged.ratio_low)
@@ -96,7 +96,7 @@ class End:
 
     @property
     def least(self) -> float:
-        """The ratio; where its interval is wide, the nearer end of that."""
+        """The ratio, or the end of a wide interval nearer to 1."""
         return low if self.ratio > WIDE * (low := self.interval[0]) else self.ratio
 
     @property
@@ -120,9 +120,9 @@ class Contrast:
 
     Parameters
     ----------
-    factor, metric : what is compared.
-    main : at the size that the metric is usually stated for: the smallest for a cost, the largest for a rate.
-    other : the same two levels at the other end of the sizes; None where there is one size.
+    factor, metric : compared factor and metric.
+    main : contrast at the usual size of the metric: the smallest for a cost, the largest for a rate.
+    other : the same two levels at the other end of the sizes; None with one size.
     setting : what both levels share, in words: quantity of the benchmark, size, and library, path and place if there
         are others of them in the campaign.
     """
@@ -147,8 +147,8 @@ class Contrast:
     def growth(self) -> str:
         """How the difference in time changes with the size: ``constant``, ``growing``, ``shrinking``, or nothing.
 
-        A ratio cannot show it: a constant and a growing difference both shrink beside a time that grows faster. Empty
-        at one size, where the order is reversed, and for rates from which no time of a message follows.
+        Empty with one size, with a reversed order, and for rates without a time of a message. The ratio cannot show
+        this: relative to a time that grows faster, a constant and a growing difference both shrink.
         """
         if self.other is None or self.reversed:
             return ""
@@ -182,7 +182,7 @@ def placed(benchmark: str, size: int) -> str:
 
 
 def in_words(factor: str, *some: str) -> list[str]:
-    """Return levels in words; those of testbeds say only in what they differ.
+    """Return levels in words; for testbeds only their differences.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
     ----------
     rows : of one benchmark, from `labkit.read.records.summary`.
     metric : as in `labkit.point.columns.METRICS`.
-    factors : columns to look at, in this order; those in which the rows differ when left out.
+    factors : columns to compare, in this order (default: those in which the rows differ).
     """
     statistic = headline_statistic(rows, metric)
     column = statistic_column(metric, statistic)

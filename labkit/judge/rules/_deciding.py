@@ -1,4 +1,4 @@
-"""Whether one point is beyond another, for rules on what to expect: never by a single launch."""
+"""Decide whether one point is beyond another, for rules on what to expect. A single launch never decides."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ OPEN = Decided(how="few launches")
 
 @dataclass(frozen=True)
 class Decision:
-    """How far and how surely a point is beyond another."""
+    """Distance of a point beyond another, and its certainty."""
 
     times: float
     decided: Decided
 
 
 def level_of(decided: Decided) -> Level | None:
-    """Return the level of a finding that launches do not decide; None for that of its rule."""
+    """Return the level of a finding that launches do not decide; None for the level of its rule."""
     return "note" if decided == OPEN else None
 
 
 def beyond(large: Point, small: Point, tests: int = 1) -> Decision | None:
-    """Return how sure it is that the values of one point are larger than those of another; None if that is open.
+    """Return the certainty that the values of one point are larger than those of another; None if undecided.
 
     Parameters
     ----------
     large, small : the points; all values above 0.
-    tests : number of comparisons of the series: the family.
+    tests : size of the family: comparisons of the series.
     """
     if not (small.centre > 0 and large.centre > small.centre):
         return None
@@ -59,7 +59,7 @@ def beyond(large: Point, small: Point, tests: int = 1) -> Decision | None:
 
 
 def over(point: Point, limit: float) -> Decision | None:
-    """Return how sure it is that a point is above a limit that is known exactly; None if its launches are not."""
+    """Return the certainty that a point is above an exactly known limit; None if its launches do not show it."""
     far = limit * (1 + RELEVANT)
     if not (limit > 0 and float(point.values.min()) > far):
         return None
@@ -68,7 +68,7 @@ def over(point: Point, limit: float) -> Decision | None:
 
 
 def slowest(values: NDArray[np.float64], sign: int) -> tuple[int, float] | None:
-    """Return which launch is far from all others, and how many times the next one it is; None if none is.
+    """Return the launch that is far from all others, and its ratio to the next one; None without such a launch.
 
     Parameters
     ----------

@@ -26,11 +26,11 @@ def in_most(view: View, shown: Mapping[tuple[str, int], T]) -> Iterator[tuple[Ro
 
     Parameters
     ----------
-    shown : fingerprint and number of a launch → what it shows.
+    shown : fingerprint and number of a launch → effect.
 
     Returns
     -------
-    Rows of the summary, the launches in the order of their numbers with what they show, and the number of all launches.
+    Rows of the summary, the launches with an effect in the order of their numbers, and the number of all launches.
     """
     numbers, names = view.record_columns["launch"], {name for name, _ in shown}
     for table in view.tables.values() if names else ():

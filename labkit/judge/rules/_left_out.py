@@ -1,4 +1,4 @@
-"""Points that a campaign left out, for rules about the reasons."""
+"""Points without a measurement, for rules about the reasons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NO_REASON = ("", "failed", "skipped", "no reason was recorded")
 
 
 def left_out(view: View, *, reason: bool) -> Iterator[tuple[str, str]]:
-    """Yield what was skipped or failed with or without a recorded reason, and the reason."""
+    """Yield skipped and failed points, with or without a recorded reason, and the reason."""
     for what, why in view.failed:
         if (why.strip() not in _NO_REASON) == reason:
             yield what, why

@@ -1,4 +1,4 @@
-"""Launches by what their metadata hold, for rules about their documentation."""
+"""Launches selected by their metadata, for rules about their documentation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def launches_with(view: View, function: Callable[[Samples], T | None]) -> Iterator[tuple[Row, T]]:
-    """Yield launches in the order of their files, with what a function makes of their metadata, unless that is None."""
+    """Yield launches in file order with the result of a function of their metadata if it is not None."""
     if view.launches:
         found, kind, columns = [*map(function, view.launches.kinds)], view.launches.kind, Columns(view.records)
         rows = np.flatnonzero(np.array([one is not None for one in found], bool)[kind])

@@ -1,4 +1,4 @@
-"""Which points have which numbers, for rules about statistics."""
+"""Points with certain metrics and statistics, for rules about statistics."""
 
 from __future__ import annotations
 

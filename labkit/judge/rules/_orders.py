@@ -1,4 +1,4 @@
-"""Points in the wrong order, for rules on sizes, ranks and links: more work must not make anything faster."""
+"""Points in the wrong order, for rules on sizes, ranks and links: more work must not take less time."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def says(although: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Wrong:
-    """The widest of the pairs of a series that are in the wrong order and equally sure; of several the first.
+    """The first of the widest pairs of a series that are in the wrong order with the highest certainty.
 
     Parameters
     ----------
-    times : how far it is apart.
-    first, last : its places.
-    count : number of pairs.
+    times : ratio of its values.
+        first, last : its positions.
+        count : number of such pairs.
     """
 
     times: float
@@ -49,7 +49,7 @@ class Wrong:
 
 
 def worst(series: Series, rises: bool) -> tuple[Point, Point, Decision, int] | None:
-    """Return the surest and widest pair of points in the wrong order, its decision, and how many pairs are as sure.
+    """Return the surest and widest pair in the wrong order, its decision, and the number of equally sure pairs.
 
     Parameters
     ----------
@@ -57,10 +57,9 @@ def worst(series: Series, rises: bool) -> tuple[Point, Point, Decision, int] | N
 
     Notes
     -----
-    The result is that of `beyond` for all pairs. It takes n log n steps for n points: whether an order is *undecided*
-    follows from one number of each point, so sorting counts the pairs. A rank test looks at the launches
-    of both points; only pairs that it may show are tested. It can show none in a long series: 6 launches each are
-    enough for 10 points, 10 launches for 136, 14 for 2000.
+    The result equals that of `beyond` for all pairs, in n log n steps for n points: sorting finds the *undecided*
+    pairs, and a rank test follows only for pairs that it can show. In a long series it can show none: 6 launches each
+    are enough for 10 points, 10 launches for 136, 14 for 2000.
     """
     for pairs in (_shown, _undecided):
         if wrong := pairs(series, rises):
