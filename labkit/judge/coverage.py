@@ -131,7 +131,7 @@ def of_hosts(groups: Sequence[Sequence[Reached]], demanded: Sequence[str] | int,
     ----------
     groups : launches of the points of each setting, such as each message size; a host must be in all of them.
     demanded : names of the hosts, or the least number of different hosts.
-        launches : number of launches in which each must be.
+    launches : number of launches in which each must be.
     """
     names = [] if isinstance(demanded, int) else list(demanded)
     called = _called(names)

@@ -194,7 +194,7 @@ def ladder(size: int, transport: str, testbed: str = "local") -> list[Path]:
 
 
 def socket_tool(testbed: str) -> str:
-    """Return the tool for a round trip over a blocking socket: sockperf, but another one in a guest, where its files would stay."""
+    """Return the tool for a round trip over a blocking socket: netperf in a guest, else sockperf."""
     name, *_ = parse(testbed)
     return "netperf" if name == "soft-roce" else "sockperf"
 

@@ -43,7 +43,7 @@ class Points:
     frame : the rows.
     keys : what identifies each point.
     rows : (rows,), positions in the frame, grouped by point.
-        starts : (points,), where the rows of each point begin in `rows`.
+    starts : (points,), where the rows of each point begin in `rows`.
     """
 
     frame: pd.DataFrame

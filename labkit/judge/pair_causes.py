@@ -66,7 +66,7 @@ class Part:
     ----------
     name : in words.
     members : its pairs, (hosts, hosts).
-        pairs : number of pairs.
+    pairs : number of pairs.
     excess, low, high : relative excess over other pairs of their kind, and the ends of its 95 % interval.
     """
 

@@ -1,4 +1,4 @@
-"""Make the sentences about findings from their codes and values; no other module does."""
+"""Make the sentences about findings from their codes and values. No other module does this."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sentence(one: Finding, *, intervals: bool = True) -> str:
 
     Parameters
     ----------
-    intervals : whether values have them.
+    intervals : whether to show the intervals of values.
     """
     if one.kind == "cause":
         clues = joined(clue(one, each) for each in (one.against or one.evidence))
@@ -62,12 +62,12 @@ class _Alone:
 
 
 def told(one: Finding, detail: Detail = "whole") -> str:
-    """Return what a finding claims in sentences of a text, without its subject.
+    """Return the claim of a finding as sentences, without its subject.
 
     Parameters
     ----------
-    detail : ``whole`` has its evidence, launches, samples and likeliest cause; ``brief`` the evidence only; ``short``
-        neither that nor intervals.
+    detail : ``whole`` shows evidence, launches, samples and likeliest cause; ``brief`` evidence only; ``short`` neither
+        evidence nor intervals.
     """
     if detail == "short":
         return f"{sentence(one, intervals=False)}."
@@ -102,13 +102,13 @@ def clue(one: Finding, evidence: Evidence) -> str:
 
 
 def whole(one: Finding) -> str:
-    """Return what a finding claims with its subject and its evidence."""
+    """Return the claim of a finding with its subject and its evidence."""
     clues = joined(clue(one, each) for each in one.evidence)
     return ": ".join(filter(None, (str(one.subject), sentence(one)))) + (f" ({clues})" if clues else "")
 
 
 def settings(findings: Sequence[Finding], most: int = 2) -> str:
-    """Return which settings of a benchmark verdicts are about, how good they are, and why; empty for none.
+    """Return the settings of a benchmark with their verdicts and reasons; empty for none.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def cause_name(one: Finding) -> str:
 
 
 def cause(one: Finding) -> str:
-    """Return the likeliest cause of a finding, as the end of a sentence; where none is likely, those that are possible.
+    """Return the likeliest cause of a finding, else the possible ones, as the end of a sentence.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def cause(one: Finding) -> str:
 
 
 def first(findings: Sequence[Finding]) -> str:
-    """Return what the first of some findings claims, with its subject, and how many more there are.
+    """Return the claim of the first finding with its subject, and the number of further ones.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def first(findings: Sequence[Finding]) -> str:
 
 
 def odd(findings: Sequence[Finding]) -> str:
-    """Return how many results are odd, unexplained and undecided, in a sentence; empty for none.
+    """Return a sentence on the number of odd, unexplained and undecided results; empty for none.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def odd(findings: Sequence[Finding]) -> str:
 
 
 def broken(findings: Sequence[Finding], points: int, checked: int) -> str:
-    """Return how many rules of each level the data of points break, in a sentence.
+    """Return a sentence on the number of broken rules of each level.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def guidelines(violations: Sequence[Finding], checked: int) -> str:
     Parameters
     ----------
     violations : as `labkit.judge.rules.guideline.judged` returns them.
-    checked : comparisons that were made.
+    checked : number of comparisons.
     """
     if not violations:
         return f"None of {plural(checked, 'comparison')} violates a guideline."
@@ -227,7 +227,7 @@ def guidelines(violations: Sequence[Finding], checked: int) -> str:
 
 
 def gated(result: Result) -> str:
-    """Return how many verdicts of a gate have each outcome, and the chance of a false alarm, as far as it is known."""
+    """Return the number of verdicts of a gate with each outcome, and the chance of a false alarm if known."""
     alarms = ""
     if not math.isnan(result.false_alarms):
         alarms = f"; chance of any false alarm {format_share(result.false_alarms)} (Bonferroni)"

@@ -1,8 +1,8 @@
-"""Find the rank of a collective that kept the others waiting, from the times of all ranks in every iteration.
+"""Find the rank of a collective that delayed the others, from the times of all ranks in every iteration.
 
-Only durations are known, because clocks of ranks are never compared. A late rank does not have the long time: it finds
-the others' messages waiting and leaves at once, while they wait for it. The effect of a slow rank on the times follows
-from who waits for whom:
+Clocks of ranks are never compared, so only durations are known. A late rank has a short time: it finds the others'
+messages waiting and leaves at once, while they wait for it. The effect of a slow rank on the times depends on who waits
+for whom:
 
 =================================  =======================================================
 rank k enters late                 long for all that wait for it, but not for itself
@@ -10,8 +10,8 @@ rank k is slow before it sends     long for itself and all that wait for it
 rank k is slow after it has sent   long for itself alone
 =================================  =======================================================
 
-A slow iteration counts for a rank only if that rank alone explains which ranks took long. All other slow iterations are
-undecided: if everybody waits for everybody and all take equally long, the times cannot show the cause.
+A slow iteration counts against a rank only if that rank alone explains which ranks took long. All other slow iterations
+are undecided: if all ranks wait for one another and take equally long, the times cannot show the cause.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ class SlowRanks:
     table : a row per rank: rank, slow_iterations (it was slow in), share (of all iterations), excess_us_p50 (median of
         what such an iteration took longer), confidence (that this is no chance, after correction for all ranks), slow
         (named: confident, in enough iterations, and for at least half of the time lost, or twice its fair share).
-    iterations : that were looked at.
+    iterations : number of examined iterations.
     undecided : slow iterations that no single rank explains.
     enough : whether a rank slow in every tenth iteration would have been found.
-    sentence : what this says.
+    sentence : the result in words.
     """
 
     table: pd.DataFrame
@@ -98,7 +98,7 @@ def collective(benchmark: str) -> str:
 
 
 def slow_ranks(samples: Samples) -> SlowRanks:
-    """Name the ranks that were slow now and then, from the times of all ranks.
+    """Find the ranks that were slow in some iterations, from the times of all ranks.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Settings that decide a metric by definition: their levels are compared with the setting, or not at all."""
+"""Settings that determine a metric by definition, so their levels are compared only with the setting."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def by_definition(factor: str, metric: str) -> bool:
 
 
 def paced(row: Mapping[str, Any]) -> bool:
-    """Whether an option of a row sets the load, so that its rate says nothing about what the path allows."""
+    """Whether an option of a row sets the load, so its rate does not show what the path allows."""
     given = (row.get(f"option_{name}") for name in OFFERED)
     return any(isinstance(one, Real) and float(one) > 0 for one in given)
 
@@ -60,12 +60,12 @@ def links_differ(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def of_link(row: Mapping[str, Any], metric: str, value: float) -> tuple[str, Value | None]:
-    """Return how a value compares with what its link allows; nothing where the testbed states no such limit.
+    """Compare a value with the limit of its link; nothing if the testbed states no limit.
 
     Returns
     -------
-    ``rate`` with the share of the link's rate that a bandwidth is; ``delay`` with how many times the link's delay a
-    time is, or ``bytes`` with the share of it that the bytes of a message take at the link's rate.
+    ``rate`` with a bandwidth divided by the link's rate; ``delay`` with a time divided by the link's delay; or
+    ``bytes`` with the share of the time that the bytes of a message take at the link's rate.
     """
     rate, delay, known = _option(row, "rate"), _option(row, "delay"), METRICS[metric]
     if _text(row, "throttle"):  # which ranks the slower link serves is not known here

@@ -1,4 +1,4 @@
-"""Traces that points keep in what their tool printed."""
+"""Traces in the kept output of tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from labkit.store.samples import Samples
 
 
 def text(samples: Iterable[Samples]) -> str:
-    """The traces of points as OTLP JSON, a request to a line: what a collector of OpenTelemetry takes.
+    """Return the traces of points as OTLP JSON for a collector of OpenTelemetry, one request per line.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""The twelve rules of Hoefler and Belli [1]_, each with what only an author can judge.
+"""The twelve rules of Hoefler and Belli [1]_, with the tasks that remain for the author.
 
-What data can show of them stands in the rules of `labkit/judge/rules` that name their number as their source.
+The rules of `labkit/judge/rules` that name their number as source check what data can show.
 
 References
 ----------
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Judgement:
-    """One of the twelve rules, with what only an author can judge.
+    """One of the twelve rules, with the task of the author.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ class Headline:
     centre : median over launches, or over the medians of six sessions or more.
     low, high : ends; NaN for a single launch.
     launches : number of launches.
-        label : kind of the interval, see `launches_label`.
+    label : kind of the interval, see `launches_label`.
     """
 
     centre: float

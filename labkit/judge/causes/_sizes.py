@@ -65,8 +65,8 @@ class Later:
     ----------
     after, before : sizes between which it is, B.
     trips : its height in round trips.
-        of_all : further round trips of the size, compared with the smallest size.
-        more : their time, in the unit of the measured value.
+    of_all : further round trips of the size, compared with the smallest size.
+    more : their time, in the unit of the measured value.
     """
 
     after: int

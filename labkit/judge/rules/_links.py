@@ -20,7 +20,7 @@ def along(view: View, option: str, absent: Mapping[str, float], said: Callable[[
     Parameters
     ----------
     absent : testbed → value of the option if it is not given.
-        said : value → words.
+    said : value → words.
     """
     return view.series(
         "testbed", partial(_setting, option, absent), said, replace={"testbed": partial(_without, option)}

@@ -38,8 +38,8 @@ class Wrong:
     Parameters
     ----------
     times : ratio of its values.
-        first, last : its positions.
-        count : number of such pairs.
+    first, last : its positions.
+    count : number of such pairs.
     """
 
     times: float

@@ -1,4 +1,4 @@
-"""The representative point of each setting of the benchmarks that a path bounds, for rules that judge a path."""
+"""The representative point of each setting of benchmarks with a bound of their path, for rules that judge paths."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class Chosen:
     ----------
     row : of the summary.
     metric, statistic : of the value that is judged.
-    factors : columns beside the size in which the points of its benchmark differ.
-    samples : a launch of it, for what its metadata say.
-    known : bounds of its path, the one that binds first.
+    factors : columns other than the size in which the points of its benchmark differ.
+    samples : a launch of it, for its metadata.
+    known : bounds of its path, the lowest first.
     """
 
     row: Mapping[str, Any]
@@ -73,7 +73,7 @@ class Chosen:
         return setting(self.row, [name for name in self.factors if text(self.row, name) != UNSTATED])
 
     def beside(self, other: Chosen) -> str:
-        """Return in words the part of its setting, and the size, that another point does not have."""
+        """Return the part of its setting, and the size, that another point does not have, in words."""
         own = [name for name in self.factors if text(self.row, name) != text(other.row, name)]
         size, different = int(self.row["message_size_B"]), int(other.row["message_size_B"])
         return ", ".join(filter(None, (setting(self.row, own), format_size(size) if size != different else "")))
@@ -90,7 +90,7 @@ class Chosen:
 
     @property
     def path(self) -> str:
-        """The path in words; empty where nobody knows it."""
+        """The path in words; empty if unknown."""
         if place := bounds.inside(self.samples):
             return _INSIDE[place]
         if self.row["origin"] in BROUGHT:  # its testbed names a system of somebody else
@@ -124,7 +124,7 @@ class Chosen:
 
     @property
     def decided(self) -> Decided:
-        """How sure a verdict is."""
+        """How the verdict was decided."""
         launches = int(self.row["launches"])
         if launches >= stats.LAUNCHES:
             test = "95 % interval of the median over launches, against a limit"
@@ -133,7 +133,7 @@ class Chosen:
 
     @property
     def functional(self) -> bool:
-        """Whether a badge denies statements about performance."""
+        """Whether a badge excludes statements about performance."""
         return any(note.code in NO_SPEED for note in self.row["badges"])
 
     def limit(self, value: float, of: str, source: str = "computed") -> Value:
@@ -141,13 +141,13 @@ class Chosen:
         return Value(value=value * METRICS[self.metric].factor, unit=METRICS[self.metric].unit, of=of, origin=source)
 
     def reference(self, bound: Bound) -> Value:
-        """Return what a bound compares with, in the unit of the metric, with its interval if it has one."""
+        """Return the reference of a bound, in the unit of the metric, with its interval if it has one."""
         low, high = (end * METRICS[self.metric].factor for end in bound.reference_ends)
         found = self.limit(bound.reference, bound.reference_name, bound.source)
         return found if low == high else replace(found, low=low, high=high)
 
     def leveled(self, bound: Bound) -> tuple[Level, str]:
-        """Return how good its value is beside a bound, and the end of a sentence on what intervals leave open."""
+        """Return the level of its value against a bound, and the end of a sentence on what its interval leaves open."""
         rate, factor = METRICS[self.metric].kind == "rate", METRICS[self.metric].factor
         found, unsure = leveled(self.measured, bound.good * factor, bound.bad * factor, rate=rate)
         scales = (end / bound.reference * factor for end in bound.reference_ends if math.isfinite(end))
@@ -164,7 +164,7 @@ def ends_of(value: Value) -> tuple[float, float]:
 
 
 def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level, str]:
-    """Return how good a value is, and the end of a sentence where only its interval leaves that open.
+    """Return the level of a value, and the end of a sentence if only its interval leaves the level open.
 
     A value with an interval on both sides of the first limit is called unknown, unless the interval reaches the
     second limit: more launches would decide.
@@ -189,14 +189,14 @@ def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level
 
 
 def usual(one: Chosen, bound: Bound) -> str:
-    """Return the end of a sentence on what other systems with the same link reach of a bound; empty without a link."""
+    """Return the end of a sentence on what other systems with this link reach of a bound; empty without a link."""
     return peers.usual(one.samples, one.metric, bound.reference * METRICS[one.metric].factor)
 
 
 def shared(one: Chosen, view: View) -> Value | None:
-    """Return what shared memory reaches where TCP within the host was requested to be compared with it; else None.
+    """Return the value over shared memory if TCP within the host was requested for a comparison with it; else None.
 
-    That is so if the campaign has each size of the point's sweep over shared memory too. One size alone may have been
+    This is the case if the campaign has each size of the sweep over shared memory too. A single size may have been
     measured to find out why TCP is slow.
     """
     spec, table = one.samples.spec, view.tables[one.samples.spec.benchmark]
@@ -216,7 +216,7 @@ def _over_memory(table: Table, place: int) -> Row | None:
 
 
 def over_memory(one: Chosen, value: Value) -> str:
-    """Return the end of a sentence on what shared memory reaches."""
+    """Return the end of a sentence on the value over shared memory."""
     rate = METRICS[one.metric].kind == "rate"
     return f"; through shared memory it {'reaches' if rate else 'takes'} {value:interval}"
 
@@ -226,8 +226,8 @@ def sleeps(one: Chosen, view: View, found: Finding, excess: float) -> bool:
 
     Parameters
     ----------
-    found : the verdict without them.
-    excess : s that a message takes too much.
+    found : verdict without them.
+    excess : time of a message beyond the limit, s.
     """
     if found.level not in ("bad", "doubtful") or not benchmarks.get(one.samples.spec.benchmark).ends.sockets:
         return False
@@ -235,7 +235,7 @@ def sleeps(one: Chosen, view: View, found: Finding, excess: float) -> bool:
 
 
 def asleep(one: Chosen, view: View, found: Finding, excess: float) -> float:
-    """Return how long programs sleep before a message, s, if waking up may be all that it takes too much; else 0.
+    """Return how long programs sleep before a message, s, if waking up may explain the whole excess; else 0.
 
     `micro.wake_up` wakes a thread that has slept for some microseconds. A core that sleeps longer sleeps deeper.
 
@@ -256,7 +256,7 @@ _WAKE_UP_S = 60e-6  # of a core that sleeps deeply, at most; a virtual one took 
 
 
 def more(view: View, level: Level, one: Chosen) -> tuple[Wanted, ...]:
-    """Return the point with more launches, where its interval is too wide for a verdict."""
+    """Return the point with more launches if its interval is too wide for a verdict."""
     wanted = view.more(one.measured.fingerprint) if level == "unknown" and not one.subject.imported else None
     return (wanted,) if wanted else ()
 
@@ -273,10 +273,10 @@ def chosen(
 
     Parameters
     ----------
-    bounded_by : whether a benchmark is bounded, from its name.
-    metrics : the first that a benchmark has is judged.
+    bounded_by : whether the benchmark of this name has a bound.
+    metrics : the first one of a benchmark is judged.
     known : returns the bounds of a point.
-    ends : whether the largest size represents a setting too.
+    ends : whether to judge the largest size too.
     """
     if view.launches is None or not len(view.summary):
         return
@@ -329,7 +329,7 @@ def _of_settings(
 
 
 def missing(one: Chosen, view: View) -> tuple[str, str]:
-    """Why a point has no reference, as a key of `REASONS`, and benchmarks that supply one; empty if it has one."""
+    """Return why a point has no reference, as a key of `REASONS`, and benchmarks that supply one; empty with one."""
     samples = one.samples
     if METRICS[one.metric].kind == "cost" and not bounds.crosses(samples)[0]:
         return "synchronisation", ""
@@ -371,11 +371,11 @@ REASONS = {  # → why, as the end of a sentence
 
 
 def no_reference(rule: Rule, one: Chosen, view: View, lacking: str = "") -> Finding:
-    """Return the verdict *no reference*, with its reason and the measurement that would supply one.
+    """Return the verdict *no reference*, with its reason and the measurement that would supply a reference.
 
     Parameters
     ----------
-    lacking : benchmark that would, of what the machine costs, if that is known.
+    lacking : benchmark of the machine's costs that would supply it, if known.
     """
     reason, wanted = ("machine", lacking) if lacking else missing(one, view)
     here = reason == "machine" and not one.subject.imported  # labkit cannot measure the machine of somebody else

@@ -1,4 +1,4 @@
-"""Iterations that are short beside the resolution of the clock."""
+"""Iterations that are short compared with the resolution of the clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iterations that are worth few independent ones."""
+"""Iterations with a low number of equivalent independent ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from labkit.point.units import format_share
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield points whose iterations are worth few independent ones."""
+    """Yield points with a low number of equivalent independent iterations."""
     worth, n = view.column("n_eff"), view.column("n")
     for row in view.rows(view.random & (worth < stats.DEPENDENT * n)):
         yield RULE.found(view.subject(row), n=Count(int(row["n"]), "iteration"), worth=Value(value=row["n_eff"]))

@@ -1,4 +1,4 @@
-"""Points of a machine or a path that was not as it must be."""
+"""Points with a disturbed machine or an unexpected path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CODES = ("busy-machine", "oversubscription", "path-mismatch", "frequency-drift"
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield points with a badge of such a machine or path."""
+    """Yield points with such a badge."""
     for row, note in noted(view, "badges", _CODES):
         yield RULE.found(view.subject(row), note=note.text)
 

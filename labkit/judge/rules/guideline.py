@@ -24,8 +24,8 @@ class Judged:
 
     Parameters
     ----------
-    violations : by the medians over launches, the worst first; the launches show those that are `supported`.
-    checked : comparisons that were made.
+    violations : by the medians over launches, the worst first; `supported` if the launches show them.
+    checked : number of comparisons.
     unchecked : guideline → why it could not be compared at any size.
     """
 
@@ -35,7 +35,7 @@ class Judged:
 
 
 def judged(view: View, *, able: bool = False) -> Judged:
-    """Return the violations of guidelines, those too that the launches do not show.
+    """Return the violations of guidelines, including those that the launches do not show.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Runs like those of IO500 that break its rule on the time of writing."""
+"""IO500-like runs that break its rule on the time of writing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _METRIC = "shortest_write_s"
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield points whose shortest phase that writes is shorter than IO500 asks, or than their own stonewall."""
+    """Yield points with a phase that writes for less time than IO500 requires, or less than their own stonewall."""
     for row in view.rows(view.column("benchmark") == "storage.io500_like"):
         took, wall = float(row[f"{_METRIC}_p50"]), float(row["option_stonewall"])
         if took < wall:

@@ -1,4 +1,4 @@
-"""Points and notebooks that are missing, and nobody knows why."""
+"""Points and notebooks that are missing without a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interruptions of a fixed amount of work: how much, whether periodic, and what ran instead."""
+"""Interruptions of a fixed amount of work: their share, their period, and what ran instead."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class _Launch:
 
     @cached_property
     def each_ns(self) -> NDArray[np.int64]:
-        """(detours,), how long each takes, ns."""
+        """(detours,), length of each, ns."""
         return self.seen.excess_ns[self.seen.detour]
 
     @cached_property
     def share(self) -> float:
-        """Part of the time that detours take."""
+        """Share of time that detours take."""
         return float(self.each_ns.sum()) / float(np.asarray(self.samples.time_ns).sum())
 
     @cached_property
@@ -51,7 +51,7 @@ class _Launch:
         return periodic.period(self.seen.starts, self.seen.detour, self.seen.quantum) if len(self.each_ns) else None
 
     def rate(self, hertz: int) -> float:
-        """Rate of the timer tick of which theirs is a multiple, Hz; NaN if it is no multiple of about this rate.
+        """Rate of the timer tick if their rate is a multiple of it, Hz; else NaN.
 
         The spectrum of short pulses has equal peaks at all multiples of their rate.
         """
@@ -62,7 +62,7 @@ class _Launch:
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield what the launches of each point of micro.noise show together."""
+    """Yield the common result of the launches of each point of micro.noise."""
     if view.launches is None or not (view.records["benchmark"] == NOISE).any():
         return
     shown: dict[str, list[_Launch]] = {}

@@ -1,4 +1,4 @@
-"""How the headline metric of a curve runs over the sizes; where there is one size, what it is."""
+"""The headline metric of a curve at its smallest and largest size."""
 
 from __future__ import annotations
 

@@ -44,12 +44,12 @@ def check(view: View) -> Iterator[Finding]:
 
 
 def of_rows(rows: pd.DataFrame, factors: Sequence[str] = ()) -> Finding | None:
-    """Return what the levels of a setting cost, whether or not they differ; None where there are no two levels.
+    """Return the costs of the levels of a setting, also if they do not differ; None without two levels.
 
     Parameters
     ----------
     rows : of one benchmark, from `labkit.read.records.summary`.
-    factors : columns to look at, in this order; those in which the rows differ when left out.
+    factors : columns to compare, in this order (default: those in which the rows differ).
     """
     metric = headline_metric(rows)
     one = contrast(rows, metric, factors) if metric else None

@@ -13,7 +13,7 @@ from labkit.judge.view.points import PER_BYTE, TIMED
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield series whose time of a message falls, or whose bytes per time fall, with the size."""
+    """Yield series in which the time of a message, or its bytes per time, falls with the size."""
     for series in view.sized:
         yield from wrong_order(RULE, view, series, rises=series.metric in (*TIMED, *PER_BYTE))
 

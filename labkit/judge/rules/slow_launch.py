@@ -22,7 +22,7 @@ CLOSE = 15.0  # s within which launches of other points were slow too
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield points of which one launch is far from all others, which agree."""
+    """Yield points with one launch far from all others, which agree."""
     found: list[Finding] = []
     moments: list[tuple[int, float]] = []
     for table in view.tables.values():

@@ -29,7 +29,7 @@ def check(view: View) -> Iterator[Finding]:
 
 
 def found(subject: Subject, twice: Twice) -> Iterator[Finding]:
-    """Yield what two measurements of the point of a subject show."""
+    """Yield the findings of two measurements of a point."""
     for part in twice.parts:
         yield slow_part(subject, part)
     for cause, rows in twice.table.groupby("cause", sort=False):

@@ -19,7 +19,7 @@ _ORDER = ("p50", "p95", "p99", "p999")
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield points whose percentiles are not in their order, and values of tools that labkit ignored for that."""
+    """Yield points whose percentiles are not in order, and values of tools that labkit therefore ignored."""
     for table in view.tables.values():
         wrong = _wrong_tails(table)
         noted = holding(table.columns["warnings"], lambda cell: any(one.code == "contradiction" for one in cell))

@@ -1,4 +1,4 @@
-"""Iterations that are short beside the cost of timing them."""
+"""Iterations that are short compared with the cost of timing them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIMIT = 0.05  # of an iteration that two clock reads may take
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield points whose two clock reads take more of an iteration."""
+    """Yield points whose two clock reads take too much of an iteration."""
     shares = view.column("timer_overhead_ns") * 1e-9 / iteration_s(view)
     for row in view.rows(shares > LIMIT):
         yield RULE.found(view.subject(row), share=Value(value=float(shares[row.place]), unit=SHARE))

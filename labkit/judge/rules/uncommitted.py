@@ -1,4 +1,4 @@
-"""Versions of labkit that nobody else can get."""
+"""Versions of labkit that others cannot get."""
 
 from __future__ import annotations
 

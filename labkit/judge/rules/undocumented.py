@@ -1,4 +1,4 @@
-"""Launches whose metadata or host description lack something."""
+"""Launches with incomplete metadata or host description."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MISSING = " is missing"  # how the check of metadata ends
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield launches of labkit's own whose metadata or host description lack something."""
+    """Yield launches measured by labkit with incomplete metadata or host description."""
     for row, missing in launches_with(view, _lacking):
         yield RULE.found(view.subject(row, launch=True), missing=missing)
 

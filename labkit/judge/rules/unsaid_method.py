@@ -11,7 +11,7 @@ from labkit.store.samples.facts import DEFINITION
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield points that do not record how they were timed or what their numbers are."""
+    """Yield points that do not record their timing or the definition of their numbers."""
     column = view.column
     undefined = view.of_kinds(lambda one: not DEFINITION.of(one.meta))
     unsaid = (column("n") > 0) & ((column("cadence") == "") | (column("timing") == ""))

@@ -1,4 +1,4 @@
-"""Points whose bytes nobody verified."""
+"""Points with unverified bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from labkit.judge.view import View
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield points of labkit's kernels that moved bytes which nobody verified."""
+    """Yield points of labkit's kernels with unverified bytes."""
     column = view.column
     doubtful = (column("engine") == "c") & (column("origin") == "measured") & (column("message_size_B") != 0)
     for row in view.rows(doubtful & ~column("verified").astype(bool)):

@@ -45,13 +45,13 @@ class View:
     name : of the campaign.
     records : a row per point and launch, from `labkit.read.records.table`.
     summary : a row per point, from `labkit.read.records.summary`.
-    launches : what metadata hold; None where only records are known.
+    launches : metadata; None if only records are known.
     failed : what was skipped or failed, with the reason.
-    modes : fingerprint and launch → the two modes of its iterations, where there are two; None: from their times.
-    stated : what a user says of the path; None for nothing.
-    machine : host → what it costs without a network, if that is not of these points; None: from these points.
-    place : of the campaign, as the command line takes it; its name if left out.
-    here : whether the campaign was measured on this machine, so that labkit can measure what it lacks.
+    modes : fingerprint and launch → two modes of its iterations, if there are two (default: computed from the times).
+    stated : facts about the path from the user; None for nothing.
+    machine : host → its costs without a network (default: from these points).
+    place : of the campaign, as the command line takes it (default: its name).
+    here : whether the campaign was measured on this machine, so labkit can measure missing points.
     """
 
     name: str
@@ -67,17 +67,17 @@ class View:
 
     @property
     def argument(self) -> str:
-        """The campaign as a word of a command."""
+        """The campaign as an argument of a command."""
         return shlex.quote(self.place or self.name)
 
     @property
     def explain(self) -> str:
-        """The command that answers about the campaign again, with what the user states."""
+        """The command that explains the campaign again, with the facts from the user."""
         return " ".join(("labkit explain", self.argument, *(self.stated or Stated()).words))
 
     @cached_property
     def costs(self) -> Mapping[str, Costs]:
-        """Host → what it costs without a network."""
+        """Host → its costs without a network."""
         return measured_costs(self.summary) if self.machine is None else self.machine
 
     @cached_property
@@ -99,7 +99,7 @@ class View:
         return order[:0] if place is None else order[begins[place] : begins[place] + counts[place]]
 
     def first_launches(self, fingerprints: Sequence[str]) -> dict[str, Samples]:
-        """Return for each point one launch, the first in the order of the records; its metadata represent the point."""
+        """Return the first launch of each point in the records; its metadata represent the point."""
         if self.launches is None:
             return {}
         wanted = [name for name in dict.fromkeys(fingerprints) if len(self.rows_of(name))]
@@ -125,7 +125,7 @@ class View:
 
     @cached_property
     def factors(self) -> dict[str, list[str]]:
-        """Benchmark → columns beside the size in which its points differ."""
+        """Benchmark → columns other than the size in which its points differ."""
         return {name: part.factors for name, part in self.parts.items()}
 
     @cached_property
@@ -136,7 +136,7 @@ class View:
 
     @cached_property
     def repeats(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Points with equally many launches, (points,), and their rows of the records by start, (points, launches)."""
+        """Points grouped by their number of launches: (points,) and their records by start, (points, launches)."""
         if self.records.empty:
             return []
         place = np.array([self._last[name] for name in self.records["fingerprint"].tolist()], np.intp)
@@ -147,7 +147,7 @@ class View:
         return [(points, order[begins[points][:, None] + np.arange(count)]) for count, points in groups]
 
     def of_kinds(self, function: Callable[[Samples], Any], unknown: Any = False) -> NDArray[Any]:
-        """Return for each point what a function makes of its metadata; where no metadata are known, another value."""
+        """Return the result of a function of the metadata of each point, or another value without metadata."""
         if self.launches is None or self.summary.empty:
             return np.full(len(self.summary), unknown)
         return np.array([*map(function, self.launches.kinds)])[self.launches.kind[self.last]]
@@ -186,7 +186,7 @@ class View:
         return (Row(self.columns, place) for place in np.flatnonzero(which).tolist())
 
     def pairs(self, columns: Sequence[NDArray[np.bool_]]) -> Iterator[tuple[Row, int]]:
-        """Yield the row of each point and the place of each column that holds for it, point after point."""
+        """Yield the row of each point with the position of each column that is true for it, point after point."""
         if columns:
             for place, column in np.argwhere(np.stack(columns, axis=1)).tolist():
                 yield Row(self.columns, place), column
@@ -249,7 +249,7 @@ class View:
 
     @staticmethod
     def of_rows(rows: pd.DataFrame, setting: str = "") -> Subject:
-        """Return points of one benchmark together as the subject of a finding."""
+        """Return several points of one benchmark as the subject of a finding."""
         return Subject(
             benchmark=str(rows["benchmark"].iloc[0]),
             setting=setting,
@@ -296,12 +296,12 @@ class View:
 
     @cached_property
     def iterations(self) -> Iterations:
-        """Effects in the times of the iterations, which are read at the first call."""
+        """Effects in the times of the iterations; the first call reads the times."""
         return iterations.of(self.launches) if self.launches is not None else Iterations()
 
     @property
     def two_modes(self) -> Mapping[tuple[str, int], Modes]:
-        """Fingerprint and launch → the two modes of its iterations, where there are two."""
+        """Fingerprint and launch → two modes of its iterations, if there are two."""
         return self.iterations.modes if self.modes is None else self.modes
 
     @cached_property
@@ -313,7 +313,7 @@ class View:
         return shares
 
     def row(self, fingerprint: str) -> Row | None:
-        """Return the row of the summary of a point; None where it is not there."""
+        """Return the row of the summary of a point; None without one."""
         place = self._last.get(fingerprint)
         table = self.tables.get(str(self.column("benchmark")[place])) if place is not None else None
         return table.row(table.places[fingerprint]) if table else None
@@ -342,8 +342,8 @@ class View:
         along : column of the factor.
         at : value of the column → its level as a number; None leaves the point out.
         said : level → words.
-        metrics : the first of the benchmark's that is one of these is taken.
-        replace : column → function that takes the factor out of its text.
+        metrics : the first of the benchmark's metrics that is one of these is used.
+        replace : column → function that removes the factor from its text.
         free : further columns that may differ.
         """
         out = {along, *free} - set(replace or {})
@@ -420,7 +420,7 @@ class View:
         return ", ".join([*size, *(f"{named(c)}={text(row, c)}" for c in wanted if level(row[c]) != NONE)])
 
     def again(self, *rows: Mapping[str, Any]) -> str:
-        """Return the command that measures points again, with more launches; empty where it is not known.
+        """Return the command that measures points again, with more launches; empty if unknown.
 
         The points may differ in their sizes and testbeds; there is a command for each testbed.
         """
@@ -431,7 +431,7 @@ class View:
         return measuring([replace(one, launches=most) for one in wanted])
 
     def spec(self, fingerprint: str) -> Spec | None:
-        """Return the spec of a point; None where it is not known."""
+        """Return the spec of a point; None if unknown."""
         rows = self.rows_of(fingerprint)
         return self.launches.spec(int(rows[-1])) if self.launches and len(rows) else None
 
@@ -473,7 +473,7 @@ class View:
         return np.argsort(kind, kind="stable"), np.append(0, np.cumsum(np.bincount(kind)))
 
     def measured(self, wanted: Wanted) -> Row | None:
-        """Return the row of the summary of a wanted point; None where it has too few launches."""
+        """Return the row of the summary of a wanted point; None if it has too few launches."""
         rows = self.rows_with(wanted)
         if len(rows) < wanted.launches:
             return None
@@ -488,7 +488,7 @@ class View:
         )
 
     def deciding(self, wanted: Sequence[Wanted]) -> str:
-        """Return what measures points into the campaign: a command here, else a sentence; empty for no point."""
+        """Return how to measure points into the campaign: a command on its machine, else a sentence; empty for none."""
         if not wanted:
             return ""
         if self.here:

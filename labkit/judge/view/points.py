@@ -34,7 +34,7 @@ class Columns:
 
     Parameters
     ----------
-    frame : the table, which stays as it is.
+    frame : the table, which is not changed.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -51,7 +51,7 @@ class Columns:
 
 
 class Row(Mapping[str, Any]):
-    """One row of a table as a mapping, of which only the columns that are asked for become objects.
+    """One row of a table as a mapping. Only requested columns become objects.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ class Point:
     ----------
     row : of the summary.
     values : (launches,), the statistic of each launch, in the metric's unit.
-    metric, statistic : which.
-    where : the point among those that it is compared with, in words.
-    at : its place on the axis of the comparison, such as the size in B.
+    metric, statistic : of the values.
+    where : how the point differs from those that it is compared with, in words.
+    at : its position on the axis of the comparison, such as the size in B.
     """
 
     row: Mapping[str, Any]
@@ -116,11 +116,11 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """A metric of points over their launches, an entry per point.
+    """A metric of points over their launches, one entry per point.
 
     Parameters
     ----------
-    statistic : place in `HEADLINES` of the first one that is above 0 in all launches; −1 where there is none.
+    statistic : index in `HEADLINES` of the first one that is above 0 in all launches; −1 without one.
     centre : median over launches.
     """
 
@@ -137,8 +137,8 @@ class Table:
     benchmark : its name.
     rows : of the summary.
     records : columns of the records, of all launches of the campaign.
-    by_count : for each number of launches, the points that have so many, (points,), and the rows of the records of
-        each, (points, launches).
+    by_count : number of launches → points with this number, (points,), and their rows of the records, (points,
+        launches).
     """
 
     benchmark: str
@@ -168,7 +168,7 @@ class Table:
 
     @cached_property
     def factors(self) -> list[str]:
-        """Columns beside the size in which the points differ."""
+        """Columns other than the size in which the points differ."""
         return differing(self.rows, skip=("fingerprint", "campaign"))
 
     @cached_property
@@ -184,7 +184,7 @@ class Table:
         return {int(sizes[places[0]]): places for places in alike(self.rows, ["message_size_B"])}
 
     def beside(self, place: int, free: Callable[[str], bool]) -> Iterator[tuple[Row, dict[str, str]]]:
-        """Yield the points of the size of a point that differ from it in some factors only, with their levels of these.
+        """Yield the points with the size of a point that differ from it only in some factors, with the levels of these.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Table:
         return self.columns["message_size_B"][own].astype(np.float64), values
 
     def sizes(self, place: int, metric: str) -> Places:
-        """Return these points, by size; none where the point does not have the metric."""
+        """Return these points, sorted by size; none if the point does not have the metric."""
         column = statistic_column(metric, headline_statistic(self.rows, metric))
         if column not in self.columns or np.isnan(self.columns[column][place]):
             return np.empty(0, np.intp)
@@ -238,21 +238,21 @@ class Table:
         return entry, inside
 
     def launches_of(self, points: Any) -> Places:
-        """Return the rows of the records of a point, or of points with equally many launches, (points, launches)."""
+        """Return the rows of the records of points with the same number of launches, (points, launches)."""
         entry, inside = (each[points] for each in self._where)
         first = int(np.ravel(entry)[0])
         return self.by_count[first][1][inside] if first >= 0 else np.empty(0, np.intp)
 
     @cached_property
     def levels(self) -> dict[str, tuple[Places, list[Any]]]:
-        """Column in which the points differ → for each point the place of its level, and the levels."""
+        """Column in which the points differ → index of the level of each point, and the levels."""
         given = [str(name) for name in self.rows if str(name).startswith(GIVEN)]
         names = [name for name in (*SETTING, *_WHERE, "message_size_B", *given) if name in self.rows]
         found = {name: coded(self.rows[name]) for name in names}
         return {name: (codes, levels) for name, (codes, levels) in found.items() if len(levels) > 1}
 
     def headlines(self, among: Sequence[str]) -> tuple[Places, Sequence[str]]:
-        """Return for each point the place of its first metric that is one of these, −1 for none, and the metrics."""
+        """Return for each point the index of its first metric that is one of these (−1 for none), and the metrics."""
         if among not in self._headlines:
             metrics = [metric for metric in benchmarks.get(self.benchmark).metrics if metric in among]
             chosen = np.full(len(self), -1)
@@ -288,12 +288,12 @@ class Table:
         return np.asarray(coarse_of(columns(self.rows, metric), metric), np.bool_)
 
     def of_launches(self, points: Any, metric: str, statistic: str) -> Floats:
-        """Return a statistic of each launch of a point, or of points with equally many; NaN where a launch has none."""
+        """Return a statistic of each launch of points with the same number of launches; NaN if a launch lacks it."""
         column, rows = statistic_column(metric, statistic), self.launches_of(points)
         return self.records[column][rows] if column in self.records else np.full(rows.shape, np.nan)
 
     def point(self, place: int, metric: str, where: str = "", at: float = 0.0) -> Point | None:
-        """Return a point with its launches; None where a launch has no positive value of the metric."""
+        """Return a point with its launches; None if a launch has no positive value of the metric."""
         number = int(self.values(metric).statistic[place])
         if number < 0:
             return None
@@ -303,7 +303,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Points of a benchmark that differ in one factor, in its order.
+    """Points of a benchmark that differ in one factor, sorted by its levels.
 
     Parameters
     ----------
@@ -312,9 +312,9 @@ class Series:
     at : (points,), levels of the factor.
     launches : (points,), number of launches.
     centre : (points,), median over launches.
-    values : places of points with equally many launches → their values, (points, launches).
-    point : place → the point with its launches.
-    describe : returns what the points share and other points of the benchmark do not, in words.
+    values : indices of points with the same number of launches → their values, (points, launches).
+    point : index → the point with its launches.
+    describe : returns what only these points of the benchmark share, in words.
     """
 
     benchmark: str
@@ -328,7 +328,7 @@ class Series:
 
     @classmethod
     def of(cls, points: Sequence[Point]) -> Series:
-        """Return points as a series; they have a metric and a statistic in common."""
+        """Return points with a common metric and statistic as a series."""
         return cls(
             benchmark="",
             metric=points[0].metric,
@@ -344,7 +344,7 @@ class Series:
 
 
 def headline(row: Mapping[str, Any]) -> str:
-    """Return the first metric of a point that gives expectations; empty if it has none."""
+    """Return the first metric of a point for which rules have expectations; empty without one."""
     for metric in benchmarks.get(str(row["benchmark"])).metrics:
         if metric in HEADLINE_METRICS and any(row.get(statistic_column(metric, one), 0) > 0 for one in _LEADS):
             return metric
@@ -357,7 +357,7 @@ def worse(metric: str) -> int:
 
 
 def holding(cells: Any, test: Callable[[Any], bool]) -> NDArray[np.bool_]:
-    """Return which cells pass a test, which is made once for each different object; many cells are the same one."""
+    """Return which cells pass a test. It is made once for each different object, because many cells are equal."""
     listed = cells.tolist()  # a column, or an array
     passed = {key: test(cell) for key, cell in {id(cell): cell for cell in listed}.items()}
     return np.array([passed[id(cell)] for cell in listed], bool)
