@@ -1,8 +1,8 @@
 """The report: a book over the executed notebooks of a campaign, as HTML and as PDF.
 
 `build` stages copies in ``<campaign>/report/`` (other names: `labkit.store.derived.report`) and renders them with
-Quarto, where that is installed, else with pandoc and typst alone. Both read the same sources. ``docs/report.md`` says
-what a notebook may hold.
+Quarto, where that is installed, else with pandoc and typst alone. Both read the same sources. ``docs/report.md``
+describes what a notebook may hold.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ SUPPLEMENT = "supplement.pdf"  # beside the PDF of a style that has one
 
 @dataclass(frozen=True)
 class Built:
-    """A report that was made.
+    """A finished report.
 
     Parameters
     ----------
     html : first page of the site.
     pdf : the whole book.
     engine : ``quarto`` or ``plain``.
-    docx : the whole book for Word, where it was asked for.
-    supplement : PDF of what the style leaves out, beside that of the book.
-    warnings : what its reader has to know: failed notebooks, missing figures.
+    docx : the whole book for Word, if requested.
+    supplement : PDF with the parts that the style leaves out.
+    warnings : for its reader: failed notebooks, missing figures.
     """
 
     html: Path
@@ -78,28 +78,27 @@ def build(
     """Make the report of one or more campaigns in the first one's `Campaign.derived`.
 
     The style ``report`` has the folder ``report/``, every other style ``report-STYLE/``. The names of further campaigns
-    follow, as in ``report+B/``. So no report overwrites another.
+    follow, as in ``report+B/``.
 
-    What a campaign holds is data: its executed notebooks are read, and never run. labkit's own notebooks of the same
-    names are executed on its samples where no executed copy is there; they measure nothing.
+    The content of a campaign is data: labkit reads its executed notebooks, and never runs them. If there is no executed
+    copy, it executes its own notebook of the same name on the samples, without measuring.
 
     Parameters
     ----------
     campaigns : their folders; the chapters follow in this order.
     style : a file of ``templates/report/styles``, or of ``report/styles`` in the user's project.
-    engine : ``auto`` takes Quarto where it is installed and new enough, else the plain engine.
-    docx : also make a Word document, which takes Quarto.
-    execute : True executes labkit's own notebooks anew, beside those that the campaigns hold; False executes none.
-    contract : file of the acceptance contract that the style shows the verdicts on; the report is about the points that
-        its clauses select.
+    engine : ``auto`` selects Quarto if it is installed and new enough, else the plain engine.
+    docx : also make a Word document, which needs Quarto.
+    execute : True executes labkit's own notebooks again; False executes none.
+    contract : file of the acceptance contract for the style; the report shows only points that its clauses select.
     gate : verdicts of the gate on the campaign; the first page begins with them.
     log : file of the tests of the contract, as `labkit gate --log` writes it; the page to sign lists them.
     allow : factors that may differ between the campaigns that the style compares.
-    notebooks : folder of notebooks that make the chapters in place of those of the campaigns.
-    into : folder that gets that of the report in place of the first campaign; no campaign names the latter then.
-    title : of the report; else that of the campaigns or of the style.
-    progress : gets short messages: what the campaigns hold, and the current step.
-    known : the campaigns, if they were read already; an empty list gets them when they are read.
+    notebooks : folder of notebooks for the chapters, instead of those of the campaigns.
+    into : parent of the report's folder (default: the first campaign); the name then contains no campaign.
+    title : of the report (default: that of the campaigns or of the style).
+    progress : called with short messages on the campaigns and the current step.
+    known : the campaigns, if they were read already; an empty list is filled with them.
 
     Returns
     -------
@@ -108,7 +107,7 @@ def build(
     Raises
     ------
     ReportError
-        If a notebook or the book cannot be rendered as it is, or the requested Quarto is missing.
+        If a notebook or the book cannot be rendered, or the requested Quarto is missing.
     DataError
         If a folder is no campaign.
     LaunchError

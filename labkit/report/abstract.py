@@ -1,4 +1,4 @@
-"""Write the report's first page: what was measured, how good it is, how sure that is, and what each chapter found."""
+"""Write the report's first page: what was measured, how good and how certain it is, and the result of each chapter."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
 
 
 def abstract(content: Content) -> str:
-    """Return the abstract: sentences that follow from the records, few enough that a figure fits below them.
+    """Return the abstract: sentences from the records, short enough for a figure below them.
 
-    For several campaigns, machine, question, certainty and caveats are stated once.
+    Several campaigns share one sentence on machine, question, certainty and caveats.
     """
     every = all_members(content)
     if len(every) > 1:
@@ -89,12 +89,12 @@ def _whole(parts: Sequence[str]) -> str:
 
 
 def found_in(member: Member, content: Content) -> list[Finding]:
-    """Return what each chapter found of a campaign."""
+    """Return the finding of each chapter on a campaign."""
     return [one for chapter in content.chapters.values() if (one := topics.finding(chapter, member))]
 
 
 def machine(member: Member) -> str:
-    """Say which machine was measured, or that the numbers come from elsewhere."""
+    """Return a sentence on the measured machine, or on the origin of the numbers."""
     day = f" on {member.date}" if member.date else ""
     if len(member.records) and set(member.records["origin"]) <= {*BROUGHT}:
         return f"labkit imported the numbers of this campaign{day}; it did not measure them."
@@ -124,30 +124,30 @@ def place(member: Member) -> str:
 
 
 def asked(member: Member) -> str:
-    """Say what was asked, and how much was measured for it."""
+    """Return a sentence on the question, and on the number of measured points."""
     return f"The question was {question([member])}: {extent(member)}."
 
 
 def question(members: Sequence[Member]) -> str:
-    """Say what campaigns ask of their machines."""
+    """Return the question of the campaigns."""
     named = families(members)
     several = named.endswith("s") or " and " in named
     return f"what {named} {'cost' if several else 'costs'} here, and which setting matters"
 
 
 def families(members: Sequence[Member]) -> str:
-    """Name what was measured, the most frequent first."""
+    """Return the measured families, the most frequent first."""
     names = Counter(str(name).partition(".")[0] for member in members for name in member.summary["benchmark"])
     return listed([FAMILIES[name] for name, _ in names.most_common() if name in FAMILIES]) or "its benchmarks"
 
 
 def extent(member: Member) -> str:
-    """Say how much was measured."""
+    """Return the number of measured points in words."""
     return f"{plural(len(member.summary), 'point')} in {plural(len(member.records), 'launch')}"
 
 
 def no_network(members: Sequence[Member]) -> str:
-    """Say that no message left its host, or none its machine, where that is so; empty otherwise."""
+    """Return a sentence if no message left its host or its machine; else empty."""
     rows = [row for member in members for row in member.records[_ROW].to_dict("records") if _networked(row)]
     groups = [{*caveats.groups_of(row)} for row in rows]
     if not rows or any(each.isdisjoint((*_WITHIN, _EMULATED)) for each in groups):
@@ -172,7 +172,7 @@ def _networked(row: Mapping[str, Any]) -> bool:
 
 
 def sure(members: Sequence[Member]) -> str:
-    """Say what the brackets behind values are, and how many points have a single launch."""
+    """Explain the brackets after values, and count the points with a single launch."""
     launches = [int(number) for member in members for number in member.summary["launches"]]
     enough, one = sum(number >= stats.LAUNCHES for number in launches), launches.count(1)
     level = f"{100 * stats.LEVEL:.0f} %"
@@ -195,9 +195,9 @@ def sure(members: Sequence[Member]) -> str:
 
 
 def doubts(members: Sequence[Member], most: int = _CAVEATS) -> str:
-    """Name the conditions that most launches share and that change what the numbers mean, the most frequent first.
+    """Return the conditions of most launches that change the meaning of numbers, the most frequent first.
 
-    What `no_network` says is left out.
+    The sentence of `no_network` is not repeated.
     """
     rows = [row for member in members for row in member.records[_ROW].to_dict("records")]
     said = (*_WITHIN, _EMULATED) if no_network(members) else ()
@@ -222,10 +222,10 @@ def doubts(members: Sequence[Member], most: int = _CAVEATS) -> str:
 
 
 def verdicts(content: Content) -> str:
-    """Return a line for each chapter: topic and finding; of several campaigns, the finding in brief.
+    """Return a line for each chapter: topic and finding, which is short for several campaigns.
 
-    Chapters with the same sentence share a line. The chapter that says whether numbers are good has none: its verdicts
-    stand in their own table.
+    Chapters with the same sentence share a line. The chapter with the verdicts has none, because they have their own
+    table.
     """
     said_of: dict[str, list[Chapter]] = {}
     for chapter in content.chapters.values():

@@ -1,4 +1,4 @@
-"""Put measured values beside published ones: only those of the same arguments, size, quantity, statistic and unit."""
+"""Compare measured values with published ones of the same arguments, size, quantity, statistic and unit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHOWN = 3  # settings of a benchmark that a cell shows
 
 
 def groups(one: Experiment, paper: Literature) -> list[list[Number]]:
-    """Return the numbers of an experiment in lists; all numbers of a list are compared with the same points."""
+    """Group the numbers of an experiment: those in one list are compared with the same points."""
     parts: dict[Any, list[Number]] = {}
     for number in paper.numbers_of(one):
         same = (number.benchmarks, number.metric, number.statistic, number.arguments, number.size, number.transport)
@@ -42,12 +42,12 @@ def groups(one: Experiment, paper: Literature) -> list[list[Number]]:
 
 
 def compared(number: Number, members: Sequence[Member]) -> bool:
-    """Return whether a campaign has a point that a number may be compared with."""
+    """Return whether a campaign has a point that is comparable with a number."""
     return any(len(measured(number, member.of(name))) for member in members for name in number.benchmarks)
 
 
 def cell(number: Number, members: Sequence[Member]) -> str:
-    """Return the values that a number may be compared with, each with its setting; else what is missing."""
+    """Return the values that are comparable with a number, each with its setting; else what is missing."""
     texts = []
     for member in members:
         values = [text for name in number.benchmarks for text in _values(number, measured(number, member.of(name)))]
@@ -71,7 +71,7 @@ def _missing(number: Number) -> str:
 
 
 def command(number: Number) -> str:
-    """Return a command line that measures what a number may be compared with."""
+    """Return a command line that measures a value comparable with a number."""
     point = points(number)[0]
     size = f" -m {number.size}" if number.sizes else ""
     options = "".join(f" -o {option}={value}" for option, value in point.options.items())
@@ -95,11 +95,11 @@ def _values(number: Number, rows: pd.DataFrame) -> Iterator[str]:
 
 
 def pair(number: Number, members: Sequence[Member], *, other_path: bool = False) -> tuple[Comparison, Member] | None:
-    """Return what to print beside a number, with its campaign; None without any. Simulated values are none.
+    """Return the value to print beside a number, with its campaign; None without any. Simulated values do not count.
 
     Parameters
     ----------
-    other_path : print a value that differs in the path, and therefore has no ratio.
+    other_path : also return a value of another path, which has no ratio.
     """
     tables = [(member, [_not_simulated(member.of(name)) for name in number.benchmarks]) for member in members]
     found = [(one, member) for member, of in tables if (one := first(number, of, other_path=other_path))]

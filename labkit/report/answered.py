@@ -22,7 +22,7 @@ _BAD = 3  # topics that the first sentences name
 
 
 def of_source(content: Content, source: Source) -> Answer:
-    """Return the answer about a campaign; worked out once."""
+    """Return the answer about a campaign; computed once."""
     name = f"answer {source.path}"
     if name not in content.made:
         content.made[name] = Answer(source.name, source.found([*rules.every().values()]), source.view.argument)
@@ -31,13 +31,13 @@ def of_source(content: Content, source: Source) -> Answer:
 
 
 def overall(content: Content, source: Source) -> str:
-    """Say how many topics of a campaign are good, in a sentence; empty without any."""
+    """Return a sentence on the number of good topics of a campaign; empty without topics."""
     found = of_source(content, source)
     return escape(f"{found.counts[0].upper()}{found.counts[1:]}{asked_for(found.topics)}.") if found.topics else ""
 
 
 def bad(content: Content, source: Source) -> str:
-    """Name the topics of a campaign that are bad, with their causes, in a sentence; empty without any."""
+    """Return a sentence on the bad topics of a campaign with their causes; empty without any."""
     topics = [one for one in of_source(content, source).topics if one.verdict == "bad"]
     names = [
         f"{one.name} ({one.lead.subject.benchmark}: {cause_name(one.lead) or 'cause unknown'})" for one in topics[:_BAD]
@@ -47,7 +47,7 @@ def bad(content: Content, source: Source) -> str:
 
 
 def asked_for(topics: Sequence[Topic]) -> str:
-    """Say how many topics are bad only because a slower path was requested, as the end of a sentence."""
+    """Return the end of a sentence: the number of topics that are bad only because a slower path was requested."""
     bad = [one for one in topics if one.verdict == "bad"]
     asked = sum(any(each.code == "asked" for each in found.evidence) for one in bad if (found := likeliest(one.lead)))
     if not asked:
@@ -77,14 +77,14 @@ def answers(content: Content) -> str:
 
 
 def emulated(topics: Iterable[Topic]) -> str:
-    """Say what verdicts over emulated links mean, as a further sentence of a caption; empty without such."""
+    """Return a sentence for a caption on verdicts over emulated links; empty without such verdicts."""
     if not any(one.lead.values.get("path") == EMULATED for one in topics):
         return ""
     return " Verdicts over an emulated link say how well programs use the rate and the delay that were set."
 
 
 def in_full(content: Content) -> str:
-    """Return a table of what is behind each verdict: causes with their evidence, what is excluded, worse settings."""
+    """Return a table of the details of each verdict: causes with their evidence, excluded causes, worse settings."""
     rows = [
         [escape(f"{source.name}: {topic.name}" if content.several else topic.name), topic.verdict, escape(more)]
         for source in content.sources
@@ -103,7 +103,7 @@ def in_full(content: Content) -> str:
 
 
 def steps(content: Content) -> str:
-    """Return what to do next about each campaign."""
+    """Return the next steps for each campaign."""
     return "\n\n".join(_steps([(one, of_source(content, one)) for one in content.sources], several=content.several))
 
 
@@ -141,7 +141,7 @@ def _briefly(topic: Topic) -> str:
 
 
 def why(topic: Topic) -> str:
-    """Return the sentences on what decides the verdict on a topic, and on what is behind it."""
+    """Return the sentences on the deciding finding of a topic, and on its causes."""
     return " ".join(
         filter(None, (f"{topic.lead.subject}: {sentence(topic.lead)}.", beyond(topic.lead), _behind(topic, worse=2)))
     )

@@ -33,7 +33,7 @@ _LONG = 160  # characters of a word of a command that is data, such as the plan 
 
 
 def versions(content: Content) -> str:
-    """Return a table of the software and of what campaign.json holds beside host and failures."""
+    """Return a table of the software and of campaign.json, without host and failures."""
     every: list[tuple[Source, list[tuple[str, str]]]] = []
     for source in content.sources:
         settings = {k: v for k, v in source.facts.items() if k not in ("host", "skipped", "notebooks", "parameters")}
@@ -113,7 +113,7 @@ def _folded(command: str) -> str:
 
 
 def host(content: Content) -> str:
-    """Return a table of what else is known about the hosts than the table of the systems has, two facts in a row."""
+    """Return a table of the facts on hosts that the table of the systems lacks, two facts in a row."""
     return facts_table(
         content,
         [(source, rest(source.host)) for source in content.sources],
@@ -172,7 +172,7 @@ def _cut(reason: str) -> str:
 
 
 def left_out(content: Content) -> str:
-    """Return a line on what chapters would show, but the campaign does not hold."""
+    """Return a line on the parts of chapters that the campaign has no data for."""
     items = [f"{c.title}: {', '.join(c.omitted)}" for c in (*content.omitted, *content.chapters.values()) if c.omitted]
     sentences = [f"Left out, because this campaign has no data for it: {'; '.join(items)}."] if items else []
     if content.absent:

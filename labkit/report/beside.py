@@ -1,4 +1,4 @@
-"""Draw measured curves beside the published values of the experiments that they repeat: a figure for each."""
+"""Draw measured curves with the published values of the experiments that they repeat: one figure for each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEIGHT = 260  # px
 
 
 def drawn(sources: Sequence[Source]) -> list[Beside]:
-    """Return a figure for each experiment with values to draw that the campaigns repeat, in the order of the papers.
+    """Return a figure for each repeated experiment with values to draw, in the order of the papers.
 
     Each is of the first campaign that measured the benchmark.
     """

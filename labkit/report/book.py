@@ -1,4 +1,4 @@
-"""The staged book: its `_quarto.yml`, and its chapters in pieces that know where they come from."""
+"""The staged book: its `_quarto.yml`, and its chapters as pieces with their origin."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _PLACE = ("department", "name", "city", "state", "country")  # of an affiliation
 
 
 def authors(given: Any) -> list[dict[str, Any]]:
-    """Return the authors of a book in the one form that both engines read.
+    """Return the authors of a book in a form that both engines read.
 
     Parameters
     ----------
-    given : ``book: author:`` of the settings: a name, or keys and values as Quarto has them, or a list of these.
+    given : ``book: author:`` of the settings: a name, or keys and values as for Quarto, or a list of these.
 
     Returns
     -------
-    For each author a name, the names of the affiliations, and the e-mail address and the ORCID where they are given.
+    For each author a name, the names of the affiliations, and if given e-mail address and ORCID.
 
     Raises
     ------
     ReportError
-        If a key is none that reports show.
+        If a report does not show a key.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Piece:
     kind : ``prose`` or ``code``.
     text : Markdown, or the code without its options.
     cell : number of the notebook cell, from 1; 0 in a qmd file.
-    line : of the file or cell on which the text begins.
+    line : line of the file or cell at which the text begins.
     options, outputs : of a code cell.
     """
 
@@ -107,7 +107,7 @@ class Piece:
         return f"{self.file}{cell}, line {self.line + line - 1}"
 
     def alt(self, number: int) -> str:
-        """Return what an output shows, in words."""
+        """Return the description of an output in words."""
         words = self.options.get(ALT, "")
         listed = words if isinstance(words, list) else [words] * len(self.outputs)
         return str(listed[number]) if number < len(listed) else ""
@@ -120,9 +120,9 @@ class Book:
     Parameters
     ----------
     folder : with `_quarto.yml` and everything it names.
-    config : what `_quarto.yml` holds.
-    variables : what `_variables.yml` holds.
-    drawn : whether there is an up-to-date picture of every figure.
+    config : content of `_quarto.yml`.
+    variables : content of `_variables.yml`.
+    drawn : whether every figure has an up-to-date picture.
     """
 
     folder: Path
@@ -139,7 +139,7 @@ class Book:
 
     @property
     def bibliographies(self) -> list[str]:
-        """Files with what chapters may cite."""
+        """Files with the references that chapters may cite."""
         named = self.config.get("bibliography") or []
         return [str(name) for name in (named if isinstance(named, list) else [named])]
 
@@ -149,7 +149,7 @@ class Book:
         Raises
         ------
         ReportError
-            If the file is not there, or a cell's options cannot be read.
+            If the file is missing, or a cell's options cannot be read.
         """
         path = self.folder / file
         if not path.exists():

@@ -1,9 +1,9 @@
-"""Tell whether a report is still the one that labkit would make, so that nothing needs to be done.
+"""Check whether a report is up to date.
 
 A report is a function of its campaigns, of the settings and parts of the user's project, of labkit with its templates,
-notebooks and reference data, and of the packages, fonts and programs installed here. Their fingerprint is in the
-report's folder, with one of the files in it. Where both are as they were, the report stays. The file is data and may be
-deleted, as may the whole folder: then labkit makes the report anew.
+notebooks and reference data, and of the packages, fonts and programs installed here. The report's folder holds their
+fingerprint and a fingerprint of its files. If neither has changed, labkit keeps the report. If you delete the file with
+the fingerprints, or the folder, labkit makes the report again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Choice = Callable[[Path], bool]
 
 
 def fingerprint(campaigns: Sequence[Path], chosen: Mapping[str, Any]) -> str:
-    """Return a hash of everything that a report is made from.
+    """Return a hash of all inputs of a report.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def fingerprint(campaigns: Sequence[Path], chosen: Mapping[str, Any]) -> str:
 
 
 def kept(folder: Path, wanted: str) -> list[str] | None:
-    """Return the warnings of the report of this fingerprint, if it is there as it was made; else None."""
+    """Return the warnings of the report with this fingerprint if it is unchanged; else None."""
     try:
         known = safe_read.json_object(folder / FILE)
     except DataError:
@@ -63,7 +63,7 @@ def kept(folder: Path, wanted: str) -> list[str] | None:
 
 
 def keep(folder: Path, made_from: str, warnings: Sequence[str]) -> None:
-    """Note that the report in a folder was made from the inputs of a fingerprint. A failure does no harm."""
+    """Record the fingerprint of the inputs of a report. Failures are ignored."""
     known = {"inputs": made_from, "outputs": _outputs(folder), "warnings": [*warnings]}
     with suppress(OSError, DataError):
         beneath.put(folder.parent, f"{folder.name}/{FILE}", json.dumps(known, indent=1).encode())

@@ -1,4 +1,4 @@
-"""Describe the campaigns of a report: one, several, or one that others were merged into."""
+"""Describe the campaigns of a report: one, several, or a merged one."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Member:
     Parameters
     ----------
     name : what tables and figures call it.
-    facts : what its campaign.json held.
+    facts : content of its campaign.json.
     records, summary : its rows.
     points : its samples, without their values.
     path : folder of the campaign that holds it.
-    source : that holds it; None where nothing is known but the rows.
+    source : campaign folder with its data; None if only the rows are known.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Member:
 
     @cached_property
     def doubted(self) -> frozenset[str]:
-        """Fingerprints of the points that contradict what must be expected: no headline is taken from them."""
+        """Fingerprints of points with odd results, which give no headline."""
         return self.source.doubted if self.source else frozenset()
 
     @cached_property
@@ -66,7 +66,7 @@ class Member:
 
     @property
     def host(self) -> Mapping[str, Any]:
-        """Its host, as far as it was recorded."""
+        """Its recorded host."""
         host = self.facts.get("host")
         return host if isinstance(host, Mapping) else {}
 
@@ -77,18 +77,18 @@ class Member:
 
     @property
     def date(self) -> str:
-        """Day of its beginning; empty where none is recorded."""
+        """Day of its beginning; empty if unknown."""
         day = re.match(r"\d{4}-\d\d-\d\d", str(self.facts.get("created", "")), re.ASCII)
         return day[0] if day else ""
 
     def of(self, benchmark: str) -> pd.DataFrame:
-        """Its summary rows of a benchmark, without the columns that none of them has."""
+        """Its summary rows of a benchmark, without empty columns."""
         return self.view.rows_of_benchmarks.get(benchmark, self.summary[:0])
 
 
 @lru_cache(8)  # each part of a report asks for them
 def members(source: Source) -> tuple[Member, ...]:
-    """Return the campaign of a source, or those it was merged from, each with its own facts."""
+    """Return the campaign of a source, or the campaigns that were merged into it, each with its facts."""
     origins = source.facts.get("origins")
     if not isinstance(origins, Mapping) or not origins or not len(source.records):
         return (
@@ -139,7 +139,7 @@ def heading(content: Content, fallback: str) -> dict[str, str | list[str]]:
 
 
 def campaigns(content: Content) -> str:
-    """Return a sentence on each campaign, a table of several, and what is not shown together."""
+    """Return a sentence on each campaign, a table of several, and a note on parts that are not shown together."""
     members = all_members(content)
     lines = [_sentence(source, len(members) > 1) for source in content.sources]
     if len(members) > 1:

@@ -26,13 +26,13 @@ _MOST = 0.9  # of the launches of a campaign, from which a group is said once
 
 @dataclass(frozen=True)
 class Group:
-    """Notes that mean the same for a reader.
+    """Notes with the same meaning for a reader.
 
     Parameters
     ----------
     codes : of the notes that belong to it.
     name : of the group.
-    remedy : what it means and what to do.
+    remedy : its meaning and what to do.
     """
 
     codes: tuple[str, ...]
@@ -126,14 +126,14 @@ _OF_CODE = {code: one for one in GROUPS for code in one.codes}
 
 
 def caveats(content: Content) -> str:
-    """Return a table of what may be doubtful, or a sentence if there is nothing; and count odd results."""
+    """Return a table of caveats, or a sentence without any, and the number of odd results."""
     odd = oddities.counted(content)
     text = _table(content) or "No point has a badge or a warning."
     return f"{text}\n\n{odd} `labkit explain` lists them with possible reasons." if odd else text
 
 
 def shorten(content: Content) -> None:
-    """Take from the caveats of each chapter what holds for the whole campaign, and name it in a line."""
+    """Remove the caveats of the whole campaign from each chapter, and name them in one line."""
     for chapter in content.chapters.values():
         source = next((one for one in content.sources if chapter.path in one.notebooks), None)
         general = _general(source) if source else set()
@@ -163,7 +163,7 @@ def _shortened(text: parts.Text, general: set[str]) -> parts.Text:
 
 
 def group(note: Note) -> Group | None:
-    """Return the group of a note; None for one that stands alone."""
+    """Return the group of a note; None without a group."""
     ranks, cores = (note.value(name) for name in ("ranks", "cores"))
     crowded = note.code == _NO_CORE and isinstance(ranks, int) and isinstance(cores, int) and ranks > cores
     return _OF_CODE.get(_CROWDED if crowded else note.code)
@@ -181,7 +181,7 @@ def groups_of(row: Mapping[str, Any]) -> list[str]:
 
 
 def words_of(row: Mapping[str, Any]) -> list[str]:
-    """Return the caveats of a row: names of groups, then notes that belong to none, without what to do about them."""
+    """Return the caveats of a row: names of groups, then notes without a group, without their remedies."""
     return [*groups_of(row), *(one.text.partition("; ")[0].rstrip(".") for one in _alone(row))]
 
 
@@ -192,7 +192,7 @@ def _alone(row: Mapping[str, Any]) -> list[Note]:
 
 
 def failures(content: Content) -> str:
-    """Return a callout on what failed; empty when nothing did."""
+    """Return a callout on failures; empty without any."""
     failed = [f"@{c.label} stopped at {escape(c.error)}" for c in content.chapters.values() if c.error]
     count = sum(len(source.failed) for source in content.sources)
     if count:

@@ -1,7 +1,7 @@
 """Check that the chapters hold only Markdown that both engines understand, and no broken references.
 
 Quarto warns of a reference that does not exist and prints ``?@fig-x``; here it is an error before anything is
-rendered. Everything that is not on the lists below is refused, so that the plain engine stays small.
+rendered. Everything that is not on the lists below is refused.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Findings:
 
 
 def check(book: Book) -> None:
-    """Refuse what one of the engines would render wrongly.
+    """Refuse Markdown that one of the engines would render wrongly.
 
     Raises
     ------

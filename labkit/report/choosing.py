@@ -1,4 +1,4 @@
-"""Choose the rows of a summary that represent a benchmark on a path, so that tables need not show all settings."""
+"""Choose the rows of a summary that represent a benchmark on a path, for tables without all settings."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PATH = ("transport", "testbed")
 
 
 def metric_of(rows: pd.DataFrame, wanted: str = "") -> str:
-    """Return the wanted metric if the rows have it, else their headline metric; empty if they have none."""
+    """Return the wanted metric if the rows have it, else their headline metric; empty without any."""
     has = any((parts := split(c)) and parts[0] == wanted and rows[c].notna().any() for c in rows.columns)
     return wanted if has else headline_metric(rows)
 
 
 def curves(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield, for each path, its name and one curve of a benchmark: that of the setting with the most points.
+    """Yield the name of each path and one curve of a benchmark: the setting with the most points.
 
     `left_out` names the others.
 
@@ -41,7 +41,7 @@ def curves(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]
 
 
 def left_out(rows: pd.DataFrame, metric: str, most: int) -> str:
-    """Return in words what the first curves of `curves` do not show; empty if they show everything.
+    """Describe what the first curves of `curves` leave out; empty for nothing.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ def by_path(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame
 
 
 def widest(rows: pd.DataFrame, drawn: Sequence[str]) -> tuple[pd.DataFrame, str]:
-    """Return the rows of the setting with the most points, and in words which levels of other settings that leaves out.
+    """Return the rows of the setting with the most points, and a description of the levels that this leaves out.
 
     Parameters
     ----------
     rows : of one benchmark, from `labkit.read.records.summary`.
-    drawn : columns whose levels are all shown, so that they are no setting.
+    drawn : columns that are no setting, because all their levels are shown.
     """
     others = [name for name in differing(rows) if name not in (*drawn, "fingerprint")]
     if not others:
@@ -90,7 +90,7 @@ def widest(rows: pd.DataFrame, drawn: Sequence[str]) -> tuple[pd.DataFrame, str]
 
 
 def dropped(rows: pd.DataFrame, shown: pd.DataFrame) -> str:
-    """Return in words which levels some rows of a table do not have; empty for none."""
+    """Describe the levels that some rows of a table do not have; empty for none."""
     words = []
     for name in differing(rows, skip=["fingerprint"]):
         kept = {*map(level, shown[name])}
@@ -100,7 +100,7 @@ def dropped(rows: pd.DataFrame, shown: pd.DataFrame) -> str:
 
 
 def nearest(curve: pd.DataFrame, size: int) -> dict[str, Any]:
-    """Return the row of a curve whose size is nearest, as a ratio; the smaller of two."""
+    """Return the row of a curve with the nearest size by ratio; the smaller one of two."""
     distance = [max(one + 1, size + 1) / min(one + 1, size + 1) for one in curve["message_size_B"]]
     row: dict[str, Any] = curve.iloc[distance.index(min(distance))].to_dict()
     return row
@@ -114,19 +114,19 @@ def shown(row: dict[str, Any], metric: str, *, size: bool = True) -> str:
 
 
 def interval(value: Value) -> str:
-    """Return an interval in brackets, as Markdown; empty where there is none."""
+    """Return an interval in brackets, as Markdown; empty without one."""
     return "" if math.isnan(value.low) else f" {escape(f'[{value.range}]')}"
 
 
 def hard(text: str) -> str:
-    """Return a text whose spaces break no line."""
+    """Return a text with non-breaking spaces."""
     return text.replace(" ", "\u00a0")
 
 
 def intervals(tables: Sequence[pd.DataFrame]) -> list[tuple[Value, dict[str, Any], str]]:
     """Return the points that have an interval or a range over launches: the value, the row, the metric.
 
-    Points below the resolution of the clock, and those of tools that report a curve only, have none.
+    Points below the resolution of the clock, and points of tools that report only a curve, have none.
 
     Parameters
     ----------

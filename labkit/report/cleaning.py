@@ -1,6 +1,6 @@
-"""Make harmless what a notebook of a campaign holds: a campaign may come from anyone, and browsers open reports.
+"""Make the content of a campaign's notebooks harmless: a campaign may come from anyone, and browsers open reports.
 
-Markdown loses foreign shortcodes and YAML headers. HTML loses scripts and everything that is loaded. A picture keeps
+Markdown loses foreign shortcodes and YAML headers. HTML loses scripts and all references to files. A picture keeps
 only shapes and text, a figure only data. ``templates/report/filters/safe.lua`` handles links, pictures and raw parts
 in Markdown, because it sees them as pandoc does.
 """
@@ -45,7 +45,7 @@ def _whole(text: str) -> str:
 
 
 def text(raw: str) -> str:
-    """Return text of an output, or code, without shortcodes, ends of blocks and a terminal's codes."""
+    """Return text of an output, or code, without shortcodes, block ends and control codes of terminals."""
     return _whole(raw).replace("{{<", APART).replace("```", "``\u200b`")
 
 
@@ -66,7 +66,7 @@ def headless(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Return Markdown without YAML headers and foreign shortcodes, in which HTML is text, but for `NEEDING`.
+    r"""Return Markdown without YAML headers and foreign shortcodes, with HTML as text except for `NEEDING`.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def html(markup: str) -> str:
 
 
 def svg(markup: str) -> str:
-    """Return an SVG picture of shapes and text alone; empty where it is no SVG picture."""
+    """Return an SVG picture with only shapes and text; empty if it is no SVG picture."""
     if len(markup) > LARGEST or re.search(r"<!(?:DOCTYPE|ENTITY)|<\?(?!xml )", markup, re.I):
         return ""
     try:
@@ -164,7 +164,7 @@ def _attribute(name: str, value: str) -> bool:
 
 
 def figure(spec: Any) -> dict[str, Any] | None:
-    """Return a plotly figure of data alone, which labkit's own script draws; None where it is no such figure.
+    """Return a plotly figure with only data, which labkit's own script draws; None if it is no such figure.
 
     Figures with traces that load maps are refused. Pictures, links and unknown markup in texts are removed.
     """

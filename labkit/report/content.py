@@ -1,4 +1,4 @@
-"""Hold what the generated blocks of the report are made from."""
+"""Data for the generated blocks of the report."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ class Content:
     ----------
     sources : the campaigns.
     chapters : staged file → notebook made ready, in reading order.
-    omitted : chapters of which the campaign holds nothing, and which are therefore left out.
-    front : picture on the first page; None where there is none.
-    absent : headings of sections that no campaign has data for; complete when the last part is made.
+    omitted : chapters left out because the campaign has no data for them.
+    front : picture on the first page; None without one.
+    absent : headings of sections without data; complete after the last block.
     style : of the report.
-    contract : file of an acceptance contract; None where the style needs none.
-    gate : verdicts of the gate on the campaign, for the first page; None where none judged it.
-    log : file of its tests, as `labkit gate --log` writes it; None where none is shown.
-    allow : factors that may differ between the campaigns that are compared.
-    made : what parts share, by name; each is worked out once.
+    contract : file of an acceptance contract; None if the style needs none.
+    gate : verdicts of the gate on the campaign, for the first page; None without a gate.
+    log : file of its tests, as `labkit gate --log` writes it; None if it is not shown.
+    allow : factors that may differ between compared campaigns.
+    made : results shared by several blocks, by name.
     beside : figures of measured curves beside the published values of experiments.
-    pictures : those that parts show, by name.
-    terms : term of the glossary → name of its row, where the report has the glossary.
-    whole : `chapters` before the style left some out; empty where it left out none.
+    pictures : pictures of blocks, by name.
+    terms : term of the glossary → name of its row, if the report has the glossary.
+    whole : `chapters` before the style left some out; empty if it left out none.
     """
 
     sources: Sequence[Source]
@@ -74,12 +74,12 @@ class Content:
 
     @property
     def every(self) -> Mapping[str, Chapter]:
-        """All chapters, with those that the style left out."""
+        """All chapters, including those that the style left out."""
         return self.whole or self.chapters
 
     @property
     def several(self) -> bool:
-        """Whether tables must say which campaign a row is from."""
+        """Whether tables need a column with the campaign."""
         return len(self.sources) > 1
 
     def show(self, picture: Picture) -> str:
@@ -102,12 +102,12 @@ class Content:
         caption: str,
         empty: str,
     ) -> str:
-        """Return a table over all campaigns, with a column for their names where there are several.
+        """Return a table over all campaigns, with a column for their names if there are several.
 
         Parameters
         ----------
         head, align, caption : as `labkit.io.markdown.table` takes them, without the campaign.
-        rows : with the campaign each belongs to; None for all.
+        rows : each with its campaign; None for all.
         empty : sentence for no rows at all.
         """
         if not rows:

@@ -1,7 +1,7 @@
-"""Describe an archive of a campaign as an RO-Crate: what was measured, with which tools, by whom, under which licence.
+"""Describe an archive of a campaign as an RO-Crate: measurements, tools, authors, licence.
 
 The metadata follow RO-Crate 1.1 [1]_ and the Process Run Crate profile 0.5 [2]_: one action for each benchmark and
-library, its instruments, what was asked for, and the samples that it made. Plain JSON-LD; no library is needed.
+library, with its instruments, its parameters, and its samples. The metadata are plain JSON-LD.
 
 References
 ----------
@@ -54,7 +54,7 @@ class Person:
 
     Parameters
     ----------
-    name : as it shall be cited.
+    name : as cited.
     orcid : 0000-0000-0000-0000; empty if there is none.
     """
 
@@ -76,7 +76,7 @@ def person(text: str) -> Person:
     Raises
     ------
     SpecError
-        If there is no name, or what follows the comma is no ORCID.
+        If there is no name, or the text after the comma is no ORCID.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def licence(text: str) -> str:
 
 
 def rendered(report: Path) -> list[Path]:
-    """Return the files of a report that readers open: the pages with what they need, and the PDF."""
+    """Return the files of a report for readers: the pages with their files, and the PDF."""
     if not report.is_dir() or report.is_symlink():
         return []
     paths = [path for path in sorted(report.rglob("*")) if path.is_file() and not path.is_symlink()]
@@ -133,7 +133,7 @@ def metadata(
     Parameters
     ----------
     source : the campaign.
-    packed : files of the archive beside the metadata.
+    packed : files of the archive without the metadata.
     authors : people, at least one.
     license : address of the licence of the data.
     today : date of publication, ISO 8601 (default: today).

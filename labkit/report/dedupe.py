@@ -1,4 +1,4 @@
-"""Take from the small print of a figure what the figure before it in the chapter says too."""
+"""Remove notes below a figure that the figure before it in the chapter has too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OWN = frozenset(
 
 
 def shorten(books: Sequence[Any]) -> list[dict[str, Any]]:
-    """Take notes from below axes that the figure before has too; return the figures that changed.
+    """Remove notes below axes that the figure before has too; return the changed figures.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The forms of a figure that a report shows: HTML, SVG and text, from which both engines can choose."""
+"""The forms of a figure in a report, from which the engines choose: HTML, SVG and text."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _STILL = re.compile(r'<noscript><img src="(static/[^"]+)"')
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure that a chapter of Markdown shows: in HTML live, in the PDF its svg.
+    """A figure of a chapter in Markdown: interactive in HTML, its svg in the PDF.
 
     Parameters
     ----------
-    name : of its files, without their ends.
+    name : of its files, without extension.
     label : of the figure.
-    caption : as Markdown; what is to see in the figure ends it.
+    caption : as Markdown; it ends with a description of the figure.
     spec : plotly's plain data.
-    svg : its static form; empty where nothing could draw it.
+    svg : its static form; empty if it could not be drawn.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Picture:
 
     @property
     def live(self) -> str:
-        """What the page shows in place of the svg."""
+        """What the page shows instead of the svg."""
         link = f"data/{self.label}.csv" if self.csv else ""
         return str(bundle(self.spec, self.svg, alt=self._about.alt, link=link, still=self.file)["text/html"])
 
@@ -71,20 +71,20 @@ class Picture:
 
 
 def bundle(spec: Mapping[str, Any], svg: str = "", *, alt: str = "", link: str = "", still: str = "") -> dict[str, Any]:
-    """Return the three forms of a figure from which both engines can choose.
+    """Return the three forms of a figure.
 
     Parameters
     ----------
     spec : plotly figure.
-    svg : its picture; empty where there is none.
-    alt : what it shows, in words.
+    svg : its picture; empty without one.
+    alt : description in words.
     link : address of the figure's data, relative to the page; empty for none.
-    still : address of its picture, which a page shows where no script runs.
+    still : address of its picture, for pages without scripts.
 
     Returns
     -------
-    ``text/html`` (drawn by report.js), ``image/svg+xml`` where there is one, and ``text/plain``, which the PDF
-    shows where there is none.
+    ``text/html`` (drawn by report.js), ``image/svg+xml`` if there is a picture, and ``text/plain`` for a PDF without
+    the picture.
     """
     height = float(spec.get("layout", {}).get("height") or HEIGHT)
     figure = {key: spec[key] for key in ("data", "layout", "config") if key in spec}
@@ -103,23 +103,23 @@ def bundle(spec: Mapping[str, Any], svg: str = "", *, alt: str = "", link: str =
 
 
 def still(data: Mapping[str, Any]) -> str:
-    """Return the address of the picture that the page of a `bundle` names; empty where it names none."""
+    """Return the address of the picture in the HTML of a `bundle`; empty without one."""
     found = _STILL.search(data.get("text/html", ""))
     return found[1] if found else ""
 
 
 def as_csv(table: Table) -> str:
-    """Return the data of a figure as CSV text, with units in the heads; empty where it holds none."""
+    """Return the data of a figure as CSV text, with units in the heads; empty without data."""
     titles = [column.title for column in table.columns]
     return csv_export.of_rows(dict(zip(titles, row, strict=True)) for row in table.values)
 
 
 def captioned(caption: str, file: str, label: str, about: Described) -> str:
-    """Return a picture as Markdown, with its caption, which is Markdown too, and what it shows in words.
+    """Return a picture as Markdown, with its caption (Markdown) and description.
 
     Parameters
     ----------
-    about : description of the figure; what is to see in it ends the caption.
+    about : description of the figure; it ends the caption.
     """
     caption = f"{caption} {escape(about.seen)}" if about.seen else caption
     words = cleaning.spoken(about.alt) or "Figure"

@@ -37,7 +37,7 @@ _FIRST = (
 
 
 def picture(sources: Sequence[Source]) -> Picture | None:
-    """Return the picture, not drawn yet; None where no two sizes are.
+    """Return the picture, not yet drawn; None without two sizes.
 
     Of several campaigns, it shows the first ones that have the same benchmark.
     """
@@ -59,7 +59,7 @@ def picture(sources: Sequence[Source]) -> Picture | None:
 
 
 def front_figure(content: Content) -> str:
-    """Return the picture with its caption, where there is one."""
+    """Return the picture with its caption, if there is one."""
     return markdown.here(content.show(content.front)) if content.front else ""
 
 

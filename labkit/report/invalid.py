@@ -1,6 +1,6 @@
-"""Mark a campaign whose numbers are no measurement: on the front page, and in captions of what shows its numbers.
+"""Mark campaigns with invalid numbers: on the front page, and in the captions of figures and tables with these numbers.
 
-A rule that `voids` a number says so: wrong bytes, copied launches, percentiles that contradict one another.
+Rules with `voids` make numbers invalid: wrong bytes, copied launches, contradictory percentiles.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _FIGURE = re.compile(r"^!\[(?=.*\]\([^)]*\)\{#fig-)", re.M)
 
 
 def mark(texts: dict[str, str], content: Content) -> None:
-    """Mark the chapters of a report whose campaigns have points that break a rule which voids them.
+    """Mark the chapters of a report if its campaigns have invalid points.
 
     Parameters
     ----------
-    texts : chapters that are no notebooks; the first page gets a callout, and captions the mark.
+    texts : chapters that are no notebooks; the first page gets a callout, and captions get the mark.
     """
     broken = [source for source in content.sources if source.invalid]
     if not broken:

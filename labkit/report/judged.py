@@ -1,4 +1,4 @@
-"""Write findings for the report: a row for each rule, and a sentence for those that are only notes."""
+"""Write findings for the report: a row for each rule, and a sentence for notes."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Found = Sequence[tuple[Source, Sequence[Finding]]]  # campaigns with their findi
 
 
 def table(found: Found, caption: str, *, several: bool = False) -> str:
-    """Return a table with a row for each rule: how often it is broken, where first, and what to do.
+    """Return a table with a row for each broken rule: count, first place, and what to do.
 
     Parameters
     ----------
     found : campaigns with their findings.
     caption : with its label.
-    several : whether the report has several campaigns, so that each count names its campaign.
+    several : whether the report has several campaigns; then each count names its campaign.
 
     Returns
     -------
-    Markdown; empty if there is nothing but notes.
+    Markdown; empty if there are only notes.
     """
     head = ["rule, places", "first place: what is", "requirement and remedy"]
     rows = [_row(some, found, several) for some in _by_rule(found) if some[0].level != _LEAST]
@@ -43,7 +43,7 @@ def table(found: Found, caption: str, *, several: bool = False) -> str:
 
 
 def told(one: Finding, detail: Detail = "whole") -> str:
-    """Return a finding as Markdown, with its place; instead, the reason why it supports no claim.
+    """Return a finding as Markdown, with its place, or the reason why it supports no claim.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def place(one: Finding) -> str:
 
 
 def notes(found: Found) -> str:
-    """Return the rules of which there are notes in a sentence; empty if there are none."""
+    """Return a sentence on the rules with notes; empty without any."""
     least = [f"{code(some[0].code)} ({_count(some)})" for some in _by_rule(found) if some[0].level == _LEAST]
     return f"Of less weight: {', '.join(least)}." if least else ""
 

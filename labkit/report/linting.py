@@ -12,7 +12,7 @@ from labkit.report.markdown import escape
 
 
 def broken(content: Content) -> str:
-    """Return a table of the rules that the data break, with remedies, and what only the author can judge."""
+    """Return a table of the broken rules with remedies, and the tasks that remain for the author."""
     found = [(source, source.found(rules.about(METHOD))) for source in content.sources]
     counts = []
     for source, findings in found:

@@ -1,6 +1,6 @@
-"""Read what papers say: the tables of the survey, and the experiments that labkit repeats.
+"""Read the content of papers: the tables of the survey, and the experiments that labkit repeats.
 
-The facts are data (``data/reference``). What labkit has of them is computed from its own registries.
+The facts are data (``data/reference``). labkit's counterparts follow from its own registries.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _Row = TypeVar("_Row")
 
 @dataclass(frozen=True, kw_only=True)
 class Surveyed:
-    """A row of a table of the survey, and how labkit may have the benchmark in it.
+    """A row of a table of the survey, and the counterpart of its benchmark in labkit.
 
     Parameters
     ----------
-    name : of it.
+    name : of the benchmark.
     section : of the survey that describes it.
     cells : of all columns of its table.
-    kind : what labkit has: the ``program`` itself, code of its own for the same ``definition``, checked against the
-        original, a ``stand-in`` that measures the same in another way, the ``import`` of its logs only, or ``none``;
+    kind : counterpart in labkit: the ``program`` itself, own code for the same ``definition``, checked against the
+        original, a ``stand-in`` that measures the same in another way, only the ``import`` of its logs, or ``none``;
         empty if it is no benchmark.
-    tests : names that `labkit.benchmarks.Benchmark.equivalents` may have.
+    tests : names in `labkit.benchmarks.Benchmark.equivalents`.
     labkit : patterns of names of labkit's benchmarks.
     tools : files of `labkit.tools` that run it or its stand-in.
     format : file of `labkit.formats` that reads its output.
     reason : why labkit has none.
     note : how a stand-in differs.
-    lacks : what the original has and labkit does not, in words that do not occur in labkit's benchmarks.
+    lacks : parts of the original that labkit does not have, in words that do not occur in labkit's benchmarks.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Surveyed:
 
     @property
     def benchmarks(self) -> list[str]:
-        """Names of labkit's benchmarks for it: those that labkit runs, or those that it imports only."""
+        """Names of labkit's benchmarks for it: those that labkit runs, or else those that it only imports."""
         every = benchmarks.every() if self.kind == "import" else benchmarks.find()
         names = [name for pattern in self.labkit for name in fnmatch.filter(every, pattern)]
         return list(dict.fromkeys([*self.counterparts.values(), *names]))
@@ -81,7 +81,7 @@ class Surveyed:
 
     @property
     def imported(self) -> bool:
-        """Whether labkit reads what the program prints."""
+        """Whether labkit reads the output of the program."""
         if self.tests and self.tests[0].startswith(("osu_", "IMB-")):
             return bool(self.counterparts)
         return bool(self.format) and find_spec(f"{formats.__name__}.{self.format}") is not None
@@ -89,15 +89,15 @@ class Surveyed:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of the survey, or the benchmarks that the text of a section names without one.
+    """A table of the survey, or the benchmarks in the text of a section without a table.
 
     Parameters
     ----------
-    section : that it stands in.
+    section : of the survey.
     columns : heads.
     rows : in the order of the paper.
-    number, title : of the table; 0 and the section's title if the text names the benchmarks.
-    turned : whether a row of the data is printed as a column.
+    number, title : of the table; 0 and the section's title for benchmarks in the text.
+    turned : whether rows and columns are exchanged.
     align : ``l``, ``r`` or ``c`` for each column; all ``l`` if empty.
     """
 
@@ -116,15 +116,15 @@ class Experiment:
 
     Parameters
     ----------
-    figure, title, result : where the paper shows it, what it is, and what the paper found.
+    figure, title, result : place in the paper, title, and result of the paper.
     labkit : patterns of benchmarks that repeat it.
-    notebook : the one that shows it; else the first one with such a benchmark.
-    metric : to show; the benchmark's first one where it does not have it.
+    notebook : that shows it (default: the first one with such a benchmark).
+    metric : to show, if the benchmark has it; else its first one.
     options : of the benchmark, as in `labkit.read.reference.Number`.
-    size : to show, the nearest one that was measured; the smallest where none is named.
-    values : names of the paper's numbers that a benchmark measures: they are compared.
+    size : to show: the nearest measured one (default: the smallest).
+    values : names of the paper's numbers that a benchmark measures and the report compares.
     further : names of the paper's numbers that no benchmark measures.
-    needs, command : what repeating it as in the paper takes, and the command lines that do it.
+    needs, command : requirements and command lines to repeat it as in the paper.
     """
 
     figure: str
@@ -157,7 +157,7 @@ class Literature:
     experiments: tuple[Experiment, ...] = field(default_factory=tuple)
 
     def numbers_of(self, experiment: Experiment, *, further: bool = False) -> list[Number]:
-        """The numbers of an experiment that are compared, as the quantities that labkit measures, or the others."""
+        """The compared numbers of an experiment, as quantities that labkit measures, or the others."""
         paper = self.paper
         return [paper.measurable(paper[name]) for name in (experiment.further if further else experiment.values)]
 
@@ -188,7 +188,7 @@ def tables() -> tuple[Table, ...]:
     Raises
     ------
     DataError
-        If the file is not as it must be.
+        If the file is malformed.
     """
     file, found = FOLDER / "survey.toml", []
     for one in _table(file)["table"]:
@@ -232,7 +232,7 @@ def papers() -> tuple[Literature, ...]:
     Raises
     ------
     DataError
-        If a file is not as it must be.
+        If a file is malformed.
     """
     return tuple(_paper(file) for file in sorted(PAPERS.glob("*.toml")))
 

@@ -1,4 +1,4 @@
-"""Write Markdown that both engines read the same way: escaped text, tables, callouts."""
+"""Write Markdown that both engines read alike: escaped text, tables, callouts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _SMART = re.compile(r"""["']|--+|\.{3,}""")  # otherwise curly, a dash, an ellip
 
 
 def varied(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[int], str]:
-    """Return which columns of a table differ between its rows, and as a sentence what all rows have in common.
+    """Return the columns that differ between the rows of a table, and a sentence on the common values.
 
-    A table keeps at least two columns, and columns to be filled in. A column without any value says nothing.
+    A table keeps at least two columns, and empty columns to fill in. Columns without any value are left out.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def _constant(head: str, value: str) -> str:
 
 
 def differing(head: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "", caption: str) -> str:
-    """Return a table of the columns in which its rows differ; its caption says what they have in common.
+    """Return a table of the columns in which its rows differ; its caption names the common values.
 
     Parameters
     ----------
@@ -71,12 +71,12 @@ def differing(head: Sequence[str], rows: Sequence[Sequence[str]], *, align: str 
 
 
 def here(text: str) -> str:
-    """Return Markdown whose figures stay in their place in the PDF; others stand at the top or the foot of a page."""
+    """Return Markdown with figures that stay in their place in the PDF instead of the top or the foot of a page."""
     return f"::: {{.here}}\n\n{text}\n\n:::"
 
 
 def line(text: object) -> str:
-    """Return a value as plain text on one line, of characters that a file can hold."""
+    """Return a value as plain text on one line, with characters that are valid in a file."""
     return " ".join(plain(str(text)).encode(errors="replace").decode().split())
 
 
@@ -86,7 +86,7 @@ def literal(text: str) -> str:
 
 
 def escape(text: object) -> str:
-    r"""Return a value as literal text on one line, with commands and options in it as code.
+    r"""Return a value as literal text on one line, with its commands and options as code.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def bare(text: str) -> str:
 
 
 def heading(text: str) -> str:
-    r"""Return Markdown as the heading of a chapter, without what Quarto's lists and references might take for HTML.
+    r"""Return Markdown as the heading of a chapter, without anything that Quarto's lists and references take for HTML.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def heading(text: str) -> str:
 
 
 def code(text: object) -> str:
-    """Return a value as inline code, whatever back quotes it holds."""
+    """Return a value as inline code, also with back quotes in it."""
     words = line(text).replace("{{<", APART)
     ticks = "`" * (max((len(run) for run in re.findall(r"`+", words)), default=0) + 1)
     pad = " " if "`" in words else ""
@@ -143,7 +143,7 @@ def code(text: object) -> str:
 
 
 def block(text: str, attributes: str = "") -> str:
-    """Return a code block whose fence is longer than any in the text, without a terminal's codes."""
+    """Return a code block with a fence longer than any in the text, without control codes of terminals."""
     text = plain(text).encode(errors="replace").decode().replace("{{<", APART).rstrip("\n")
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     return f"{fence}{attributes}\n{text}\n{fence}"
@@ -152,11 +152,11 @@ def block(text: str, attributes: str = "") -> str:
 def needing(labels: str, text: str) -> str:
     """Return a sentence or clause with a mark: a report leaves it out if it lacks one of the parts.
 
-    The mark is an element of HTML, which JupyterLab and GitHub show as its text alone.
+    The mark is an HTML element. JupyterLab and GitHub show only its text.
 
     Parameters
     ----------
-    labels : of these parts, with spaces between.
+    labels : of these parts, separated by spaces.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def callout(kind: str, title: str, body: str, *, collapse: bool = False) -> str:
 
 
 def mask(text: str) -> str:
-    """Replace the code in prose by blanks, so that positions stay as they are.
+    """Replace the code in prose by blanks; positions do not change.
 
     Examples
     --------

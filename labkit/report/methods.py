@@ -30,7 +30,7 @@ def _names(content: Content) -> list[str]:
 
 
 def definitions(content: Content) -> str:
-    """Return a paragraph for each benchmark that was measured, from its own file; what several share stands once."""
+    """Return a paragraph for each measured benchmark from its file; common paragraphs occur once."""
     names = _names(content)
     if not names:
         return "There are no measurements, so there is nothing to define."
@@ -77,7 +77,7 @@ def _definition(name: str, own: list[str]) -> str:
 
 
 def prose(docstring: str) -> str:
-    r"""Return a docstring as Markdown: code stays code, underlined heads become bold, all else is literal.
+    r"""Return a docstring as Markdown: code stays code, underlined headings become bold, everything else is literal.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def _counts(values: pd.Series) -> str:
 
 
 def timing(content: Content) -> str:
-    """Return a table of how each benchmark was timed, and why measuring ended."""
+    """Return a table of the timing of each benchmark, and why measuring ended."""
     rows: list[tuple[Source, list[str]]] = []
     for source in content.sources:
         alike: dict[tuple[str, ...], list[pd.DataFrame]] = {}
@@ -138,7 +138,7 @@ def timing(content: Content) -> str:
 
 
 def effort(content: Content) -> str:
-    """Return sentences on launches, stop rule and seeds, from what the samples files hold."""
+    """Return sentences on launches, stop rule and seeds, from the samples files."""
     lines = []
     for source in content.sources:
         if not source.points:

@@ -1,6 +1,6 @@
-"""Turn an executed notebook into a chapter: figures in all their forms, no parameters, a failure shown.
+"""Turn an executed notebook into a chapter: with all forms of its figures and its failure, without parameters.
 
-The executed notebook itself is never changed; this works on the copy for the report.
+The executed notebook itself never changes; this works on the copy for the report.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class Chapter:
 
     Parameters
     ----------
-    notebook : the copy, ready to be written.
+    notebook : the copy, ready to write.
     title, label : of its heading.
-    error : what stopped it, in one line; empty when it ran to its end.
+    error : its error in one line; empty if it ran to its end.
     csv : file name → text, the data of its figures.
-    parameters : source of the cell that set them.
+    parameters : source of the cell with parameters.
     warnings : for readers of the report.
     path : the executed notebook.
-    omitted : headings of sections, and labels of figures and tables, whose measurements the campaign does not hold.
+    omitted : headings of sections, and labels of figures and tables, without data in the campaign.
     undrawn : figures without a picture.
-    tables : label of a figure whose values became a table → the label of that table.
+    tables : label of a figure that became a table → label of the table.
     """
 
     notebook: Any
@@ -76,7 +76,7 @@ def read(path: Path) -> Any:
     Raises
     ------
     ReportError
-        If it is no notebook.
+        If it is not a notebook.
     """
     try:
         book = _parsed(safe_read.text(path, most=safe_read.MOST_NOTEBOOK_B))
@@ -100,13 +100,13 @@ def _parsed(text: str) -> Any:
 
 
 def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
-    """Return the chapter that an executed notebook becomes.
+    """Return the chapter of an executed notebook.
 
     Parameters
     ----------
     path : the executed notebook.
-    error : what stopped it, as the run says; after the death of a kernel, no cell says so.
-    book : the notebook, where it was read already.
+    error : its error as recorded by the run; after the death of a kernel, no cell contains one.
+    book : the notebook, if it was read already.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
 
 
 def named(path: Path) -> str:
-    """Return the stem of a notebook's name, with characters that files, addresses and settings take as they are."""
+    """Return the stem of a notebook's name, with characters that are safe in files, addresses and settings."""
     return re.sub(r"[^\w.,=+-]+", "_", path.stem, flags=re.ASCII)[:150]
 
 
@@ -227,7 +227,7 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
 
 
 def laid_out(part: parts.Table | parts.Text | parts.Omitted) -> Any:
-    """Return an output that shows a part, and keep the part in its metadata for `part_of`."""
+    """Return an output that shows a part, with the part in its metadata for `part_of`."""
     text = cleaning.markdown(str(part))
     return new_output("display_data", data={"text/markdown": text}, metadata={_PART: parts.as_json(part)})
 
@@ -245,13 +245,13 @@ def _slim(output: Any) -> tuple[Any, str]:
 
 
 def part_of(output: Any) -> parts.Read | None:
-    """Return the part that an output of a chapter shows; None for outputs that labkit's studies did not make."""
+    """Return the part in an output of a chapter; None for outputs of other code than labkit's studies."""
     given = output.get("metadata", {}).get(_PART)
     return None if given is None else parts.read(given)
 
 
 def forget_parts(chapter: Chapter) -> None:
-    """Take the parts from the outputs of a chapter, which is finished and gets written."""
+    """Remove the parts from the outputs of a finished chapter."""
     for cell in chapter.notebook.cells:
         for out in cell.get("outputs", []):
             out.get("metadata", {}).pop(_PART, None)
@@ -373,15 +373,15 @@ def _failure(error: str, path: Path) -> str:
 
 
 def labels(chapter: Chapter) -> set[str]:
-    """Return the labels that a chapter defines, of cells and in its prose."""
+    """Return the labels that the cells and the prose of a chapter define."""
     texts = "\n".join(cell.source for cell in chapter.notebook.cells)
     return set(re.findall(rf"(?:#\| *label: *|\{{#){_LABEL}", texts))
 
 
 def relabel(chapter: Chapter, known: set[str], suffix: str) -> None:
-    """Append `suffix` to every label in `known`, where it is defined and where it is referred to.
+    """Append `suffix` to every label in `known`, in definitions and references.
 
-    Two campaigns may hold the same notebook; their figures must not share a name.
+    If two campaigns hold the same notebook, their figures must have different names.
     """
     rename(chapter, {label: label + suffix for label in known})
     for cell in chapter.notebook.cells:
@@ -393,7 +393,7 @@ def relabel(chapter: Chapter, known: set[str], suffix: str) -> None:
 
 
 def rename(chapter: Chapter, names: Mapping[str, str]) -> None:
-    """Give labels other names where a chapter defines them and refers to them.
+    """Rename labels in the definitions and references of a chapter.
 
     Parameters
     ----------
@@ -407,7 +407,7 @@ def rename(chapter: Chapter, names: Mapping[str, str]) -> None:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return a chapter's text with other names of labels.
+    """Return a chapter's text with renamed labels.
 
     Examples
     --------
@@ -421,9 +421,9 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 def prefix_notes(chapter: Chapter, name: str) -> None:
-    """Put `name` before the marks of a chapter's footnotes.
+    """Prefix the marks of a chapter's footnotes with `name`.
 
-    The PDF of a book is one text, in which two chapters must not share the mark of a footnote.
+    In the single text of the PDF, the marks of all footnotes must be different.
     """
 
     def renamed(text: str) -> str:
@@ -440,7 +440,7 @@ def prefix_notes(chapter: Chapter, name: str) -> None:
 
 
 def retitle(chapter: Chapter, addition: str) -> None:
-    """Add words to the heading of the chapter, so that it differs from others."""
+    """Add words to the heading of the chapter to distinguish it from others."""
     addition = markdown.heading(addition)
     for cell in chapter.notebook.cells:
         start = cell.source.find(f"# {chapter.title} {{#{chapter.label}")

@@ -1,4 +1,4 @@
-"""Name odd results in the report: their count on the first page, those of a chapter in it, all in a table."""
+"""Show odd results in the report: their number on the first page, each in its chapter, all in a table."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _KINDS = 3  # of them, at most
 
 
 def count(content: Content) -> str:
-    """Return how many results are odd, unexplained and undecided, and where they are; empty where none is."""
+    """Return the numbers of odd, unexplained and undecided results, and their place; empty without any."""
     listed = markdown.needing("sec-odd", "@sec-odd counts them; chapters have values and possible reasons.")
     return f"**Odd results:** {words} {listed}" if (words := counted(content)) else ""
 
 
 def counted(content: Content) -> str:
-    """Return how many results of each campaign are odd, unexplained and undecided; empty where none is."""
+    """Return the numbers of odd, unexplained and undecided results of each campaign; empty without any."""
     name = {source: f"{escape(source.name)}: " if content.several else "" for source in content.sources}
     found = ((source, sentences.odd(source.odd)) for source in content.sources)
     return " ".join(f"{name[source]}{words}" for source, words in found if words)
@@ -52,7 +52,7 @@ def listed(content: Content) -> str:
 
 
 def as_csv(content: Content) -> str:
-    """Return all odd results with their values, for a spreadsheet; empty where there are none."""
+    """Return all odd results with their values as CSV; empty without any."""
     return csv_export.of_rows(
         {
             "campaign": source.name,
@@ -75,7 +75,7 @@ def _reasons(one: Finding) -> str:
 
 
 def comment(content: Content) -> None:
-    """Add to each chapter the odd results of its benchmarks, each to the chapter with the fewest other benchmarks."""
+    """Add the odd results to chapters: each to the chapter of its benchmark with the fewest other benchmarks."""
     for source in content.sources:
         chapters = [one for one in content.chapters.values() if one.path in source.notebooks]
         found: dict[int, list[Finding]] = {}

@@ -48,7 +48,7 @@ def options(source: str) -> tuple[dict[str, Any], str]:
     Raises
     ------
     ReportError
-        If the options are not YAML; the message names no cell, which the caller knows.
+        If the options are not YAML; the caller adds the cell to the message.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def options(source: str) -> tuple[dict[str, Any], str]:
 
 
 def written(chosen: Mapping[str, Any], code: str) -> str:
-    """Return a cell's source with each option on one line, which both engines read alike."""
+    """Return a cell's source with each option on one line, as both engines need it."""
     clean = {key: _cleaned(value, spoken=key == ALT) for key, value in chosen.items()}
     lines = [
         f"#| {key}: {value if key in FORMS else json.dumps(value, ensure_ascii=False)}\n"

@@ -1,4 +1,4 @@
-"""Give a series the same colour in a whole report, and draw the static forms of its figures."""
+"""Give each series one colour in the whole report, and draw the static forms of figures."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from labkit.report import figures
 
 
 def unify(books: Sequence[Any]) -> list[dict[str, Any]]:
-    """Give every series one colour and marker in all figures; return the figures that changed.
+    """Give every series one colour and marker in all figures; return the changed figures.
 
-    The first figure decides. Series that share any figure get different colours, as long as there are enough.
+    The first figure decides. Series in the same figure get different colours, if there are enough.
 
     Parameters
     ----------
@@ -34,19 +34,19 @@ def draw(
     more: Sequence[Any] = (),
     narrow: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> tuple[list[str | None], int, str]:
-    """Draw the static forms of figures that changed or have none, all in one session of the browser.
+    """Draw the static forms of changed figures, and of figures without one, in one browser session.
 
     Parameters
     ----------
     books : executed notebooks; their figures get the static forms.
-    changed : figures among them whose static form is out of date.
+    changed : figures among them with an outdated static form.
     more : further figures, as plotly's plain data.
-    narrow : identity of a figure among them → its static form as plotly's plain data, where that differs.
+    narrow : identity of a figure among them → its static form as plotly's plain data, if it differs.
 
     Returns
     -------
-    The svg of each of `more`, how many figures keep another static form than they should, and why figures could not
-    be drawn; empty if all were.
+    The svg of each of `more`, the number of figures that keep an outdated static form, and why figures could not be
+    drawn; empty if all were drawn.
     """
     narrow = narrow or {}
     anew = {*map(id, changed), *narrow}
@@ -63,12 +63,12 @@ def draw(
 
 
 def warning(undrawn: int, lost: int, reason: str) -> list[str]:
-    """Say in a sentence what the PDF shows in place of figures that could not be drawn; nothing if all could.
+    """Return a sentence on what the PDF shows instead of figures that could not be drawn; empty without any.
 
     Parameters
     ----------
     undrawn : figures that have no static form.
-    lost : figures that keep one whose colours are those of another report.
+    lost : figures that keep the colours of another report.
     reason : as from `draw`.
     """
     parts = []

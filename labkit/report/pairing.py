@@ -1,6 +1,6 @@
-"""Set two small figures in a row of the PDF, each drawn for half the width of the text.
+"""Put two small figures side by side in the PDF, each drawn for half the width of the text.
 
-They follow one another, or stand around a paragraph about the second one, which then comes before both.
+They are consecutive, or separated by a paragraph about the second one, which then comes first.
 """
 
 from __future__ import annotations

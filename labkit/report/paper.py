@@ -1,6 +1,6 @@
-"""Turn chapters into the results of a paper: what each found, one figure, and a discussion from the verdicts.
+"""Turn chapters into the results of a paper: the finding of each, one figure, and a discussion of the verdicts.
 
-All results are in one chapter, with a section for each topic. Of several campaigns, each has a section for its topics.
+All results are in one chapter, with a section for each topic, or for each of several campaigns.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ _SILENT = ("functional", NO_REFERENCE)  # forms of verdicts that say nothing abo
 
 
 def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> list[str]:
-    """Keep of each chapter what it found, its first figures, and what the verdicts say of its benchmarks.
+    """Keep the finding of each chapter, its first figures, and the verdicts on its benchmarks.
 
-    A chapter stays if it found a difference, or if a topic is discussed in it; all stay if that leaves none. Each topic
-    is discussed once.
+    A chapter stays if it found a difference or discusses a topic; if none does, all stay. Each topic is discussed once.
 
     Parameters
     ----------
@@ -97,7 +96,7 @@ def _is_small_table(cell: Any) -> bool:
 
 
 def shown_of(one: Finding | None, chapter: Chapter, cell: Any) -> int:
-    """Return how many of the two values that a chapter compared a figure draws, or a table lists, by their data."""
+    """Return how many of the two values that a chapter compares are in the data of a figure or table."""
     part = part_of(cell.outputs[0]) if cell.outputs else None
     if isinstance(part, Table):
         drawn, near = [number for row in part.rows for text in row for number in _number(text)], _ROUNDED
@@ -120,11 +119,11 @@ def _number(text: str) -> list[float]:
 
 
 def join(texts: dict[str, str], content: Content) -> Any:
-    """Return one notebook with the results of all chapters, after the text that a style has before them.
+    """Return one notebook with the results of all chapters, after the introduction of the style.
 
     Parameters
     ----------
-    texts : chapters that are no notebooks; the introduction of the results is taken out.
+    texts : chapters that are no notebooks; the introduction of the results is removed from them.
     """
     cells = [new_markdown_cell(texts.pop(_INTRODUCTION, "# Results {#sec-results}"))]
     for number, source in enumerate(content.sources, start=1):
@@ -141,7 +140,7 @@ def join(texts: dict[str, str], content: Content) -> Any:
 
 
 def listed(names: list[str], content: Content) -> list[str]:
-    """Return the chapters of a paper with the results in place of their parts."""
+    """Return the chapters of a paper with the results instead of their parts."""
     kept: list[str] = []
     for name in names:
         part = name == _INTRODUCTION or name in content.chapters
@@ -172,6 +171,6 @@ def _discussions(chapters: Mapping[str, Chapter], content: Content) -> dict[str,
 
 
 def discussion(topic: Topic) -> str:
-    """Return what the verdict on a topic says, as a paragraph."""
+    """Return a paragraph on the verdict on a topic."""
     name = topic.name[:1].upper() + topic.name[1:]
     return f"{escape(name)}: **{topic.verdict}**. {escape(answered.why(topic))}"

@@ -1,7 +1,7 @@
-"""Put a finished report into the folder of its campaign: whole, in place of the old one, and through no link.
+"""Move a finished report into the folder of its campaign: complete, replacing the old one, without following links.
 
-A report is made in its own folder in the system's folder for temporary files. So a run that ends early leaves the
-old report as it was, and nobody who may write to the campaign can turn the writing elsewhere.
+A report is made in a folder of the system's temporary files. So a run that ends early leaves the old report unchanged,
+and others who may write to the campaign cannot redirect the output.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def begin(folder: Path) -> None:
 
 
 def refuse(folder: Path) -> None:
-    """Refuse the place of a report if it holds anything but a report.
+    """Refuse the place of a report if it holds something else.
 
     Raises
     ------
     ReportError
-        If it does, or is a link.
+        If it holds something else, or is a link.
     """
     if folder.is_symlink() or (folder.exists() and not _ours(folder)):
         raise ReportError(
@@ -49,12 +49,12 @@ def _ours(folder: Path) -> bool:
 
 
 def publish(made: Path, home: Path, name: str) -> None:
-    """Copy a report to its place. If that is interrupted, the old report stays, or the new one is there.
+    """Copy a report to its place. After an interruption, either the old or the new report is there.
 
     Parameters
     ----------
     made : folder of the report.
-    home, name : folder that gets it, and its name there.
+    home, name : target folder, and its name there.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The plain engine: pandoc and typst turn the staged book into the same site and PDF that Quarto makes.
 
-It reads the Markdown subset that `labkit.report.check` accepts. pandoc starts twice, for the site and for the PDF, side
-by side; the project's Lua filters number and link everything, and write the pages.
+It reads the Markdown subset that `labkit.report.check` accepts. pandoc runs twice in parallel, for the site and for the
+PDF. The project's Lua filters number and link everything, and write the pages.
 """
 
 from __future__ import annotations

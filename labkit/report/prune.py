@@ -1,4 +1,4 @@
-"""Leave out of chapters what the campaign did not measure: figures, tables, their sections, and references to them."""
+"""Remove parts without data from chapters: figures, tables, their sections, and references to them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _REFERENCE = re.compile(r"@((?:fig|tbl|sec|eq)-[\w-]*\w)")
 
 
 def omit(chapters: Sequence[Chapter]) -> list[Chapter]:
-    """Take out what says that nothing was measured, and note it in `Chapter.omitted`.
+    """Remove parts without data, and record them in `Chapter.omitted`.
 
-    A section that loses all its figures and tables goes with its heading and its prose, unless a sentence in it states
-    a result. What is marked elsewhere as needing them goes too (`without`). A sentence in place of a
-    figure becomes prose.
+    A section without its figures and tables is removed with its heading and prose, unless a sentence in it states a
+    result. Text elsewhere that is marked as needing them is removed too (`without`). A sentence in place of a figure
+    becomes prose.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def omit(chapters: Sequence[Chapter]) -> list[Chapter]:
 
     Returns
     -------
-    The chapters of which nothing is left.
+    The empty chapters.
     """
     gone: set[str] = set()
     empty = []
@@ -150,7 +150,7 @@ def _labels(cells: Iterable[Any]) -> set[str]:
 
 
 def unrefer(chapter: Chapter, gone: set[str]) -> None:
-    """Take out of a chapter's prose what needs a part that is gone."""
+    """Remove prose of a chapter that needs a removed part."""
     _rewrite(chapter, lambda text: without(text, gone))
     for cell in chapter.notebook.cells:
         if cell.cell_type == "code":
@@ -159,7 +159,7 @@ def unrefer(chapter: Chapter, gone: set[str]) -> None:
 
 
 def settle(chapter: Chapter, gone: set[str]) -> None:
-    """Take out of a chapter what needs a part that is gone, then the marks of what stays: nothing else will go."""
+    """Remove prose of a chapter that needs a removed part, then the marks of the rest. Nothing is removed later."""
     if gone:
         unrefer(chapter, gone)
     _rewrite(chapter, markdown.unmarked)
@@ -176,9 +176,9 @@ def _rewrite(chapter: Chapter, made: Callable[[str], str]) -> None:
 
 
 def without(text: str, gone: set[str]) -> str:
-    """Return Markdown without what is marked as needing a part that is gone (`markdown.needing`).
+    """Return Markdown without text that is marked as needing a removed part (`markdown.needing`).
 
-    Of text without a mark, the paragraph, the item of a list or the row of a table goes that refers to such a part.
+    Without a mark, the paragraph, list item or table row that refers to such a part is removed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Render with Quarto, where it is installed."""
+"""Render with Quarto, if it is installed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _program() -> str | None:
 
 
 def version() -> tuple[int, ...] | None:
-    """Return the version of the installed Quarto, or None where none runs."""
+    """Return the version of the installed Quarto; None without one."""
     return parsed(_said("--version"))
 
 
@@ -46,7 +46,7 @@ def _said(option: str) -> str:
 
 
 def parsed(text: str) -> tuple[int, ...] | None:
-    r"""Return the version in the output of ``quarto --version``; None where there is none.
+    r"""Return the version in the output of ``quarto --version``; None without one.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def parsed(text: str) -> tuple[int, ...] | None:
 
 
 def obstacle(have: tuple[int, ...] | None) -> str:
-    """Return the reason why Quarto of that version cannot make the report; empty when it can."""
+    """Return why this version of Quarto cannot make the report; empty if it can."""
     if have is None:
         return (
             f"there is no quarto on PATH. Install Quarto {_WANTED} or later (pip install 'quarto-cli>={_WANTED}'), or "
@@ -72,12 +72,12 @@ def obstacle(have: tuple[int, ...] | None) -> str:
 
 
 def usable() -> str:
-    """Return the reason why Quarto cannot make the report here; empty when it can."""
+    """Return why Quarto cannot make the report here; empty if it can."""
     return obstacle(version())
 
 
 def known() -> Known:
-    """Return the names that the installed Quarto knows; none where it does not say."""
+    """Return the names that the installed Quarto knows; none if it does not list them."""
     output = _said("--paths")
     share = Path(output.splitlines()[1]) if output.count("\n") > 1 else None  # after the folder of its programs
     files = sorted(share.glob("schema/*.yml")) if share else []
@@ -99,18 +99,18 @@ def _last(output: str) -> str:
 
 
 def document(book: Book) -> Path | None:
-    """Return the Word document of a rendered book; None where its settings ask for none."""
+    """Return the Word document of a rendered book; None if its settings request none."""
     made = book.folder / "report.docx"
     return made if made.is_file() else None
 
 
 def render(book: Book) -> tuple[Path, Path, list[str]]:
-    """Make the site and the PDF of a staged book; of slides, the plain engine makes the PDF.
+    """Make the site and the PDF of a staged book; the plain engine makes the PDF of slides.
 
     Returns
     -------
-    ``html/index.html``, or ``html/slides.html``, and ``report.pdf`` in the book's folder; the warnings that Quarto and
-    pandoc gave.
+    ``html/index.html``, or ``html/slides.html``, and ``report.pdf`` in the book's folder; the warnings of Quarto and
+    pandoc.
 
     Raises
     ------

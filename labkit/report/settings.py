@@ -1,4 +1,4 @@
-"""Refuse settings of a user's report that nothing reads, or that no engine can use, before anything is drawn."""
+"""Refuse unknown or unusable settings of a user's report before anything is drawn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LENGTH = re.compile(r"\d+(\.\d+)?(cm|mm|in|pt|em|%)")
 
 @dataclass(frozen=True)
 class Known:
-    """Names that the installed Quarto knows; empty where it does not say.
+    """Names that the installed Quarto knows; empty if it does not list them.
 
     Parameters
     ----------
@@ -56,15 +56,15 @@ def refuse(config: Mapping[str, Any], file: Path, engine: str, known: Known = Kn
 
     Parameters
     ----------
-    config : what a file of settings holds beside labkit's section.
-    file : named in the message; those that labkit ships are fine.
+    config : content of a settings file without labkit's section.
+    file : named in the message; labkit's own files are not checked.
     engine : ``quarto`` or ``plain``.
-    known : what the installed Quarto knows.
+    known : names that the installed Quarto knows.
 
     Raises
     ------
     ReportError
-        Names the key, what is expected, and what to do.
+        Names the key, the expected value, and what to do.
     """
     if file.is_relative_to(TEMPLATES):
         return

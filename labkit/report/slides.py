@@ -29,9 +29,9 @@ _BREAK = "{{< pagebreak >}}"
 
 
 def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> list[str]:
-    """Keep the figures of each chapter, each on its own page; the title of the first is what the chapter found.
+    """Keep the figures of each chapter, each on its own page; the finding of the chapter is the title of the first.
 
-    A chapter that found nothing has no page.
+    A chapter without a finding has no page.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _headline(benchmark: str, text: str) -> str:
 
 
 def replace_cells(chapter: Chapter, cells: list[Any]) -> None:
-    """Give a chapter other cells; it keeps the data of the figures among them."""
+    """Replace the cells of a chapter; it keeps the data of the figures among them."""
     chapter.notebook.cells = cells
     shown = {str(options(cell.source)[0]["label"]) for cell in cells if is_figure(cell)}
     chapter.csv = {file: text for file, text in chapter.csv.items() if file.partition(".")[0] in shown}
@@ -112,7 +112,7 @@ def source_of(chapter: Chapter, content: Content) -> Source:
 
 
 def found_by(chapter: Chapter, content: Content) -> Finding | None:
-    """Return what a chapter found in its campaign; None where it compares nothing."""
+    """Return the finding of a chapter in its campaign; None if it compares nothing."""
     first = members(source_of(chapter, content))[0]
     return finding(chapter, first) if len(first.summary) else None
 

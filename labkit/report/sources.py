@@ -36,12 +36,12 @@ class Source:
     Parameters
     ----------
     path : its folder.
-    facts : what campaign.json holds.
-    launches : records, and what metadata hold.
+    facts : content of campaign.json.
+    launches : records and metadata.
     summary : a row per point.
     failed : what was skipped or failed, with the reason; from campaign.json and its events.
     folders : with executed notebooks; the first folder with a notebook of a name counts.
-    whole : the campaign, where launches and summary are those of some of its points only; else None.
+    whole : the whole campaign, if launches and summary are restricted to some of its points; else None.
     """
 
     path: Path
@@ -53,7 +53,7 @@ class Source:
     whole: Source | None = None
 
     def of_points(self, fingerprints: Collection[str]) -> Source:
-        """Return the campaign with some of its points; what is about no point stays."""
+        """Return the campaign with some of its points; data that belong to no point stay."""
         summary = self.summary
         if len(summary):
             summary = summary[summary["fingerprint"].isin([*fingerprints])].reset_index(drop=True)
@@ -82,21 +82,21 @@ class Source:
 
     @property
     def times(self) -> Iterations:
-        """What is known of the times of iterations."""
+        """Effects in the times of iterations."""
         return self.view.iterations
 
     @cached_property
     def view(self) -> View:
-        """What rules see of the campaign."""
+        """View of the campaign for rules."""
         word = places.word(self.path)
         place = "" if Path(word).is_absolute() else word  # no report shows where a machine keeps its files
         return View(self.name, self.records, self.summary, self.launches, self.failed, place=place)
 
     def found(self, which: Sequence[Rule], *, explain: bool = True) -> tuple[Finding, ...]:
-        """Return what rules find in its points.
+        """Return the findings of rules in its points.
 
-        Where it has some points of a campaign, rules compare these with all others. What they find without naming a
-        point, such as a sum over launches, is about its own points.
+        If it is restricted to some points, rules still compare these with all others. Findings without a point, such as
+        a sum over launches, are about its own points.
 
         Parameters
         ----------
@@ -111,17 +111,17 @@ class Source:
 
     @cached_property
     def odd(self) -> tuple[Finding, ...]:
-        """Results that contradict what must be expected."""
+        """Odd results."""
         return self.found(rules.about(PLAUSIBILITY))
 
     @cached_property
     def doubted(self) -> frozenset[str]:
-        """Fingerprints of the points that contradict what must be expected: no headline is taken from them."""
+        """Fingerprints of points with odd results, which give no headline."""
         return frozenset(one.subject.points[0] for one in self.odd)
 
     @cached_property
     def invalid(self) -> tuple[Finding, ...]:
-        """Findings by which numbers of the campaign are no measurement, or cannot be right."""
+        """Findings that make numbers of the campaign invalid."""
         voiding = [rule for rule in rules.about(*LINTED) if rule.voids]
         return tuple(one for one in self.found(voiding, explain=False) if one.level == "bad")
 
@@ -142,8 +142,8 @@ class Source:
     def notebooks(self) -> list[Path]:
         """Executed notebooks, each once: those of the suite in its order, then others by name.
 
-        Links are left out, because they would show files that are no part of the campaign. The list stays as it is when
-        it is first asked for: the next report shows notebooks that come later.
+        Links are left out, because they may lead to files outside the campaign. The list is made at the first call; the
+        next report shows later notebooks.
         """
         listed = [f"{entry['name']}.ipynb" for entry in _entries(self.facts)]
         paths: dict[str, Path] = {}
@@ -157,9 +157,9 @@ class Source:
         )
 
     def error(self, notebook: Path) -> str:
-        """Return the error that stopped a notebook, as the run says; empty when nothing did.
+        """Return the error that stopped a notebook, as recorded by the run; empty without one.
 
-        The run says nothing of a copy that a report executed anew, whose cells hold its own errors.
+        Copies that a report executed again contain their own errors in their cells.
         """
         if notebook.parent.name == AGAIN:
             return ""
@@ -191,7 +191,7 @@ def read(path: Path, *, again: bool = False, benchmark: str = "*") -> Source:
 
     Parameters
     ----------
-    again : prefer notebooks that labkit executed anew to those that the campaign holds.
+    again : prefer notebooks that labkit executed again to those of the campaign.
     benchmark : name, or a pattern, of the benchmarks whose points are read.
 
     Raises
@@ -231,7 +231,7 @@ def _failed(campaign: Campaign, folders: Sequence[Path]) -> Iterator[tuple[str, 
 
 
 def described(campaign: Campaign, executed: Sequence[str]) -> str:
-    """Describe a campaign in a short paragraph: origin, host, points, notebooks; cut its own texts to a line.
+    """Describe a campaign in a short paragraph: origin, host, points, notebooks. Its own texts are cut to one line.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""From campaigns to a folder that both engines can render, named by `labkit.store.derived.report`.
+"""Write campaigns as a folder that both engines can render, named by `labkit.store.derived.report`.
 
-Only copies are written. The executed notebooks, the samples and the project's own files stay as they are.
+Only copies are written. The executed notebooks, the samples and the project's own files do not change.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def stage(
     log : file of the tests of the contract, for the page to sign.
     allow : factors that may differ between campaigns, for a style that compares them.
     folder : of the report; it must not exist.
-    title : of the book; else that of the campaigns or of the style.
-    docx : whether Quarto shall also make a Word document.
+    title : of the book (default: that of the campaigns or of the style).
+    docx : whether Quarto also makes a Word document.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Styles of the report: which chapters it has, in which order, and what it needs. A style is one file of settings.
+"""Styles of the report: its chapters, their order, and its requirements. A style is one file of settings.
 
 labkit's styles are in ``templates/report/styles``, those of a user in ``report/styles`` of the project. The file's
-settings go on top of ``book.yml``; its section ``labkit`` is for labkit. The chapters of a style are in the folder
-of its name, or among those that all styles share.
+settings override ``book.yml``; its section ``labkit`` is for labkit. The chapters of a style are in the folder of its
+name, or among the common chapters.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _MOST_B = 1 << 20  # of a file of settings: YAML is read slowly
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the section ``labkit`` of a style says.
+    """The section ``labkit`` of a style.
 
     Parameters
     ----------
     about : the style in one line.
-    like : another style, whose settings this one changes.
+    like : another style that this one modifies.
     campaigns : fewest campaigns that it needs.
     contract : whether it needs an acceptance contract.
-    form : ``book``, ``paper`` whose chapters are short, ``slides`` with a page for each figure, or ``lab`` of a
-        learner's folder.
-    figures : most figures of a chapter of a paper or on slides; 0 takes all.
-    supplement : another style, whose PDF is made too and stands beside this one as ``supplement.pdf``.
-    colour : of headings, in the PDF of links too, as ``#1f3a5f``; empty for that of labkit.
+    form : ``book``, ``paper`` with short chapters, ``slides`` with a page for each figure, or ``lab`` for a learner's
+        folder.
+    figures : most figures of a chapter of a paper or on slides; 0 for all.
+    supplement : another style, with its PDF as ``supplement.pdf`` in the same folder.
+    colour : of headings, and of links in the PDF, such as ``#1f3a5f``; empty for labkit's.
     logo : picture at the top, such as ``figures/logo.svg``.
     """
 
@@ -70,9 +70,9 @@ class Style:
     Parameters
     ----------
     name : of its file.
-    settings : what it says of itself.
-    config : what it changes in ``book.yml``.
-    folders : where its chapters and other files are, the first one first.
+    settings : its section ``labkit``.
+    config : its changes of ``book.yml``.
+    folders : with its chapters and other files, in the order of search.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Style:
 
     @property
     def shows_notebooks(self) -> bool:
-        """Whether any of its chapters are notebooks; those of a style that lists none are those of all reports."""
+        """Whether any of its chapters are notebooks; a style without a list has the chapters of all reports."""
         listed = self.config.get("book", {}).get("chapters")
         return listed is None or any(map(is_pattern, listed))
 
@@ -124,7 +124,7 @@ def find() -> dict[str, Path]:
 
 
 def load(name: str) -> Style:
-    """Read a style, and the one that it is like.
+    """Read a style, and the style that it modifies.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def required(
     allow: Sequence[str] = (),
     log: Path | None = None,
 ) -> Style:
-    """Return a style; refuse it where something is missing that it needs.
+    """Return a style; refuse it if a requirement is missing.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def required(
     ReportError
         Says what to name.
     DataError, SpecError
-        If the contract is none.
+        If the contract is invalid.
     """
     style, names = load(name), " ".join(campaigns)
     if len(campaigns) < style.settings.campaigns:
@@ -196,7 +196,7 @@ def _absent(style: Style, names: Sequence[str]) -> str:
 
 
 def chain(name: str) -> list[tuple[Path, dict[str, Any]]]:
-    """Return the files of a style and of those that it is like, the first one first, with what they change."""
+    """Return the files of a style and of the styles that it modifies, the first one first, with their changes."""
     file = find()[name]
     settings, config = parted(read(file), file)
     return [*(chain(settings.like) if settings.like else []), (file, config)]
@@ -256,7 +256,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested settings with those of `over` on top; lists are replaced.
+    """Return nested settings, overridden by `over`; lists are replaced.
 
     Examples
     --------
@@ -271,9 +271,9 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def placed(listed: Sequence[str], notebooks: Sequence[str]) -> list[str]:
-    """Return a list of chapters with notebooks in place of patterns; those that no pattern matches are left out.
+    """Return a list of chapters with notebooks instead of patterns, without notebooks that no pattern matches.
 
-    A notebook stands where the first pattern matches it; ``*.ipynb`` takes those that no other pattern takes.
+    The first matching pattern determines the place of a notebook; ``*.ipynb`` matches the rest.
 
     Examples
     --------

@@ -75,7 +75,7 @@ def key_table(content: Content) -> str:
 
 
 def value_kinds(content: Content) -> str:
-    """Return what the values of the table of key numbers are, by the statistics and origins that it has."""
+    """Return a sentence on the statistics and origins of the values in the table of key numbers."""
     numbers = [one for source in content.sources for one in key_numbers(source)]
     own = dict.fromkeys(one.statistic for one in numbers if one.n)
     given = sorted({(STATISTICS[one.statistic].label, one.origin) for one in numbers if not one.n})
@@ -147,7 +147,7 @@ def _size(size: int) -> str:
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Return nested facts as rows of name and text, without empty ones.
+    """Return nested facts as rows of name and text, without empty facts.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def paired(facts: Sequence[tuple[str, str]]) -> list[list[str]]:
 def facts_table(
     content: Content, facts: Sequence[tuple[Source, Sequence[tuple[str, str]]]], *, caption: str, empty: str
 ) -> str:
-    """Return a table of facts, two in a row; what all campaigns share stands once, in front.
+    """Return a table of facts, two in a row; facts common to all campaigns come first, once.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def _first(host: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rest(host: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the facts on a host that the table of the systems does not have."""
+    """Return the facts on a host that the table of the systems lacks."""
     first = _first(host)
     return flat({key: value for key, value in host.items() if key not in first}) if first else []
 

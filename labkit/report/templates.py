@@ -1,4 +1,4 @@
-"""Fill the templates of chapters with generated blocks, and leave out sections of which all blocks are empty."""
+"""Fill the templates of chapters with generated blocks, without sections that have only empty blocks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Filled:
 
     Parameters
     ----------
-    texts : name of a file → its text; those of which nothing is left are missing.
-    gone : labels to which nothing may refer: of what was left out, or that no chapter of this style defines.
+    texts : name of a file → its text, without empty chapters.
+    gone : labels without a target: of parts left out, or not defined in any chapter of this style.
     """
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -56,9 +56,9 @@ def fill(
     ----------
     files : name of a chapter → its template.
     blocks : name of a block → function that makes it.
-    labels : that the book's notebooks define.
+    labels : labels that the book's notebooks define.
     optional : labels to which chapters may refer although this style has no chapter that defines them.
-    omitted : gets the headings of what was left out, before the block `LAST` is made.
+    omitted : filled with the headings of parts left out, before the block `LAST` is made.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""What a chapter is about: the benchmarks of its study, and the points that its parameters ask for.
+"""Topics of a chapter: the benchmarks of its study, and the points that its parameters select.
 
-Chapters of one campaign may share benchmarks. Each is about its own points only.
+Chapters of one campaign may share benchmarks, but each covers only its own points.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def finding(chapter: Chapter, member: Member) -> Finding | None:
-    """Return what a chapter found; None where its notebook does not compare, or nothing was measured."""
+    """Return the finding of a chapter; None if its notebook does not compare, or nothing was measured."""
     study = _study(chapter)
     if study is None or study.answers:
         return None
@@ -35,20 +35,20 @@ def finding(chapter: Chapter, member: Member) -> Finding | None:
 
 
 def benchmarks(chapter: Chapter) -> Sequence[str]:
-    """Return the benchmarks of a chapter; none where its notebook has no study."""
+    """Return the benchmarks of a chapter; none if its notebook has no study."""
     study = _study(chapter)
     return () if study is None else study.benchmarks
 
 
 def answers(chapter: Chapter) -> bool:
-    """Whether a chapter says whether numbers are good, as the whole campaign's answer does."""
+    """Whether a chapter gives verdicts, like the answer about the whole campaign."""
     study = _study(chapter)
     return study is not None and study.answers
 
 
 @lru_cache(256)  # each part of a report asks for them
 def own(member: Member, notebook: str) -> pd.DataFrame:
-    """Return the rows of a campaign that a notebook shows; all rows where the campaign does not name its parameters."""
+    """Return the rows of a campaign that a notebook shows; all rows if the campaign does not name its parameters."""
     study = _named(member).get(notebook)
     if study is None:
         return member.summary
@@ -80,16 +80,16 @@ def _finding(
 
 
 def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[tuple[str, str]] = ()) -> Finding | None:
-    """Return what matters most of a topic, without causes; None where nothing of it was measured.
+    """Return the most important finding of a topic, without causes; None if nothing of it was measured.
 
-    The first setting in `focus` that the rows allow is taken, else the one of its benchmarks that costs most, else how
-    the first curve runs. One that supports no claim is taken only if there is no other.
+    It is about the first setting in `focus` that the rows allow, else the costliest setting of its benchmarks, else the
+    first curve over sizes. A finding without a claim counts only if there is no other.
 
     Parameters
     ----------
     summary : from `labkit.read.records.summary`.
     benchmarks : of the topic, the most important first.
-    focus : benchmark and factor to look at first.
+    focus : benchmarks and factors to prefer.
     """
     every = by_benchmark(summary)
     tables = {name: every[name] for name in dict.fromkeys([*(b for b, _ in focus), *benchmarks]) if name in every}
@@ -101,10 +101,9 @@ def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[t
 
 
 def chosen(found: Sequence[Finding], most: int, least: int) -> list[Finding]:
-    """Return the findings that matter: the first topic's, then certain ones by their cost, in the order of the topics.
+    """Return the most important findings: of the first topic, then certain ones by cost, in the order of the topics.
 
-    What several topics share counts once. Where too few are certain, others fill up. A comparison that supports no
-    claim is none of them.
+    A finding of several topics counts once. If too few are certain, others follow, but no comparison without a claim.
 
     Parameters
     ----------
@@ -119,5 +118,5 @@ def chosen(found: Sequence[Finding], most: int, least: int) -> list[Finding]:
 
 
 def cost(one: Finding) -> float:
-    """Return how many times a finding costs; 1 where that is not certain."""
+    """Return the cost factor of a finding; 1 if it is not certain."""
     return one.cost if math.isfinite(one.cost) else 1.0

@@ -31,23 +31,23 @@ _COLUMNS = ("transport", "ranks", "origin")  # of the table of key numbers
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """A headline value with its interval and everything else that says how sure it is.
+    """A headline value with its interval and other facts on its certainty.
 
     Parameters
     ----------
-    campaign, benchmark, title : what was measured, and in which campaign.
+    campaign, benchmark, title : campaign, benchmark and its title.
     transport, ranks, options : of the point.
     ranks_assumed : whether labkit assumed the number of ranks, because a log does not state it.
-    setting : what else its benchmark was measured with more than one of, such as ``sync=osync, pattern=random``.
+    setting : other settings of which its benchmark has several levels, such as ``sync=osync, pattern=random``.
     size : B.
     which : ``smallest`` or ``largest`` size of its group, or ``only``.
     metric, statistic, unit : of the value.
-    value, low, high : in `unit`; ends are None where there is no interval.
-    interval : what low and high are.
+    value, low, high : in `unit`; ends are None without an interval.
+    interval : kind of interval.
     n, launches : samples in total, and launches.
-    basis : what the value rests on, in words.
+    basis : launches and sessions behind the value, in words.
     origin, badges : of the point.
-    step : resolution of the clock, in `unit`; NaN where it is not known.
+    step : resolution of the clock, in `unit`; NaN if unknown.
     """
 
     campaign: str
@@ -76,7 +76,7 @@ class KeyNumber:
 
     @property
     def shown(self) -> Value:
-        """The same as a value with its own interval, which knows its digits."""
+        """The value with its interval, for formatting."""
         low, high = (math.nan if end is None else end for end in (self.low, self.high))
         return Value(self.metric, self.statistic, self.value, low, high, self.interval, self.step)
 
@@ -95,7 +95,7 @@ class KeyNumber:
 def key_numbers(source: Source) -> list[KeyNumber]:
     """Return the headline metric at the smallest and the largest size, for each benchmark and path of the messages.
 
-    Points that contradict what must be expected are left out.
+    Points with odd results are left out.
     """
     summary = source.summary
     kept = summary[~summary["fingerprint"].isin(source.doubted)] if len(summary) else summary
@@ -156,7 +156,7 @@ def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumb
 
 
 def title(benchmark: str) -> str:
-    """Return the title of a benchmark; its name where this labkit does not know it."""
+    """Return the title of a benchmark; its name if this labkit does not know it."""
     try:
         return benchmarks.get(benchmark).title
     except SpecError:
@@ -164,7 +164,7 @@ def title(benchmark: str) -> str:
 
 
 def sized(benchmark: str) -> bool:
-    """Return whether a benchmark has sizes; True where this labkit does not know it."""
+    """Return whether a benchmark has sizes; True if this labkit does not know it."""
     try:
         return benchmarks.get(benchmark).sized
     except SpecError:
@@ -172,11 +172,11 @@ def sized(benchmark: str) -> bool:
 
 
 def variables(campaign: Path | Source) -> dict[str, Any]:
-    """Return everything that the prose may name of one campaign.
+    """Return all variables of one campaign for the prose.
 
     Parameters
     ----------
-    campaign : its folder, or what was read from it.
+    campaign : its folder, or the source read from it.
 
     Returns
     -------
@@ -214,7 +214,7 @@ def variables(campaign: Path | Source) -> dict[str, Any]:
 
 
 def identifier(text: str) -> str:
-    """Return a text as a key that a variable's name may hold.
+    """Return a text as a valid part of a variable's name.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def _shown(number: KeyNumber) -> Mapping[str, str]:
 
 
 def as_json(numbers: list[KeyNumber]) -> list[dict[str, Any]]:
-    """Return the key numbers with their raw values and the text that is printed."""
+    """Return the key numbers with their raw values and printed texts."""
     rows = []
     for number in numbers:
         step = None if math.isnan(number.step) else number.step

@@ -1,4 +1,4 @@
-"""The fixed words of a report in another language, by Quarto's names: from pandoc and typst, for both engines."""
+"""The fixed words of a report in another language, by Quarto's names, from pandoc and typst for both engines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SAMPLE = '#set text(lang: "{}")\n#set heading(numbering: "1")\n#set math.equati
 
 
 def words(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the words of the language of some settings; those that their ``language`` gives come first.
+    """Return the words of the language of some settings; words in their ``language`` take precedence.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def words(config: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     ReportError
-        If ``lang`` is no language that pandoc has words for.
+        If pandoc has no words for ``lang``.
     """
     given = dict(config.get("language") or {})
     for name, word in list(given.items()):  # Quarto's references have the one, captions the other

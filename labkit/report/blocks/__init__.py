@@ -1,7 +1,7 @@
-"""Generated blocks of chapters, one topic a file; each file has ``BLOCKS``: name → function of the report's content.
+"""Generated blocks of chapters, one file per topic; each file has ``BLOCKS``: name → function of the report's content.
 
-A chapter asks for a block by a line ``<!-- generated: name -->``. A block that has nothing to say returns an empty
-text: then its section is left out, and the appendix says so once.
+A line ``<!-- generated: name -->`` in a chapter inserts a block. If a block returns an empty text, its section is left
+out, and the appendix lists it.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def clauses(content: Content) -> str:
 
 
 def evidence(content: Content) -> str:
-    """Return a table of the points that decide each clause: what was measured, its bound, how safe that is, caveats."""
+    """Return a table of the points that decide each clause: value, bound, margin, caveats."""
     rows: list[tuple[Source, list[str], list[str]]] = []
     for source in content.sources:
         clauses = contract.load(content.contract) if content.contract else []
@@ -206,7 +206,7 @@ def _name(one: Point) -> str:
 
 
 def retests(content: Content) -> str:
-    """Return what was measured again: a table of points that a first start did not measure, and repeated launches."""
+    """Return a table of repeated measurements: points that failed in their first start, and repeated launches."""
     rows, told = [], []
     for source in content.sources:
         name = f"Campaign {escape(source.name)}: " if content.several else ""

@@ -1,4 +1,4 @@
-"""The comparison of campaigns as `labkit compare` makes it: verdicts, changes, what is undecided, what differs."""
+"""The comparison of campaigns by `labkit compare`: verdicts, changes, undecided points, differing factors."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _CHANGED = (SLOWER, WORSE, FASTER, BETTER, BETWEEN)
 
 
 def compared(content: Content) -> tuple[Comparison | None, str]:
-    """Return the comparison of the campaigns with the first one, and why it is doubtful or missing; made once.
+    """Return the comparison with the first campaign, and why it is doubtful or missing; computed once.
 
-    Where factors differ that nobody declared, it is made all the same, and marked.
+    If undeclared factors differ, the comparison is marked.
     """
     if "comparison" not in content.made:
         content.made["comparison"] = _compared(content)
@@ -55,7 +55,7 @@ def _compared(content: Content) -> tuple[Comparison | None, str]:
 
 
 def summary(content: Content) -> str:
-    """Return the result in a sentence, and a callout where the campaigns are not comparable."""
+    """Return the result in a sentence, and a callout if the campaigns are not comparable."""
     made, why = compared(content)
     if made is None:
         return markdown.callout("important", "No comparison", escape(why))
@@ -106,7 +106,7 @@ def by_benchmark(content: Content) -> str:
 
 
 def figure(content: Content) -> str:
-    """Return the figure of the ratios by size; empty where nothing can draw it."""
+    """Return the figure of the ratios by size; empty if it cannot be drawn."""
     made, _ = compared(content)
     if made is None:
         return ""
@@ -164,7 +164,7 @@ def _row(one: Compared, several: bool) -> list[str]:
 
 
 def undecided(content: Content) -> str:
-    """Say how many points have not enough data, why, and how many launches would decide."""
+    """Return the number of points without enough data, the reasons, and the launches that would decide."""
     made, _ = compared(content)
     open_ = [one.judgement for one in (made.rows if made else ()) if one.judgement.verdict == UNDECIDED]
     if not open_:
@@ -194,7 +194,7 @@ def differences(content: Content) -> str:
 
 
 def unmatched(content: Content) -> str:
-    """Return the points that not all campaigns have, and what else a reader must know."""
+    """Return the points that not all campaigns have, and warnings."""
     made, _ = compared(content)
     if made is None:
         return ""

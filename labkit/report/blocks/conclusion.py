@@ -1,4 +1,4 @@
-"""The conclusion: what is established, what is not, and what would settle it; all from records."""
+"""The conclusion from the records: established results, open questions, and how to settle them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from labkit.stats.shift import least_launches
 
 
 def topics(content: Content) -> str:
-    """Return a paragraph for each campaign: which chapters have a certain answer."""
+    """Return a paragraph for each campaign on the chapters with a certain answer."""
     parts = []
     several = len(all_members(content)) > 1
     for source in content.sources:

@@ -1,4 +1,4 @@
-"""The artifact's description and evaluation, in the form that the SC conferences ask for."""
+"""The artifact's description and evaluation, in the form of the SC conferences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AUTHOR = "to be stated by the author"
 
 
 def description(content: Content) -> str:
-    """Return the table of an artifact description: what the artifact is, and what it takes."""
+    """Return the table of an artifact description: the artifact and its requirements."""
     rows = []
     for source in content.sources:
         rows += [(source, [name, text]) for name, text in _facts(source) if text]
@@ -77,7 +77,7 @@ def _hardware(host: Mapping[str, Any]) -> str:
 
 
 def evaluation(content: Content) -> str:
-    """Return the steps of an artifact evaluation, with what to expect."""
+    """Return the steps of an artifact evaluation, with the expected results."""
     steps = []
     for member in all_members(content):
         if not len(member.summary):

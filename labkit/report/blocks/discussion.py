@@ -1,4 +1,4 @@
-"""The five things that the survey finds lacking in benchmarks, and what the data of this report say to each.
+"""The five deficits of benchmarks that the survey finds, and the data of this report on each.
 
 They are: stable numbers, reference numbers, instructions, warnings, and uniform calculation.
 """
@@ -26,7 +26,7 @@ _COMPARED = ("library", "transport", "testbed", "launcher", "host", "cpu_model")
 
 
 def stability(content: Content) -> str:
-    """Say how wide intervals over launches are, and show the widest."""
+    """Return sentences on the widths of intervals over launches, with the widest."""
     parts, worst = [], []
     for member in all_members(content):
         if not len(member.summary):
@@ -70,7 +70,7 @@ def _worst(member: Member, content: Content, widest: list[tuple[float, dict[str,
 
 
 def references(content: Content) -> str:
-    """Say how many published values are compared with the report's own."""
+    """Return a sentence on the number of published values that are compared with the report's own."""
     if not (said := repeated.compared(content)):
         return ""
     return (
@@ -80,7 +80,7 @@ def references(content: Content) -> str:
 
 
 def instructions(content: Content) -> str:
-    """Say how many points hold the command line that measured them."""
+    """Return a sentence on the number of points with their command line."""
     points = [point for source in content.sources for point in source.points]
     known = sum(bool(COMMAND.of(one.meta) or COMMANDS.of(one.meta)) for one in points)
     if not points:
@@ -96,7 +96,7 @@ def instructions(content: Content) -> str:
 
 
 def warnings(content: Content) -> str:
-    """Say how many launches carry a badge or a warning, and which are the most frequent."""
+    """Return a sentence on the launches with a badge or a warning, and the most frequent ones."""
     parts = []
     for member in all_members(content):
         rows = member.records.to_dict("records") if len(member.records) else []
@@ -115,7 +115,7 @@ def warnings(content: Content) -> str:
 
 
 def uniformity(content: Content) -> str:
-    """Say which numbers follow from the same definition, and which a program reports by its own."""
+    """Return sentences on numbers with labkit's definition, and on those that a program defines."""
     parts = []
     for member in all_members(content):
         if not len(member.summary):
@@ -141,7 +141,7 @@ def uniformity(content: Content) -> str:
 
 
 def comparability(content: Content) -> str:
-    """Say in what the campaigns differ; empty where there is one campaign."""
+    """Return a sentence on the differences of the campaigns; empty for one campaign."""
     members = [one for one in all_members(content) if len(one.records)]
     if len(members) < 2:
         return ""

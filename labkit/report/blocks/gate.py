@@ -1,4 +1,4 @@
-"""The verdicts of the gate on the night that a report is about."""
+"""The verdicts of the gate on the campaign of the report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEAD = ("verdict", "benchmark", "point", "new", "usual", "change", "launches be
 
 
 def verdicts(content: Content) -> str:
-    """Return whether the night failed, with its points that became worse; empty if no gate judged it."""
+    """Return the verdict on the night with the points that became worse; empty without a gate."""
     result = content.gate
     if result is None:
         return ""

@@ -1,4 +1,4 @@
-"""Show several campaigns over time in the report: changes, and what of the system changed with them."""
+"""Show several campaigns over time in the report: changes, with simultaneous changes of the system."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROWS = 20
 
 
 def history_of(content: Content) -> History | None:
-    """Return the history of the campaigns of a report; None if they are fewer than three or share no point."""
+    """Return the history of the campaigns of a report; None for fewer than three, or without a common point."""
     runs = [Run(m.name, str(m.facts.get("created") or ""), m.records, m.host) for m in all_members(content)]
     if len({run.created for run in runs}) < MIN_CAMPAIGNS:
         return None
@@ -33,7 +33,7 @@ def history_of(content: Content) -> History | None:
 
 
 def picture(past: History) -> tuple[dict[str, Any], str]:
-    """Return the drawing of the clearest series, and its svg, which is empty where nothing can draw."""
+    """Return the figure of the clearest series, and its svg, which is empty if it cannot be drawn."""
     drawn = timeline(past, past.series[:_DRAWN]).to_plotly_json()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabkitWarning)  # figures of the chapters warn already
@@ -41,7 +41,7 @@ def picture(past: History) -> tuple[dict[str, Any], str]:
 
 
 def section(content: Content) -> str:
-    """Return the section on the campaigns over time, and add its picture; empty where there is no history."""
+    """Return the section on the campaigns over time, and add its picture; empty without a history."""
     past = history_of(content)
     if past is None:
         return ""

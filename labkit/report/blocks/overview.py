@@ -1,4 +1,4 @@
-"""The survey's table of interconnects, and what is measured here beside it."""
+"""The survey's table of interconnects, and the values of this report."""
 
 from __future__ import annotations
 

@@ -36,10 +36,9 @@ _ALWAYS = ("interconnects", "performance measurement", "reproducibility")
 
 
 def summary(content: Content) -> str:
-    """Return the abstract: question, method, three results with intervals, the verdicts, and what limits them.
+    """Return the abstract: question, method, three results with intervals, the verdicts, and their limits.
 
-    Of several campaigns, each has its share of the three results. Caveats are left out where the text would have more
-    than 250 words.
+    Several campaigns share the three results. Above 250 words, caveats are left out.
     """
     members = [one for one in all_members(content) if len(one.summary)]
     if not members:
@@ -97,7 +96,7 @@ def _much(content: Content) -> str:
 
 
 def keywords(content: Content) -> str:
-    """Return the keywords: what was measured, and what every such paper is about."""
+    """Return the keywords: measured families, and general ones."""
     names = [str(name).partition(".")[0] for one in all_members(content) for name in one.summary.get("benchmark", ())]
     families = [FAMILIES[name] for name, _ in Counter(names).most_common() if name in FAMILIES]
     return f"**Keywords:** {'; '.join((*_ALWAYS, *families))}."
@@ -135,7 +134,7 @@ def _brought(content: Content) -> bool:
 
 
 def measuring(content: Content) -> str:
-    """Return how the numbers came about: by labkit, or elsewhere."""
+    """Return the origin of the numbers: measured by labkit, or elsewhere."""
     if _brought(content):
         return (
             "**Measuring.** The numbers were measured elsewhere, and imported from what the tools printed. How often "
@@ -152,7 +151,7 @@ def measuring(content: Content) -> str:
 
 
 def machines(content: Content) -> str:
-    """Say which machines were measured, and how much."""
+    """Return sentences on the measured machines and the number of points."""
     parts = []
     for one in all_members(content):
         name = f"**{escape(one.name)}**: " if len(all_members(content)) > 1 else ""
@@ -162,7 +161,7 @@ def machines(content: Content) -> str:
 
 
 def verdicts(content: Content) -> str:
-    """Return a table of the topics with their verdicts, and how many times as much as necessary each costs."""
+    """Return a table of the topics with their verdicts, and the factor of each over its necessary cost."""
     every = [(source, topic) for source in content.sources for topic in answered.of_source(content, source).topics]
     rows = [(source, [escape(topic.name), topic.verdict, *_measured(topic.lead)]) for source, topic in every]
     caption = (
@@ -181,7 +180,7 @@ def _measured(one: Finding) -> tuple[str, str]:
 
 
 def published(content: Content) -> str:
-    """Return one table for all papers: each printed number that has a counterpart here, and the ratio of both."""
+    """Return one table for all papers: each printed number with a counterpart in the report, and the ratio of both."""
     found = repeated.beside(content)
     if not found:
         return "No number that the five papers of the supplement print was measured here with the same arguments."
@@ -217,7 +216,7 @@ def _pair(paper: literature.Literature, found: Comparison, member: Member, conte
 
 
 def supplement(content: Content) -> str:
-    """Return where the supplement is."""
+    """Return a sentence with the place of the supplement."""
     return f"The [supplement]({SUPPLEMENT}) has what this paper leaves out."
 
 

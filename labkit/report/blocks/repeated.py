@@ -1,4 +1,4 @@
-"""The experiments of papers, repeated: what the paper found, its published values, and what is measured here."""
+"""Repeated experiments of papers: the paper's result and published values, and the values of this report."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _commands(one: Experiment, paper: Literature) -> list[str]:
 
 
 def compared(content: Content) -> str:
-    """Say how many published values have a ratio to a measured one; empty if none stands beside a measured one."""
+    """Return a sentence on the number of published values with a ratio to a measured one; empty without any."""
     found = [one for _, one, _ in beside(content)]
     if count := sum(not one.why for one in found):
         said = "value published by papers is" if count == 1 else "values published by papers are"
@@ -185,7 +185,7 @@ def compared(content: Content) -> str:
 
 
 def beside(content: Content) -> list[tuple[Literature, Comparison, Member]]:
-    """Return the published numbers that stand beside a value of this report, each with it and its campaign."""
+    """Return the published numbers with a value of this report, each with this value and its campaign."""
     members = all_members(content)
     return [
         (paper, *found)

@@ -1,4 +1,4 @@
-"""The first and the last words of slides."""
+"""The first and the last slide."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROWS = 6  # that a page has room for
 
 
 def verdicts(content: Content) -> str:
-    """Return what a reader must know first: whether a network was measured, the verdicts, and what to do next."""
+    """Return the most important facts: whether a network was measured, the verdicts, and the next steps."""
     members = [one for one in all_members(content) if len(one.summary)]
     parts = [abstract.no_network(members), _table(content), answered.steps(content)]
     return "\n\n".join(filter(None, parts))
@@ -41,7 +41,7 @@ def _why(topic: Topic) -> str:
 
 
 def summary(content: Content) -> str:
-    """Return which machine was measured and how much, a paragraph for each campaign."""
+    """Return a paragraph for each campaign on its machine and number of points."""
     parts = [
         f"{abstract.machine(member)} {abstract.asked(member)}" for member in all_members(content) if len(member.summary)
     ]

@@ -1,4 +1,4 @@
-"""The survey's tables of benchmarks: what labkit has of each, and which this report measured."""
+"""The survey's tables of benchmarks, with labkit's counterparts, and those that this report measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = {
 
 
 def surveyed(content: Content) -> str:
-    """Return the survey's tables of benchmarks, each with what labkit has; below them, how, and what was measured."""
+    """Return the survey's tables of benchmarks with labkit's counterparts, with notes and the measured ones below."""
     ran = _ran(content)
     parts: list[str] = []
     group: list[Table] = []  # below one heading
@@ -64,7 +64,7 @@ def printed(table: Table, further: Mapping[str, Sequence[str]]) -> str:
 
 
 def scope(content: Content) -> str:
-    """Return how many benchmarks each section of the survey describes, and what labkit has of them."""
+    """Return the number of benchmarks in each section of the survey, and of labkit's counterparts."""
     ran, rows = _ran(content), literature.surveyed()
     lines = []
     for section, title in literature.sections().items():
@@ -79,7 +79,7 @@ def scope(content: Content) -> str:
 
 
 def counts(content: Content) -> str:
-    """Return sentences on what labkit has of the surveyed benchmarks, and how many of them were measured."""
+    """Return sentences on labkit's counterparts of the surveyed benchmarks, and the number of measured ones."""
     rows = literature.surveyed()
     ran = _ran(content)
     kinds = Counter(row.kind for row in rows)
@@ -129,7 +129,7 @@ def _here(group: Sequence[Table], ran: Mapping[str, set[str]]) -> str:
 
 
 def detail(row: Surveyed) -> str:
-    """Return as what labkit has a benchmark, and what differs."""
+    """Return the kind of labkit's counterpart of a benchmark, and the differences."""
     if row.kind == "none":
         return escape(row.reason)
     equal, benchmarks = row.counterparts, row.benchmarks

@@ -1,4 +1,4 @@
-"""The testbeds of the survey, and those of this report beside them."""
+"""The testbeds of the survey and of this report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threats to validity: each follows from a condition of the data, and says what it does to conclusions."""
+"""Threats to validity: each follows from a condition of the data, and names the consequence for conclusions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from labkit.report.markdown import escape
 
 @dataclass(frozen=True)
 class Threat:
-    """Something that may make a conclusion wrong.
+    """A threat to a conclusion.
 
     Parameters
     ----------
     kind : of validity: construct, internal, external or conclusion.
-    evidence : function of a campaign: what its data show; empty where the threat is not there.
+    evidence : function that returns the evidence in a campaign; empty without the threat.
     consequence : what a reader must not conclude.
     """
 
