@@ -123,7 +123,9 @@ class Session:
         if badges := joined(self._results.badges()):
             lines.append(f"Badges: {badges}.")
         if wide := sum(bool(marked(one, answer(one, self._results))) for one in self._lab.questions):
-            lines.append(f"This run scatters too much for {plural(wide, 'question')}, marked below.")
+            lines.append(
+                f"This run scatters: another one may answer {plural(wide, 'question')} differently, marked below."
+            )
         handle.update(Markdown("\n\n".join(line for line in lines if line)))
 
     @property

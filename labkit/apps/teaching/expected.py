@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from labkit import stats
 from labkit.errors import DataError
@@ -17,9 +17,11 @@ class Expected:
     Parameters
     ----------
     centre : the value; a text for a question with choices.
-    low, high : ends of what counts as right; NaN for a choice.
+    low, high : interval over launches; NaN for a choice.
     basis : what the ends are, such as ``95 % interval of 6 launches``.
     by : whose answer it is.
+    also : further values that count as right, such as the result computed from medians over launches.
+    mistakes : what a learner did who gives this value, in words → the value.
     """
 
     centre: float | str
@@ -27,6 +29,12 @@ class Expected:
     high: float = math.nan
     basis: str = ""
     by: str = "this run"
+    also: tuple[float, ...] = ()
+    mistakes: Mapping[str, float] = field(default_factory=dict)
+
+    def without(self, mistakes: Mapping[str, float]) -> Expected:
+        """Return the answer with what typical mistakes give instead."""
+        return replace(self, mistakes=mistakes)
 
 
 def aggregate(values: Iterable[float], also: Iterable[float] = ()) -> Expected:
@@ -35,7 +43,7 @@ def aggregate(values: Iterable[float], also: Iterable[float] = ()) -> Expected:
     Parameters
     ----------
     values : one for each launch.
-    also : further values that count as right, such as the result computed from medians over launches.
+    also : of `Expected`.
 
     Raises
     ------
@@ -44,12 +52,13 @@ def aggregate(values: Iterable[float], also: Iterable[float] = ()) -> Expected:
 
     Examples
     --------
-    >>> aggregate([1.0, 2.0, 4.0])
-    Expected(centre=2.0, low=1.0, high=4.0, basis='range of 3 launches', by='this run')
+    >>> one = aggregate([1.0, 2.0, 4.0])
+    >>> one.centre, one.low, one.high, one.basis
+    (2.0, 1.0, 4.0, 'range of 3 launches')
     """
     numbers = [float(value) for value in values]
     headline = stats.headline(numbers)
     if headline.launches == 1:
-        raise DataError("There is 1 launch, but a tolerance needs at least 2. Measure again with launches=6.")
-    ends = [headline.low, headline.high, *map(float, also)]
-    return Expected(headline.centre, min(ends), max(ends), headline.label)
+        raise DataError("There is 1 launch, but an interval needs at least 2. Measure again with launches=6.")
+    further = tuple(map(float, also))
+    return Expected(headline.centre, headline.low, headline.high, headline.label, also=further)

@@ -12,7 +12,7 @@ from labkit.apps.teaching import sources
 from labkit.apps.teaching.attempts import Attempts
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
-from labkit.apps.teaching.questions import Question, credit, judge, marked
+from labkit.apps.teaching.questions import Question, credit, judge
 from labkit.apps.teaching.results import read
 from labkit.errors import LabkitError
 from labkit.point.units import plural
@@ -31,7 +31,6 @@ class Graded:
     attempts : what was handed in.
     right : questions that the run answers as the learner did.
     points : of these questions.
-    marked : questions for which the run scatters too much.
     flags : what does not fit together; a sentence each.
     """
 
@@ -39,7 +38,6 @@ class Graded:
     attempts: Attempts
     right: frozenset[str]
     points: float
-    marked: tuple[str, ...]
     flags: tuple[str, ...]
 
 
@@ -63,8 +61,7 @@ def grade(lab: Lab, learners: Iterable[tuple[str, Attempts]]) -> list[Graded]:
             flags.append(f"the diary calls {', '.join(claimed)} right, the run does not")
         flags += _shared(lab, attempts, run, others)
         points = sum(credit(q, entries[q.name].get("solved", 0)) for q in lab.questions if q.name in right)
-        wide = tuple(q.name for q in lab.questions if run and marked(q, run[q.name]))
-        made.append(Graded(who, attempts, right, points, wide, tuple(flags)))
+        made.append(Graded(who, attempts, right, points, tuple(flags)))
     return made
 
 

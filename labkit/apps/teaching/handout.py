@@ -23,7 +23,7 @@ from labkit.io import scratch
 from labkit.report.figures import PLOTLY, SVG
 from labkit.report.options import written
 
-_TOLERANCE = "an answer is right within the interval of this run, at least 3 % and at most a factor of 2"
+_TOLERANCE = "an answer is right within 3 % of what this run gives, and within its interval up to 10 %"
 _BEGIN = "run-"  # of the folder that a lab's notebook makes
 
 

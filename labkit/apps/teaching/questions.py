@@ -17,8 +17,10 @@ from labkit.point.units import format_number
 Given = float | str | None
 _COMMA = re.compile(r"\s*([+-]?\d+),(\d+)\s*")
 _TIMES = ("s", "ms", "µs", "ns")
-FLOOR = 0.03  # of the value: what counts as right is never narrower
-WIDEST = 2.0  # largest over smallest value of an interval that can judge an answer
+FLOOR = 0.03  # of the value: how far a right answer may always lie from it
+WIDEST = 0.1  # of the value: how far at most, where the interval is wide
+OF_BASE = 0.005  # of the base of a gain or a loss: likewise, as FLOOR
+SCATTERS = 2.0  # largest over smallest value of an interval: a larger one is noted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,28 +72,60 @@ def answer(question: Question, results: Results) -> Expected:
     return known[question.name]
 
 
-def tolerance(expected: Expected, base: float = 0.0) -> tuple[float, float]:
-    """Return the bounds of a right answer.
+def tolerance(expected: Expected, base: float = 0.0) -> list[tuple[float, float]]:
+    """Return the bounds of right answers, a pair for each way to compute one from the run.
 
-    They are the interval of the run, but at least 3 % of the value and half a unit of its second digit to each side,
-    and at most a factor of 2.
+    An answer may differ from the value by 3 %, and by half a unit of its second digit. The interval of the run widens
+    this to at most 10 %, however much the run scatters.
 
     Parameters
     ----------
-    base : of `Question`.
+    base : of `Question`; a half per cent of it is allowed too.
 
     Examples
     --------
-    >>> tolerance(Expected(0.262, 0.261, 0.263)), tolerance(Expected(10.0, 1.0, 90.0))
-    ((0.25414, 0.26986), (5.0, 20.0))
+    >>> tolerance(Expected(0.262, 0.261, 0.263)), tolerance(Expected(10.0, 1.0, 90.0, also=(20.0,)))
+    ([(0.25414, 0.26986)], [(9.0, 11.0), (19.4, 20.6)])
     """
     centre = float(expected.centre)
-    digits = 0.5 * 10 ** (math.floor(math.log10(abs(centre))) - 1) if centre else 0.0
-    whole = abs(centre + base)
-    half = max(FLOOR * whole, digits)
-    low = max(expected.low, centre - whole * (1 - 1 / WIDEST))
-    high = min(expected.high, centre + whole * (WIDEST - 1))
-    return min(low, round(centre - half, 12)), max(high, round(centre + half, 12))
+    least, most = _rounding(centre, base), WIDEST * abs(centre)
+    low = min(centre - least, max(expected.low, centre - most))
+    high = max(centre + least, min(expected.high, centre + most))
+    further = [(way - _rounding(way, base), way + _rounding(way, base)) for way in expected.also]
+    return [(round(low, 12), round(high, 12)) for low, high in [(low, high), *further]]
+
+
+def _rounding(value: float, base: float) -> float:
+    """Return how far an answer may always lie from a value."""
+    return max(FLOOR * abs(value), _unit(value, 2) / 2, OF_BASE * base)
+
+
+def _unit(value: float, digits: int) -> float:
+    """Return a unit of the last of so many digits of a value."""
+    return float(10.0 ** (math.floor(math.log10(abs(value))) + 1 - digits)) if value else 0.0
+
+
+def mistake(expected: Expected, given: float) -> str:
+    """Return what gives this answer, if that is nearer than what is right; a mistake that gives the same is none.
+
+    Examples
+    --------
+    >>> expected = Expected(100.0, 90.0, 110.0).without({"the mean": 104.0, "the maximum": 100.5})
+    >>> mistake(expected, 103.0), mistake(expected, 101.0)
+    ('the mean', '')
+    """
+    far = min(abs(given - way) for way in (float(expected.centre), *expected.also))
+    hidden = _same(expected)
+    near = {words: abs(given - value) for words, value in expected.mistakes.items() if words not in hidden}
+    return min((words for words in near if near[words] < far), key=near.__getitem__, default="")
+
+
+def _same(expected: Expected) -> list[str]:
+    """Return the mistakes that give what is right, to three digits."""
+    ways = (float(expected.centre), *expected.also)
+    return [
+        words for words, value in expected.mistakes.items() if any(abs(value - way) <= _unit(way, 3) for way in ways)
+    ]
 
 
 def scatter(expected: Expected, base: float = 0.0) -> float:
@@ -171,32 +205,46 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
         if given == expected.centre:
             return Verdict(True, f"right. {question.why}".strip())
         return Verdict(False, f"not what {expected.by} say{'s' * (expected.by == 'this run')}")
-    value = number_of(given)
-    low, high = tolerance(expected, question.base)
-    if value < 0 <= low:
+    value, bounds = number_of(given), tolerance(expected, question.base)
+    if value < 0 <= min(low for low, _ in bounds):
         what = "a time" if question.unit in _TIMES else "this number"
         raise SpecError(
             f"The answer is {format_number(value)}, but {what} is not below 0. Check the sign, and what is subtracted "
             "from what."
         )
-    if low <= value <= high:
-        return Verdict(True, f"right. {question.why}".strip())
-    side = "high" if value > high else "low"
+    slip = mistake(expected, value)
+    inside = any(low <= value <= high for low, high in bounds)
+    if inside and not slip:
+        same = _same(expected)
+        also = f" In this run, it is also {' and '.join(same)}." if same else ""
+        return Verdict(True, f"right. {question.why}{also}".strip())
+    if inside and any(value == float(f"{way:.2g}") for way in (expected.centre, *expected.also)):
+        raise SpecError(
+            f"The answer is {format_number(value)}, but a typical mistake gives almost that. Give 3 digits."
+        )
+    if slip and (inside or _is(value, expected.mistakes[slip])):
+        return Verdict(False, f"no, this is {slip}")
+    side = "high" if value > float(expected.centre) else "low"
     far = value / float(expected.centre) if expected.centre else math.nan
     if far > 0 and not 1 / 3 <= far <= 3:
         return Verdict(False, f"too {side}, by more than a factor of 3: check the unit and the division")
     return Verdict(False, f"too {side} for {expected.by}")
 
 
+def _is(given: float, value: float) -> bool:
+    """Whether an answer is this value, with two digits or more."""
+    return abs(given - value) <= max(_unit(value, 2) / 2, 1e-9)
+
+
 def marked(question: Question, expected: Expected) -> str:
-    """Return a sentence about a run that scatters too much to judge a question; empty for one that does not."""
+    """Return a sentence about a run that scatters too much for a general answer; empty for one that does not."""
     times = scatter(expected, question.base)
-    if times <= WIDEST:
+    if times <= SCATTERS:
         return ""
     far = "includes 0" if math.isinf(times) else f"spans a factor of {format_number(times, digits=2)}"
     return (
-        f"This run scatters: its {expected.basis or 'interval'} {far}, but at most a factor of {WIDEST:g} is allowed. "
-        f"labkit takes answers within that factor. Close other programs and measure again in a new folder."
+        f"This run scatters: its {expected.basis or 'interval'} {far}. Compute the answer from this run. Another run "
+        f"may give a very different one."
     )
 
 

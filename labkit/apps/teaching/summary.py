@@ -156,8 +156,7 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
         predicted = (
             f"{sum(each.name in one.attempts.predictions for each in lab.predictions)} of {len(lab.predictions)}"
         )
-        scattered = [f"the run scatters too much for {', '.join(one.marked)}"] if one.marked else []
-        source, look = one.attempts.source or "–", joined([*one.flags, *scattered]) or "–"
+        source, look = one.attempts.source or "–", joined(one.flags) or "–"
         points = f"{format_number(one.points)} of {total}"
         learners.append([one.who, points, predicted, str(tries), str(hints), source, look])
     for question in lab.questions:

@@ -27,6 +27,7 @@ FASTER, SLOWER = "the tail of the open loop is longer", "the tail of the closed 
 MEANWHILE = "the requests that a client at a fixed rate would have sent while it waited"
 SHORTEST = "the shortest times, because clocks are coarse"
 WARM = "the first requests, because caches were cold"
+POOLED = "the percentile over all launches together"
 
 
 def _specs() -> list[Spec]:
@@ -78,6 +79,57 @@ def waited(samples: Samples) -> NDArray[np.float64]:
 
 def _each(results: Results, of: Callable[[Samples], float], rate: int = 0) -> Expected:
     return aggregate([of(one) for one in _launches(results, rate)])
+
+
+def _pooled(results: Results, of: Callable[[Samples], NDArray[np.float64]], rate: int = 0) -> float:
+    return _p99(np.concatenate([of(one) for one in _launches(results, rate)]))
+
+
+def _closed(results: Results) -> Expected:
+    """99th percentile of the closed loop, µs."""
+    found = _each(results, lambda s: _p99(_times(s)))
+    return found.without({POOLED: _pooled(results, _times)})
+
+
+def _opened(results: Results) -> Expected:
+    """99th percentile of the open loop, µs."""
+    found = _each(results, lambda s: _p99(_times(s)), RATE)
+    return found.without(
+        {
+            POOLED: _pooled(results, _times, RATE),
+            "the 99th percentile of the closed loop": float(_closed(results).centre),
+            f"the 99th percentile at {RATES[0]} messages/s": float(
+                _each(results, lambda s: _p99(_times(s)), RATES[0]).centre
+            ),
+            "the 99.9th percentile": float(_each(results, lambda s: stats.quantile(_times(s), 0.999), RATE).centre),
+        }
+    )
+
+
+def _filled(results: Results) -> Expected:
+    """99th percentile of the closed loop with the requests that are missing, µs."""
+    found = _each(results, lambda s: _p99(filled(_times(s), EVERY)))
+    return found.without(
+        {
+            POOLED: _pooled(results, lambda s: filled(_times(s), EVERY)),
+            "the 99th percentile without these requests": float(_closed(results).centre),
+        }
+    )
+
+
+def _due(results: Results) -> Expected:
+    """99th percentile of the open loop from when each message was due, µs."""
+    found = _each(results, lambda s: _p99(waited(s)), RATE)
+    opened = float(_opened(results).centre)
+    late = float(_each(results, lambda s: _p99(waited(s) - _times(s)), RATE).centre)
+    return found.without(
+        {
+            POOLED: _pooled(results, waited, RATE),
+            "the 99th percentile without the lateness": opened,
+            "the 99th percentile of the lateness alone": late,
+            "the sum of the percentiles of time and lateness": opened + late,
+        }
+    )
 
 
 def _which(results: Results) -> Expected:
@@ -132,7 +184,7 @@ LAB = Lab(
             name="closed",
             unit="µs",
             text="What is the 99th percentile of the closed loop? (Median over launches.)",
-            of=lambda r: _each(r, lambda s: _p99(_times(s))),
+            of=_closed,
             why="While something holds up the server, the loop sends nothing. A long stall is then one slow sample among thousands, and it hardly moves the 99th percentile.",
             hints=("stats.quantile(times, 0.99) of each launch, then their median.",),
         ),
@@ -140,7 +192,7 @@ LAB = Lab(
             name="opened",
             unit="µs",
             text="And that of the open loop at 10 000 messages/s?",
-            of=lambda r: _each(r, lambda s: _p99(_times(s)), RATE),
+            of=_opened,
             why="At a fixed rate messages keep coming during a stall, and each of them waits for the rest of it. The more stalls a machine has, the further this percentile moves from that of the closed loop.",
             hints=("The same with the launches of rate 10 000.",),
         ),
@@ -156,7 +208,7 @@ LAB = Lab(
             name="filled",
             unit="µs",
             text="Add to the closed loop the requests that a client with one request every 100 µs would have sent meanwhile. What is the 99th percentile then?",
-            of=lambda r: _each(r, lambda s: _p99(filled(_times(s), EVERY))),
+            of=_filled,
             why="Each stall above 200 µs now counts with all requests that would have met it. The percentile moves as far as these requests are a per cent of all.",
             hints=(
                 "A time t above 200 µs stands also for t − 100, t − 200, … as long as that is above 100 µs.",
@@ -167,7 +219,7 @@ LAB = Lab(
             name="due",
             unit="µs",
             text="A sender can be late itself. Open loop, 10 000 messages/s: what is the 99th percentile from when each message was due?",
-            of=lambda r: _each(r, lambda s: _p99(waited(s)), RATE),
+            of=_due,
             why="A sender that the scheduler holds up sends late, and the round trip does not contain that. A user waits from when the request was due, so the lateness belongs to the time.",
             hints=(
                 'extras["late_ns"] of a sample says how late each message left.',

@@ -41,8 +41,18 @@ def _specs() -> list[Spec]:
 def _share(results: Results) -> Expected:
     """Part of the steps' time that the changes of state to RTR and RTS take, %."""
     points: list[tuple[str, str, dict[str, Any]]] = [(NAME, metric, {}) for metric in STEPS]
-    states = [list(STEPS).index(name) for name in ("to_rtr_us", "to_rts_us")]
-    return results.combined(lambda *times: 100 * sum(times[i] for i in states) / sum(times), *points)
+    names = list(STEPS)
+    initial, ready, sending = (names.index(name) for name in ("queue_pair_us", "to_rtr_us", "to_rts_us"))
+    times = [results.median(NAME, metric) for metric in STEPS]
+    both, total = times[ready] + times[sending], sum(times)
+    return results.combined(lambda *each: 100 * (each[ready] + each[sending]) / sum(each), *points).without(
+        {
+            "their time divided by that of the other steps": 100 * both / (total - both),
+            "the change to RTR alone": 100 * times[ready] / total,
+            "the change to RTS alone": 100 * times[sending] / total,
+            "with the change to INIT": 100 * (both + times[initial]) / total,
+        }
+    )
 
 
 def _longest(results: Results) -> Expected:

@@ -122,7 +122,17 @@ def _factor(results: Results) -> Expected:
     values = _by_algorithm(results)
     order = sorted(values, key=lambda name: float(np.median(values[name])))
     slow, fast = values[order[-1]], values[order[0]]
-    return aggregate(slow / fast, [float(np.median(slow) / np.median(fast))])
+    factor = float(np.median(slow) / np.median(fast))
+    return aggregate(slow / fast, [factor]).without(
+        {
+            "the inverse": 1 / factor,
+            "the price of the library's choice": float(np.median(values[DEFAULT]) / np.median(fast)),
+            "the slowest launch of all divided by the fastest": float(
+                max(map(np.max, values.values())) / min(map(np.min, values.values()))
+            ),
+            "the factor of the launches that choose": float(np.median(_halves(slow)[0]) / np.median(_halves(fast)[0])),
+        }
+    )
 
 
 def _left(results: Results) -> Expected:
@@ -153,14 +163,28 @@ def _luck(results: Results) -> Expected:
 
 def _rest(results: Results) -> Expected:
     """What it gained in the other launches, %."""
-    return aggregate(_lucky(results)[1][1:])
+    table = np.array(list(_idle(results).values()))
+    winners = 100 * (1 - table.min(axis=0) / np.median(table, axis=0))
+    return aggregate(_lucky(results)[1][1:]).without(
+        {
+            "the gain of the first launch": float(winners[0]),
+            "the gain of a new winner in each launch": float(np.median(winners[1:])),
+        }
+    )
 
 
 def _confirmed(results: Results) -> Expected:
     """The best algorithm that one must set, as a part of the library's choice, in the launches that confirm."""
     values = _by_algorithm(results)
-    chosen, plain = _halves(values[_own(results)])[1], _halves(values[DEFAULT])[1]
-    return aggregate(chosen / plain, [float(np.median(chosen) / np.median(plain))])
+    own, default = values[_own(results)], values[DEFAULT]
+    (first, chosen), (before, plain) = _halves(own), _halves(default)
+    return aggregate(chosen / plain, [float(np.median(chosen) / np.median(plain))]).without(
+        {
+            "the ratio of all launches, with those that chose": float(np.median(own / default)),
+            "the ratio of the launches that chose": float(np.median(first / before)),
+            "the inverse: the library's choice as a part of the setting": float(np.median(plain / chosen)),
+        }
+    )
 
 
 def _judged(results: Results) -> Judgement:
