@@ -214,6 +214,35 @@ def test_netpipe_2_prints_seconds(tmp_path: Path) -> None:
         runs(row.format(0, 4096, "24.96", "0.002252"), tmp_path)
 
 
+def test_netpipe_in_both_directions_and_one_way(tmp_path: Path) -> None:
+    """``-2`` prints twice the size into its file, and twice the rate for the client; ``-s`` has no latency."""
+    file = "       {}   0.505440   0.00003019\n"
+    rows = "".join(
+        file.format(size).replace("0.505440", f"{8 * size / 3.019e-5 / 2**20:.6f}") for size in (2, 4, 6, 8, 12)
+    )
+    with pytest.raises(DataError, match="without -2, which prints twice the size"):
+        runs(rows, tmp_path)
+    (first, *_) = runs(file.format(1).replace("0.505440", "0.252720") + rows, tmp_path)
+    assert {doubt.code for doubt in first.doubts} == {"direction-unknown"}
+    row = "  0:       1 bytes   7592 times -->      {} Mbps in      30.19 usec\n"
+    with pytest.raises(DataError, match="follow from one another, as without -2"):
+        runs(row.format("0.51"), tmp_path)
+    (alone,) = runs("Streaming in one direction only.\n" + row.format("0.25"), tmp_path)
+    assert [(v.name, v.value) for v in alone.values] == [("bandwidth_MBps", pytest.approx(1 / 30.19))]
+
+
+def test_fi_pingpong_cuts_sizes_to_two_digits(tmp_path: Path) -> None:
+    text = (Path(__file__).parent / "golden/logs/fi_pingpong/1500_B.txt").read_text()
+    (run,) = runs(text, tmp_path)
+    assert [str(doubt) for doubt in run.doubts if doubt.code == "size-cut"] == [
+        "the size is printed with two digits: it is 1434 B or up to 102 B more"
+    ]
+    (run,) = runs(f"$ fi_pingpong -p tcp -S 1500 192.0.2.1\n{text}", tmp_path)
+    assert (run.size, "size-cut" in {doubt.code for doubt in run.doubts}) == (1500, False)
+    every = (Path(__file__).parent / "golden/logs/fi_pingpong/all_sizes_tcp.txt").read_text()
+    assert not any(doubt.code == "size-cut" for run in runs(every, tmp_path) for doubt in run.doubts)
+
+
 def test_a_run_of_hpcc_without_a_summary_does_not_hide_the_others(tmp_path: Path) -> None:
     """HPCC appends each run to its file."""
     whole = (Path(__file__).parent / "golden" / "logs" / "hpcc" / "two_ranks.txt").read_text()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from labkit.errors import DataError
+from labkit.formats.reading.wrapped import pieces
 from labkit.run import importing
 from labkit.run.importing.text import Text, parts
 from tests.test_logs import identify
@@ -235,3 +236,12 @@ def test_connections_of_a_server_that_share_a_number_are_all_read(tmp_path: Path
         )
     )
     assert [run.values[0].value for run in identify(log).runs(lambda count: None)] == [100.0, 50.0]
+
+
+def test_a_carriage_return_ends_a_line_wherever_a_piece_ends() -> None:
+    """Meters of progress write one before they write over their line."""
+    text = "SET: rps=0\rSET: 10\r\nGET: rps=0\r"
+    for place in range(len(text) + 1):
+        given = [(place, text[:place]), (len(text) - place, text[place:]), (0, "")]
+        read = "".join(piece for _, piece in pieces([one for one in given if one[1] or one == (0, "")]))
+        assert read == "SET: rps=0\nSET: 10\r\nGET: rps=0\n", place

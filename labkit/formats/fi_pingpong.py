@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 
 from labkit.formats import malformed, metric
-from labkit.formats.reading.log import Lines, Log, Run, binary
-from labkit.point.notes import note
+from labkit.formats.reading.log import SIZE_CUT, Lines, Log, Run, binary
+from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 10.0  # prints µs with two decimals
@@ -64,6 +64,7 @@ _PINGPONG = "fi_pingpong"
 _OTHER = "fabtests"
 _COUNTS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9}
 _SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,3})?)([kmg]?)")
+_STEP = 0.0051  # half of the last digit of MB/sec and of usec/xfer, with room for the rounding of floats
 _NO_NAME = note(
     "test-unknown", "the log does not name the test (write its command, such as fi_rma_bw, above the table)"
 )
@@ -97,7 +98,8 @@ def runs(text: str, where: str) -> list[Run]:
             if row[2] != row[3]:
                 raise lines.wrong(number, "as many answers as messages")
             half = lines.number(row[7], number)
-            made.append(_run(lines, head, number, _PINGPONG, row[1], half, _values(half) if half > 0 else []))
+            values = _values(half) if half > 0 else []
+            made.append(_run(lines, head, number, _PINGPONG, row[1], (half, float(row[6])), values))
     return made
 
 
@@ -121,17 +123,18 @@ def _of_fabtests(lines: Lines, head: int, rows: list[tuple[int, dict[str, str]]]
     for number, cells in rows:
         time, per_s = lines.number(cells["usec/xfer"], number), cells.get("MB/sec") or cells["Gb/sec"]
         rate = lines.number(per_s, number) * (1.0 if "MB/sec" in cells else 125.0)
+        speed = time, rate if "MB/sec" in cells else 0.0  # Gb/sec has too few digits to tell the size
         name = cells.get("name") or next(iter(_command(lines, head)), "")
         if len(transfers) != 1 and not name:
             wanted = "above it the command (fi_rdm_pingpong): bytes, iters and total do not tell the test"
             raise lines.wrong(number, wanted)
         if name.endswith("pingpong") or (not name and transfers == {2}):
             values = _values(time) if time > 0 else []
-            made.append(_run(lines, head, number, _PINGPONG, cells["bytes"], time, values, name))
+            made.append(_run(lines, head, number, _PINGPONG, cells["bytes"], speed, values, name))
             continue
         values = [metric("message_rate_per_s", "mean", 1e6 / time)] if time > 0 else []
         values += [metric("bandwidth_MBps", "mean", rate)] if rate else []
-        made.append(_run(lines, head, number, _OTHER, cells["bytes"], time, values, name))
+        made.append(_run(lines, head, number, _OTHER, cells["bytes"], speed, values, name))
     return made
 
 
@@ -153,6 +156,21 @@ def _within(number: str, prefix: str) -> tuple[float, float]:
     return least, least + step
 
 
+def _size(printed: re.Match[str], flags: str, time: float, rate: float) -> tuple[int, list[Note]]:
+    """Return the size of a message, and a doubt if the size that is printed, which is cut, cannot be exact.
+
+    The command states it (``-S``); otherwise the rate and the time of a transfer, µs, show whether digits are missing.
+    """
+    least, beyond = _within(*printed.groups())
+    for stated in re.findall(r"-S *(\d{1,12})\b", flags):
+        if least <= int(stated) < beyond:
+            return int(stated), []
+    if not printed[2] or not rate or abs(rate * time - least) <= _STEP * time + _STEP * rate:
+        return round(least), []
+    words = f"the size is printed with two digits: it is {least:.0f} B or up to {beyond - least:.0f} B more"
+    return round(least), [note(SIZE_CUT, words, least=round(least))]
+
+
 def _command(lines: Lines, head: int) -> tuple[str, str] | tuple[()]:
     """Return name and options of the last command above a table, if there is one."""
     above = [found for line in lines.texts[max(0, head - _FAR) : head - 1] for found in _COMMAND.findall(line)]
@@ -160,24 +178,37 @@ def _command(lines: Lines, head: int) -> tuple[str, str] | tuple[()]:
 
 
 def _run(
-    lines: Lines, head: int, number: int, test: str, size: str, time: float, values: list[Reported], name: str = ""
+    lines: Lines,
+    head: int,
+    number: int,
+    test: str,
+    size: str,
+    speed: tuple[float, float],
+    values: list[Reported],
+    name: str = "",
 ) -> Run:
-    """Make a run of a row, which must have a size and a time above 0."""
+    """Make a run of a row, which must have a size and a time above 0.
+
+    Parameters
+    ----------
+    speed : usec/xfer, and MB/sec of 10^6 B; 0 where it is not printed.
+    """
     parts, command = _SIZE.fullmatch(size), _command(lines, head)
-    if not time > 0 or not parts:
+    if not speed[0] > 0 or not parts:
         raise lines.wrong(number, "a size, and usec/xfer above 0")
+    count, doubts = _size(parts, command[1] if command else "", *speed)
     given = dict(re.findall(r""" -([pe]) *("[^"]*"|'[^']*'|\S+)""", command[1])) if command else {}
     options: dict[str, Scalar] = {
         key: given[letter].strip("'\"") for key, letter in (("provider", "p"), ("endpoint", "e")) if letter in given
     }
     if test == _OTHER:
         options["test"] = name or "unknown"
-    doubts = [] if "provider" in options else [_PROVIDER]
+    doubts += [] if "provider" in options else [_PROVIDER]
     return Run(
         test=test,
         values=tuple(values),
         line=number,
-        size=round(binary(parts[1], parts[2])),
+        size=count,
         options=options,
         doubts=(*doubts, *([] if test == _PINGPONG or name else [_NO_NAME])),
         source=lines.source(head, head) + (lines.source(number, number) if number > head else ""),

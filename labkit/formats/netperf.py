@@ -94,8 +94,8 @@ def parse(text: str, congestion: str = "") -> list[Reported]:
 
 
 def _datagrams(pairs: dict[str, tuple[int, str]]) -> list[Reported]:
-    """Return the rate of datagrams sent, and the part of them that did not arrive."""
-    if not set(DATAGRAMS) <= set(pairs):
+    """Return the rate of datagrams sent, and the part of them that did not arrive; a stream of bytes loses none."""
+    if not set(DATAGRAMS) <= set(pairs) or pairs["PROTOCOL"][1] != "UDP":
         return []
     sent, _, calls, arrived = (_number(pairs, key) for key in DATAGRAMS)
     if not 0 <= arrived <= calls or not calls:
@@ -155,6 +155,7 @@ _NAMES = {
     "Maximum Latency Microseconds": "MAX_LATENCY",
     "Stddev Latency Microseconds": "STDDEV_LATENCY",
     "Protocol": "PROTOCOL",
+    "Transaction Rate Tran/s": "TRANSACTION_RATE",
 }
 # MB/s of a unit that -f sets; small letters are bits of 10^3, capitals bytes of 2^10 (the manual, "-f")
 _UNITS = {
@@ -162,7 +163,7 @@ _UNITS = {
     **{f"{prefix}Bytes/{end}": 1024**k / 1e6 for k, prefix in ((1, "K"), (2, "M"), (3, "G")) for end in ("s", "sec")},
 }
 _PROTOCOL_UNKNOWN = note("protocol-unknown", "the log does not name the protocol: TCP is assumed, as without -T")
-_MAY_BE_CUT = note("cut", "the log may be truncated: PROTOCOL, the last selector, is missing")
+_NOT_REACHED = note("confidence-not-reached", "netperf did not reach the confidence that its options -I and -i ask for")
 _CELLS = rf"{NUMBER}(?: +{NUMBER})*"
 
 
@@ -182,10 +183,16 @@ def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
     """Read one test."""
     layouts = (_keys(lines, first, last), _csv(lines, first, last), _omni(lines, first, last, _TESTS[head["what"]]))
     pairs = next((one for one in layouts if one), None) or _classic(lines, first, last, _TESTS[head["what"]])
+    if "THROUGHPUT" not in pairs and "TRANSACTION_RATE" in pairs:
+        pairs |= {"THROUGHPUT": pairs["TRANSACTION_RATE"], "THROUGHPUT_UNITS": "Trans/s"}
     _check(lines, first, last, pairs, layouts[0], head["protocol"])
     protocol = pairs.get("PROTOCOL", head["protocol"] if head["protocol"] != "OMNI" else "")
     run = _of_pairs(lines, (first, last), pairs, protocol, _TESTS[head["what"]])
-    return replace(run, doubts=(*run.doubts, _MAY_BE_CUT)) if layouts[0] and "PROTOCOL" not in pairs else run
+    closing = "COMMAND_LINE" if next(iter(layouts[0]), "") == "SOCKET_TYPE" else "PROTOCOL"  # the former of -k all
+    words = f"the log may be truncated: {closing}, the last selector, is missing"
+    doubts = [note("cut", words)] if layouts[0] and closing not in pairs else []
+    doubts += [_NOT_REACHED] if lines.find(r"!!! Desired confidence was not achieved", first, last) else []
+    return replace(run, doubts=(*run.doubts, *doubts))
 
 
 def _of_pairs(lines: Lines, place: tuple[int, int], pairs: Mapping[str, str], protocol: str, test: str) -> Run:
@@ -209,7 +216,7 @@ def _of_pairs(lines: Lines, place: tuple[int, int], pairs: Mapping[str, str], pr
         raise lines.wrong(first, f"a throughput above 0 in Trans/s, bits/s or Bytes/s, not {rate:g} {unit[:20]}")
     latency = "round_trip_us" if test in ("RR", "CRR") else "send_call_us"
     values += [Reported(latency, "µs", s, number(key)) for key, s in _LATENCIES.items() if number(key) >= 0]
-    if (sent := number("SENT")) > 0 and unit in _UNITS:
+    if (sent := number("SENT")) > 0 and unit in _UNITS and protocol == "UDP":
         values += [metric("sent_MBps", "mean", sent * _UNITS[unit])]
         values += [metric("lost_percent", "mean", number("LOST"))]
     if not values:
@@ -300,7 +307,9 @@ def _omni(lines: Lines, first: int, last: int, test: str) -> dict[str, str]:
     """Return the pairs of the table that ``-t omni`` prints by itself; empty for another layout."""
     row = lines.find(rf" *({_CELLS}) +(\S+/s)(?: .*)?$", first + 1, last)
     if not row:
-        return {}
+        numbers = lines.find(rf" *{_CELLS}$", first + 1, last)
+        heads = " ".join(lines.texts[first : numbers[0] - 1]) if numbers else ""
+        return _stacked(lines, first, numbers[0]) if numbers and re.search(r"\bTransaction\b", heads) else {}
     number, cells, unit = row[0], row[1][1].split(), row[1][2]
     heads = " ".join(lines.texts[first : number - 1])
     pairs = {"THROUGHPUT": cells[-1], "THROUGHPUT_UNITS": unit}
@@ -331,6 +340,8 @@ def _classic(lines: Lines, first: int, last: int, test: str) -> dict[str, str]:
         other = re.fullmatch(_CELLS, lines.texts[more - 1].strip())
         if other and len(other[0].split()) == len(cells):
             raise lines.wrong(more, "one row of values: another test without a head (-P 0) follows")
+    if test == "RR" and "RoundTrip" in heads and len(cells) >= 6:  # of -v 2 and -v 3: alignments and offsets, no sizes
+        return {"MEAN_LATENCY": cells[4], "THROUGHPUT": cells[5], "THROUGHPUT_UNITS": "Trans/s"}
     if test in ("RR", "CRR") and "per sec" in heads and len(cells) >= 6:
         return {
             "REQUEST_SIZE": cells[2],

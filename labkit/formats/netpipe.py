@@ -8,10 +8,11 @@ decimals, so that 10 ns are the least it can tell; the rate has more, and everyt
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from labkit.formats import malformed, metric
 from labkit.formats.reading.log import Lines, Log, Run
-from labkit.point.notes import note
+from labkit.point.notes import Note, note
 from labkit.point.spec import Reported
 
 _WHAT = "NetPIPE output"
@@ -91,34 +92,58 @@ _SHOWN = re.compile(  # the number at the begin looks like the label of a rank, 
 )
 
 
-_DECIMALS, _COARSE = 2, 0.01  # of a time in µs, and of a rate: NetPIPE 2 prints seconds with six decimals
+_DECIMALS = 2  # of a time in µs; NetPIPE 2 prints seconds with six
 _DAMAGED = re.compile(r" *\d+ +(?:\d|bytes)| {0,3}\d{1,3}: +[\d,]+(?: |$)| *[\d,]+(?: b.*)?$")
+_STREAM = r" *Streaming in one direction only\."
+_FEWEST = 5  # sizes that show that all are even
+_DIRECTION = note(
+    "direction-unknown", "NetPIPE's file does not name the direction: ping-pong is assumed, as without -s and -2"
+)
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each size, from ``np.out`` or from what the client prints; not of ``-2``, which looks the same."""
+    """Make a run of each size, from ``np.out`` or from what the client prints.
+
+    ``-s`` has no latency. ``-2`` prints twice the size in ``np.out``, and is refused where that shows: its sizes are 2,
+    4, 6, 8, … without any that is odd.
+    """
     lines, made = Lines(text, where), []
+    stream = lines.find(_STREAM, 1, len(lines))
     for number, line in lines:
+        doubts: list[Note] = []
         if _ROW.fullmatch(line):
             ((size, seconds),) = parse(f"{line}\n")
+            doubts = [] if stream else [_DIRECTION]
         elif shown := _SHOWN.match(line):
-            size, rate = int(shown[1]), lines.number(shown[3], number) * _MBIT
-            old = len(shown[4].partition(".")[2]) > _DECIMALS
-            printed = lines.number(shown[4], number) * (1.0 if old else 1e-6)
-            few = 0.5e-2 / rate * _MBIT if rate else 0.0  # what two decimals leave open
-            seconds = 8 * size / rate if few < _COARSE and rate > 0 and size else printed
-            if not size or abs(seconds - printed) > 0.02 * printed + (1e-6 if old else 2e-8):
-                raise lines.wrong(number, "a rate and a time that follow from one another")
+            size, seconds = _shown(lines, number, shown)
         elif _DAMAGED.match(line):
             raise lines.wrong(number, "bytes, Mbps and seconds, as NetPIPE prints them")
         else:
             continue
-        values = (
-            metric("latency_us", "value", 1e6 * seconds),
-            metric("bandwidth_MBps", "value", 1e-6 * size / seconds),
-        )
-        made.append(Run(test="NetPIPE", values=values, line=number, size=size, remarks=(BEST,), source=f"{line}\n"))
+        values = [metric("bandwidth_MBps", "value", 1e-6 * size / seconds)]
+        values = values if stream else [metric("latency_us", "value", 1e6 * seconds), *values]
+        run = Run(test="NetPIPE", values=tuple(values), line=number, size=size, remarks=(BEST,), source=f"{line}\n")
+        made.append(replace(run, doubts=tuple(doubts)))
+    sizes = {run.size for run in made}
+    if len(sizes) >= _FEWEST and min(sizes) == 2 and not any(size % 2 for size in sizes):
+        raise lines.wrong(made[0].line, "NetPIPE's results without -2, which prints twice the size of a message")
     return made
+
+
+def _shown(lines: Lines, number: int, shown: re.Match[str]) -> tuple[int, float]:
+    """Return size and time of a line of the client, the latter from what is printed with more digits: rate or time."""
+    size, rate = int(shown[1]), lines.number(shown[3], number) * _MBIT
+    old = len(shown[4].partition(".")[2]) > _DECIMALS
+    printed = lines.number(shown[4], number) * (1.0 if old else 1e-6)
+    step = 0.5e-6 if old else 0.5e-8  # what the last digit of the time leaves open, s
+    follows = 8 * size / rate if rate > 0 and size else printed
+    if (
+        not size
+        or not printed > 0
+        or abs(follows - printed) > 0.02 * printed + 2 * step + 0.005 * _MBIT / max(rate, 1.0) * printed
+    ):
+        raise lines.wrong(number, "a rate and a time that follow from one another, as without -2")
+    return size, follows if 0.005 * _MBIT * printed < step * rate else printed
 
 
 LOG = Log("NetPIPE", (" bytes ", "."), _BEGINS, runs)

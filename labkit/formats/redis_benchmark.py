@@ -14,7 +14,7 @@ import re
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats.reading.log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run
+from labkit.formats.reading.log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, setting_name
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 
@@ -60,9 +60,14 @@ def _row(where: str, number: int, line: str) -> tuple[str, list[Reported]]:
 
 _BLOCK = re.compile(r"====== (\S.*?) ======\s*$")
 _COMPLETED = re.compile(r"\s*\d+ requests completed in [\d.]+ seconds$")  # the line below the command's name
-_QUIET = re.compile(rf"([A-Z][\w() ]{{1,60}}): ({NUMBER}) requests per second(?:, p50=({NUMBER}) msec)?\s*$")
+# a command that was given has any words, and since 6.2 its line the median
+_QUIET = re.compile(
+    rf"\s*(?:([A-Z][\w() ]{{1,60}}): ({NUMBER}) requests per second\s*$"
+    rf"|(\S[^\n]{{0,120}}?): ({NUMBER}) requests per second, p50=({NUMBER}) msec\s*$)"
+)
 _RATE = rf"\s*(?:throughput summary: )?({NUMBER}) requests per second$"
 _CLIENTS, _PAYLOAD = r"\s*(\d{1,9}) parallel clients$", r"\s*(\d{1,12}) bytes payload$"
+_SETTING = re.compile(r'\s*(keep alive|multi-thread|threads|host configuration "\w+"): *(\S.*)?$')
 _NAMES = re.compile(r"\s*avg +min +p50 +p95 +p99 +max$")
 _SIX = re.compile(rf"\s*({NUMBER})" + rf" +({NUMBER})" * 5 + "$")
 
@@ -70,18 +75,15 @@ _SIX = re.compile(rf"\s*({NUMBER})" + rf" +({NUMBER})" * 5 + "$")
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each command: a line of the CSV, a block of the text, or a line of ``-q``."""
     lines = Lines(text, where)
-    if not lines.find(_CSV_BEGINS.pattern, 1, len(lines)):
-        named = [one for one in lines.blocks(_BLOCK) if lines.find(_COMPLETED.pattern, one[0], min(one[0] + 1, one[1]))]
-        blocks = [_block(lines, first, last, head[1]) for first, last, head in named]
-        return blocks or [_quiet(lines, number, row) for number, line in lines if (row := _QUIET.match(line))]
-    made = []
+    named = [one for one in lines.blocks(_BLOCK) if lines.find(_COMPLETED.pattern, one[0], min(one[0] + 1, one[1]))]
+    made = [_block(lines, first, last, head[1]) for first, last, head in named]
+    made += [_quiet(lines, number, row) for number, line in lines if (row := _QUIET.match(line))]
     for first, last, _ in lines.blocks(_CSV_BEGINS):
         for number in range(first + 1, last + 1):
-            if not lines.texts[number - 1].startswith('"'):
-                continue
-            command, values = _row(where, number, lines.texts[number - 1])
-            made.append(_run(command, values, number, lines.source(number, number)))
-    return made
+            if lines.texts[number - 1].startswith('"'):
+                command, values = _row(where, number, lines.texts[number - 1])
+                made.append(_run(command, values, number, lines.source(number, number)))
+    return sorted(made, key=lambda run: run.line)
 
 
 def _block(lines: Lines, first: int, last: int, command: str) -> Run:
@@ -96,15 +98,17 @@ def _block(lines: Lines, first: int, last: int, command: str) -> Run:
         raise lines.wrong(last, "the latency summary: the log is cut")
     size, clients = (lines.find(form, first, at) for form in (_PAYLOAD, _CLIENTS))
     run = _run(command, values, first, lines.source(first, first + 4), int(size[1][1]) if size else 0)
+    told = filter(None, map(_SETTING.match, lines.texts[first:at]))
+    run = replace(run, stated={setting_name(one[1]): (one[2] or "none")[:200] for one in told})
     return replace(run, options={**run.options, "clients": int(clients[1][1])}) if clients else run
 
 
 def _quiet(lines: Lines, number: int, row: re.Match[str]) -> Run:
     """Read a line of ``-q``."""
-    values = [metric("transaction_rate_per_s", "mean", lines.number(row[2], number))]
-    if row[3]:
-        values.append(metric("round_trip_us", "p50", 1e3 * lines.number(row[3], number)))
-    return _run(row[1], values, number, lines.source(number, number))
+    values = [metric("transaction_rate_per_s", "mean", lines.number(row[2] or row[4], number))]
+    if row[5]:
+        values.append(metric("round_trip_us", "p50", 1e3 * lines.number(row[5], number)))
+    return _run(row[1] or row[3], values, number, lines.source(number, number))
 
 
 def _run(command: str, values: list[Reported], line: int, source: str, size: int = 0) -> Run:

@@ -283,7 +283,8 @@ SHORTENED = note(
     "shortened", "a line of dots stands for lines that somebody left out: settings and rows may be missing"
 )
 UNTITLED = note("untitled", "the lines above the table are missing, so its settings are unknown")
+SIZE_CUT = "size-cut"  # code of a size that is printed without its last digits
 APART = frozenset(
-    (SIZE_UNKNOWN.code, HEAD_MISSING.code, SHORTENED.code, UNTITLED.code)
+    (SIZE_UNKNOWN.code, SIZE_CUT, HEAD_MISSING.code, SHORTENED.code, UNTITLED.code)
 )  # such runs are no launches of one point
 FEW_DIGITS = note("few-digits", "the tool printed three digits", digits=3)

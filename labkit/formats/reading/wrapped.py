@@ -46,6 +46,7 @@ _SAME = 2  # lines that must have the same text twice, and different words in su
 _NEAR = 2000  # lines that are examined
 _WIDEST = 500  # characters of such a line
 _OF_A_TOOL = ": (g="  # fio prints a line of dots below a job of several processes
+_RETURN = re.compile(r"\r(?!\n)")
 FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
 _DOCUMENT = re.compile(r"^(?=\{\s*(?:\"|$)|\[\s*(?:\{|$))", re.MULTILINE)
 Unwrap = Callable[[str], str]
@@ -97,10 +98,21 @@ def _prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile(rf"\A {{{indent}}}") if indent >= _INDENT else None
 
 
+def _returned(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the pieces of a text in which a carriage return alone, as after a line of progress, ends a line."""
+    held = ""
+    for count, piece in texts:
+        whole = held + piece
+        held = "\r" if piece.endswith("\r") else ""  # a line feed may follow
+        if whole and not piece:  # the end of the text, which an empty piece tells
+            yield 0, "\n"
+        yield count, _RETURN.sub("\n", whole.removesuffix(held)) if piece else ""
+
+
 def pieces(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Yield the pieces of a text without the wrapping of its lines, each with its original length in bytes."""
     unwrap, rest = None, ""
-    for number, (count, piece) in enumerate(texts):
+    for number, (count, piece) in enumerate(_returned(texts)):
         if not number:
             unwrap = unwrapper(piece)
         if unwrap is None:
