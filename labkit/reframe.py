@@ -40,7 +40,7 @@ class Benchmark(rfm.RunOnlyRegressionTest):  # type: ignore[misc]
 
     Each statistic of each size is a performance variable: the median over launches, named by its column and its size,
     as in ``latency_us_p99_8B``. ReFrame keeps the samples in the folder ``campaign`` of the
-    test's output directory. Tests that run side by side disturb one another, so the nodes are asked for exclusively.
+    test's output directory. Tests that run side by side disturb one another, so the nodes are requested exclusively.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ class Part:
     Parameters
     ----------
     clause : which.
-    benchmark : its name; empty where no benchmark that labkit runs fits.
+    benchmark : its name; empty if no benchmark that labkit runs fits.
     words : ``labkit measure`` with its options.
     points, missing : points × launches, and how many of them the campaign lacks.
     seconds : how long the missing ones are timed at most.

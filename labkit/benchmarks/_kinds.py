@@ -177,7 +177,7 @@ class Benchmark(Generic[Options]):
         return pair and (self.crossings > 0 or self.directions == 1)
 
     def rows(self, spec: Spec[Options]) -> int:
-        """Times that an iteration leaves; 0 where a tool reports values."""
+        """Times that an iteration leaves; 0 if a tool reports values."""
         return 0
 
     def crosses(self, spec: Spec[Options]) -> tuple[int, int]:

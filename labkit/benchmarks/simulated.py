@@ -60,7 +60,7 @@ class Rank:
         self.actions.append(f"irecv {self.first + peer} {tag} {size} {BYTE}")
 
     def wait(self, count: int) -> None:
-        """Wait for so many requests."""
+        """Wait for this many requests."""
         self.actions.append(f"waitall {count}")
 
     def wait_for(self, source: int, target: int, tag: int) -> None:

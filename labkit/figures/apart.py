@@ -22,7 +22,7 @@ Shifts = dict[int, tuple[float, set[float]]]  # trace → part of the length of 
 
 
 def shifts(spec: Mapping[str, Any]) -> Shifts:
-    """Return how far the markers of each trace move; nothing where no two series have markers that overlap.
+    """Return how far the markers of each trace move; nothing if no two series have markers that overlap.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Axes: message sizes in powers of two with binary ticks, costs on a logarithm, rates from 0 where they are near."""
+"""Axes: message sizes in powers of two with binary ticks, costs on a logarithm, rates from 0 if they are near."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _fitting(places: Sequence[float], labels: Sequence[str], px: float, chosen: 
 
 
 def thinned(axis: Mapping[str, Any], px: float) -> dict[str, Any]:
-    """Return the ticks of an axis to the right whose labels have room in so many px; its own are names of places."""
+    """Return the ticks of an axis to the right whose labels have room in this many px; its own are names of places."""
     values, labels = list(axis.get("tickvals") or ()), list(axis.get("ticktext") or ())
     places = np.log10(values).tolist() if axis.get("type") == "log" else values
     if not all(isinstance(one, int | float) for one in places):
@@ -122,7 +122,7 @@ def thinned(axis: Mapping[str, Any], px: float) -> dict[str, Any]:
 
 
 def step(low: float, high: float, px: float, *, upward: bool, fixed: bool = False) -> str | int | None:
-    """Return the step of a logarithmic axis whose labels have room, as plotly's ``dtick``; None where it has no length.
+    """Return the step of a logarithmic axis whose labels have room, as plotly's ``dtick``; None if it has no length.
 
     It is that with the most labels of: 1, 2 and 5 of each decade, every decade, every second one, …; if these have
     fewer than three, even steps.

@@ -335,7 +335,7 @@ def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statisti
 
 
 def _at(table: pd.DataFrame, row: int, col: int, name: str) -> float | None:
-    """Value of a cell; None where it was not measured."""
+    """Value of a cell; None if it was not measured."""
     return float(table.loc[(row, col), name]) if (row, col) in table.index else None
 
 
@@ -353,7 +353,7 @@ def _grey(bounds: pd.DataFrame, y: Sequence[int], x: Sequence[int], about: Mappi
 
 
 def _meaning(tables: Iterable[pd.DataFrame], unit: str) -> Note:
-    """Say what grey cells and their signs mean; empty where there are none."""
+    """Say what grey cells and their signs mean; empty without one."""
     grey = any(len(_colourless(table)) for table in tables)
     return note("clock-resolution", f"{sign(unit)}and grey: a bound, {UNRESOLVED}" if grey else "")
 
@@ -369,7 +369,7 @@ def _coloured(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _about(table: pd.DataFrame, row: int, col: int, unit: str) -> str:
-    """Hover text of a cell; empty where it was not measured."""
+    """Hover text of a cell; empty if it was not measured."""
     if (row, col) not in table.index:
         return ""
     cell = table.loc[(row, col)]

@@ -69,7 +69,7 @@ def _places(array: Any) -> list[Any]:
 
 
 def _end(at: Any, length: Any, sign: int) -> float | str:
-    """Return an end of an interval; nothing where there is none."""
+    """Return an end of an interval; nothing without one."""
     known = isinstance(at, int | float) and isinstance(length, int | float)
     return float(f"{at + sign * length:.12g}") if known else ""
 
@@ -115,7 +115,7 @@ def words(spec: Mapping[str, Any]) -> str:
 
 
 def _described(trace: Mapping[str, Any]) -> str:
-    """Return name, first and last value, and number of points of a trace; empty where it has no numbers."""
+    """Return name, first and last value, and number of points of a trace; empty if it has no numbers."""
     name = trace.get("name") or "the values"
     if trace.get("type") == "heatmap":
         cells = [z for z in _cells(trace, values(trace.get("z"))) if isinstance(z, int | float) and math.isfinite(z)]
@@ -167,7 +167,7 @@ def _place(title: str, place: Any, tick: Any) -> str:
 
 
 def _single(trace: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return name, value and interval of a trace with one point; nothing where it has none or several."""
+    """Return name, value and interval of a trace with one point; nothing without one or several."""
     heights = [y for y in values(trace.get("y")) if isinstance(y, int | float)]
     if len(heights) != 1:
         return ()

@@ -47,13 +47,13 @@ class Line:
 
 
 def column(rows: pd.DataFrame, metric: str, statistic: str) -> NDArray[np.float64]:
-    """Return values of a statistic, NaN where the table has none."""
+    """Return values of a statistic, NaN if the table has none."""
     name = statistic_column(metric, statistic)
     return rows[name].to_numpy(np.float64) if name in rows else np.full(len(rows), np.nan)
 
 
 def ends_of(rows: pd.DataFrame, metric: str, statistic: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return both ends of a statistic's interval over launches; NaN where it has no interval."""
+    """Return both ends of a statistic's interval over launches; NaN if it has no interval."""
     ends = []
     for end in ("low", "high"):
         name = end_column(metric, statistic, end)
@@ -113,7 +113,7 @@ def title(lines: Sequence[Line], metric: str) -> str:
 
 
 def gaps(rows: pd.DataFrame, metric: str, statistic: str) -> str:
-    """Say why points have no such statistic; empty where all have it."""
+    """Say why points have no such statistic; empty if all have it."""
     without = np.isnan(column(rows, metric, statistic))
     if not without.any():
         return ""

@@ -292,7 +292,7 @@ def repaint(spec: dict[str, Any], looks: Mapping[str, int]) -> bool:
 
 
 def drawn(trace: Mapping[str, Any]) -> Look | None:
-    """Return the look that the metadata of a trace, as plotly writes it, names; None where it names none."""
+    """Return the look that the metadata of a trace, as plotly writes it, names; None if it names none."""
     meta = trace.get("meta")
     if isinstance(meta, dict) and isinstance(meta.get("series"), str) and isinstance(meta.get("look"), int):
         return Look(meta["series"], meta["look"], meta.get("variant", 0))

@@ -60,5 +60,5 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
 
 
 def _name(rank: int, hosts: Sequence[str]) -> str:
-    """A rank with its host, where that is known."""
+    """A rank with its host, if known."""
     return f"rank {rank} ({style.plain(hosts[rank])})" if rank < len(hosts) else f"rank {rank}"

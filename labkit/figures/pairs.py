@@ -33,13 +33,13 @@ def pairs(
 ) -> go.Figure:
     """Draw the one-way time of all pairs; lines part the switches, crosses mark bad pairs.
 
-    Of more than 400 ranks a cell shows the greatest time of several neighbours; the note says so.
+    Of more than 400 ranks a cell shows the greatest time of several neighbours; a note states this.
 
     Parameters
     ----------
-    seconds : (ranks, ranks), s, as `labkit.judge.all_pairs` gives them; NaN where there is none.
+    seconds : (ranks, ranks), s, as `labkit.judge.all_pairs` gives them; NaN without one.
     hosts : of every rank.
-    switches : host → its leaf switch, where that is known.
+    switches : host → its leaf switch, if known.
     bad : pairs of ranks to mark.
 
     Raises
@@ -89,7 +89,7 @@ def pairs(
 
 
 def _heat(values: NDArray[np.float64], digits: int = 17, **more: Any) -> go.Heatmap:
-    """The cells; empty where there is no time."""
+    """The cells; empty without a time."""
     return go.Heatmap(
         z=[[None if math.isnan(time) else float(f"{time:.{digits}g}") for time in row] for row in values.tolist()],
         colorscale=SCALE,

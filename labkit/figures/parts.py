@@ -212,7 +212,7 @@ def as_part(thing: Any) -> Part:
 
 
 def listed(findings: Iterable[str]) -> Text | Omitted:
-    """Return sentences as a part; `NOTHING` where there is none."""
+    """Return sentences as a part; `NOTHING` without one."""
     found = tuple(findings)
     return Text(findings=found) if found else NOTHING
 

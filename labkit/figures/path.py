@@ -28,7 +28,7 @@ class Part:
     text : what it is.
     value : in the unit of the figure.
     kind : class of the component; one colour each.
-    low, high : ends of its interval, None where it has none.
+    low, high : ends of its interval, None without one.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Stack:
     title : of the whole.
     parts : in order; the next begins where one ends.
     origin : of the parts and of what is observed.
-    observed : the whole itself, to compare the parts with; None where it was not observed.
+    observed : the whole itself, to compare the parts with; None if it was not observed.
     """
 
     title: str

@@ -40,7 +40,7 @@ def _has(frame: pd.DataFrame, metric: str) -> bool:
 def error_bars(
     low: NDArray[np.float64], centre: NDArray[np.float64], high: NDArray[np.float64], colour: str
 ) -> dict[str, Any] | None:
-    """Return error bars from the ends of the intervals; None where no point has an interval."""
+    """Return error bars from the ends of the intervals; None if no point has an interval."""
     if np.isnan(low).all():
         return None
     up, down = np.nan_to_num(high - centre).clip(0), np.nan_to_num(centre - low).clip(0)
@@ -202,7 +202,7 @@ def described(rows: pd.DataFrame, metric: str, axis: str, column: str) -> dict[s
 
     Parameters
     ----------
-    metric : empty where it shows several.
+    metric : empty if it shows several.
     axis : to the right: ``sizes``, ``numbers`` or ``categories``.
     column : of that axis.
     """

@@ -102,7 +102,7 @@ def save(
 
     Returns
     -------
-    The small print, which belongs into the caption: what the bars are, and the badges. Empty where there is none.
+    The small print, which belongs into the caption: what the bars are, and the badges. Empty without one.
 
     Raises
     ------

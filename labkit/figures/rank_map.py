@@ -87,7 +87,7 @@ def rank_map(
 ) -> go.Figure:
     """Draw one statistic of every rank: a row for each node, by switch and name, a column for each of its ranks.
 
-    Of more than 512 nodes, or 256 ranks in a node, a cell shows the greatest of several neighbours; the note says so.
+    Of more than 512 nodes, or 256 ranks in a node, a cell shows the greatest of several neighbours; a note states this.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class _Words:
 
 
 def seen(spec: Mapping[str, Any]) -> str:
-    """Return which direction is better and what stands out; empty where a figure has no values to compare.
+    """Return which direction is better and what stands out; empty if a figure has no values to compare.
 
     It reads values and bars and judges nothing: where bars overlap, it says so.
 
@@ -225,7 +225,7 @@ def _overlap(low: _Point, high: _Point) -> bool:
 
 
 def _visible(low: _Point, high: _Point) -> str:
-    """Return that the points which lie farthest apart show no difference, as a sentence; empty where they do."""
+    """Return that the points which lie farthest apart show no difference, as a sentence; empty if they do."""
     overlap = not math.isnan(low.high + high.low) and _overlap(low, high)
     return "No series differs visibly from another. " if overlap or 0 < _ratio(low, high) < _ALIKE else ""
 

@@ -57,7 +57,7 @@ def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
 
 
 def browser_identity() -> str:
-    """Return what identifies the browser that draws; empty where there is none, and then nothing is kept."""
+    """Return what identifies the browser that draws; empty without one, and then nothing is kept."""
     path = programs.browser()
     try:
         state = Path(path).stat() if path else None
@@ -70,7 +70,7 @@ def browser_identity() -> str:
 
 
 def _kept(spec: Mapping[str, Any], browser: str) -> Path | None:
-    """Return the file in the user's cache for the picture of a figure; None where nothing is kept."""
+    """Return the file in the user's cache for the picture of a figure; None if nothing is kept."""
     if not browser:
         return None
     shown = json.dumps([browser, spec["data"], spec["layout"]], sort_keys=True, default=str)

@@ -282,7 +282,7 @@ def ends(traces: Sequence[Mapping[str, Any]], name: str) -> tuple[float, float]:
 
 
 def _numbers(values: Any) -> NDArray[np.float64]:
-    """Return values of a trace; nothing where they are no numbers."""
+    """Return values of a trace; nothing if they are no numbers."""
     try:
         plain_values = data.values(values) if isinstance(values, Mapping | list | tuple) else values
         return np.asarray([] if plain_values is None else plain_values, np.float64).ravel()

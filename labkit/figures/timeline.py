@@ -86,5 +86,5 @@ def timeline(history: History, series: Sequence[Series]) -> go.Figure:
 
 
 def _distance(value: float, base: float) -> float | None:
-    """Length of a bar; None where there is no interval."""
+    """Length of a bar; None without an interval."""
     return None if math.isnan(value) else value / base

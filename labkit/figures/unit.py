@@ -128,7 +128,7 @@ def in_gigabytes(text: Any, digits: int = 0) -> Any:
 
 
 def _thousandth(text: Any, digits: int = 0) -> Any:
-    """Return a written number over 1000, with so many digits; 0 for the same."""
+    """Return a written number over 1000, with this many digits; 0 for the same."""
     if not isinstance(text, str) or not _NUMBER.fullmatch(text):
         return text
     if digits:

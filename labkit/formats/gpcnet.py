@@ -101,7 +101,7 @@ class Report:
 
 
 def _factor(before: float, now: Result, *, tail: bool = False) -> float:
-    """Return loaded over isolated, or isolated over loaded for a rate; NaN where the divisor is printed as 0.0."""
+    """Return loaded over isolated, or isolated over loaded for a rate; NaN if the divisor is printed as 0.0."""
     isolated, loaded = round(before, 1), round(now.p99 if tail else now.average, 1)
     over, under = (isolated, loaded) if now.rate else (loaded, isolated)
     return over / under if under else float("nan")

@@ -323,7 +323,7 @@ def _placed(lines: Lines, number: int, cells: list[tuple[int, int]], ends: list[
 
 
 def _each(lines: Lines, first: int, last: int) -> tuple[int, int]:
-    """Return the size of each process's file and of a record, B; 0 where the log does not state it."""
+    """Return the size of each process's file and of a record, B; 0 if the log does not state it."""
     sizes = []
     for pattern, place in ((r"\s*File size set to (\d{1,15}) [kK]B", 1), (r"\s*Record Size (\d{1,12}) [kK]B", 2)):
         hit = lines.find(pattern, first, last)

@@ -33,8 +33,8 @@ def stream(text: str, streams: int = 1, congestion: str = "") -> list[Reported]:
     Parameters
     ----------
     text : the client's output.
-    streams : that were asked for.
-    congestion : congestion control that was asked for; iperf only warns where it cannot be set.
+    streams : that were requested.
+    congestion : congestion control that was requested; iperf only warns where it cannot be set.
 
     Raises
     ------

@@ -49,7 +49,7 @@ def parse(text: str, congestion: str = "") -> list[Reported]:
     Parameters
     ----------
     text : the output.
-    congestion : congestion control that was asked for; netperf uses the system's default where it cannot be set.
+    congestion : congestion control that was requested; netperf uses the system's default where it cannot be set.
 
     Returns
     -------

@@ -82,7 +82,7 @@ def _run(lines: Lines, first: int, last: int, kernel: str, graph: str | None) ->
 
 
 def _of_each(processes: Found, threads: Found) -> int | None:
-    """Threads of each process; None where the processes have different numbers of them."""
+    """Threads of each process; None if the processes have different numbers of them."""
     total, many = int(threads[1][1]) if threads else 1, int(processes[1][1]) if processes else 1
     if not (threads and processes):
         return total

@@ -215,7 +215,7 @@ def _base(lines: Lines, text: str, number: int) -> tuple[str, str]:
 
 
 def _arrived(values: list[Reported]) -> list[Reported]:
-    """Return the part of the datagrams that was lost, from their counts; none where there are none."""
+    """Return the part of the datagrams that was lost, from their counts; none without one."""
     try:
         return _lost(values)
     except DataError:

@@ -164,7 +164,7 @@ def _check(rows_of: Mapping[str, Sequence[Measured]], where: str) -> bool:
 
 
 def _latencies(name: str, rows: list[Measured]) -> list[Reported]:
-    """Return the latencies of one kind of operation; empty where it did none."""
+    """Return the latencies of one kind of operation; empty if it did none."""
     quantity = "response_us" if name.startswith("Intended-") else "round_trip_us"
     count = next((value for _, _, what, value in rows if what in ("Operations", "Count")), None)
     if count == 0:

@@ -29,7 +29,7 @@ class Variable:
     Parameters
     ----------
     name : as the library calls it.
-    value : B; None where it cannot be read, or the library decides for itself.
+    value : B; None if it cannot be read, or the library decides for itself.
     source : where the value comes from, or why there is none.
     transport : path it is about: ``shm``, ``tcp``, or ``rc`` and ``ud`` of UCX.
     """

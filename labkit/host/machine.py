@@ -31,7 +31,7 @@ _MANY = 8  # frequencies asked for; each question interrupts a processor
 
 
 def read(path: Path | str) -> str:
-    """Text of a file of the kernel without white space around it; empty where it cannot be read."""
+    """Text of a file of the kernel without white space around it; empty if it cannot be read."""
     try:
         return Path(path).read_text(errors="replace").strip()
     except OSError:
@@ -39,7 +39,7 @@ def read(path: Path | str) -> str:
 
 
 def number(path: Path | str) -> int | None:
-    """Whole number in a file of the kernel; None where there is none."""
+    """Whole number in a file of the kernel; None without one."""
     text = read(path)
     return int(text) if text.lstrip("-").isdecimal() else None
 

@@ -34,7 +34,7 @@ class Peak:
 
 
 def of_core() -> Peak | None:
-    """Return the theoretical peak of a core of this machine; None where labkit does not know its clock or units."""
+    """Return the theoretical peak of a core of this machine; None if labkit does not know its clock or units."""
     cpu = cpuinfo()
     base, nominal = number(_CPU0 / "cpufreq/base_frequency"), number(_CPU0 / "acpi_cppc/nominal_freq")
     return worked_out(cpu, (base or 0) / 1e6 or (nominal or 0) / 1e3)

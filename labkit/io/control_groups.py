@@ -65,7 +65,7 @@ def throttled(before: Mapping[str, Quota], after: Mapping[str, Quota]) -> float:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a file of the kernel; empty where it cannot be read."""
+    """Return the text of a file of the kernel; empty if it cannot be read."""
     try:
         return path.read_text().strip()
     except OSError:

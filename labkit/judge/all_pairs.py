@@ -88,11 +88,11 @@ class FalseAlarms:
 
 
 def matrix(samples: Samples, *, low: bool = False) -> NDArray[np.float64]:
-    """Median one-way time of every pair, (ranks, ranks), s; NaN where they never met.
+    """Median one-way time of every pair, (ranks, ranks), s; NaN if they never met.
 
     Parameters
     ----------
-    low : the lower end of the median's 95 % rank interval instead; NaN where they met less than six times.
+    low : the lower end of the median's 95 % rank interval instead; NaN if they met less than six times.
 
     Raises
     ------
@@ -217,7 +217,7 @@ def slow_parts(
     ----------
     matrices : from `matrix`, one per measurement; effects come from their geometric mean.
     hosts : of every rank.
-    switches : host → its leaf switch, where that is known.
+    switches : host → its leaf switch, if known.
     """
     tables = [_between_hosts(one, hosts) for one in matrices]
     names, known = np.unique(np.asarray(hosts)).tolist(), switches or {}
@@ -273,7 +273,7 @@ def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None
     Parameters
     ----------
     first, again : two launches of the same point of `mpi.all_pairs`.
-    switches : host → its leaf switch, where that is known.
+    switches : host → its leaf switch, if known.
 
     Raises
     ------
@@ -329,7 +329,7 @@ def effects(seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mappin
     Parameters
     ----------
     seconds : (ranks, ranks), s, as `matrix` gives them.
-    switches : host → its leaf switch, where that is known.
+    switches : host → its leaf switch, if known.
 
     Returns
     -------

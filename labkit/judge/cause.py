@@ -90,7 +90,7 @@ class Case:
 
     @cached_property
     def launches(self) -> tuple[Samples, ...]:
-        """Of its first point; none where they are not known."""
+        """Of its first point; none if unknown."""
         known, rows = self.view.launches, self.view.rows_of(self.fingerprint).tolist()
         return tuple(known.samples(rows).values()) if known is not None else ()
 
@@ -118,7 +118,7 @@ class Case:
 
     @property
     def specs(self) -> list[Spec]:
-        """Of its points; none where one is not known."""
+        """Of its points; none if unknown."""
         found = [spec for name in self.about.subject.points if (spec := self.view.spec(name))]
         return found if len(found) == len(self.about.subject.points) else []
 
@@ -234,7 +234,7 @@ def ranked(causes: Iterable[Finding], about: Finding) -> tuple[Finding, ...]:
 
 
 def _factor(one: object, other: object) -> float | None:
-    """Return the logarithm of the factor between two values; None where one is not known."""
+    """Return the logarithm of the factor between two values; None if unknown."""
     if isinstance(one, Value) and isinstance(other, Value) and one.value > 0 and other.value > 0:
         return abs(math.log(one.value / other.value))
     return None

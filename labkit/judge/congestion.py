@@ -49,7 +49,7 @@ class Factor:
     Parameters
     ----------
     centre : median over launches.
-    low, high : of the interval; NaN where there is none.
+    low, high : of the interval; NaN without one.
     label : what the interval is.
     effect : times with others against those without.
     """
@@ -212,7 +212,7 @@ def seconds(samples: Samples, phase: str) -> Times:
 
 
 def _factor(pairs: Sequence[tuple[Times, Times]], quantile: float | None, tests: int = 1, *, paired: bool) -> Factor:
-    """Factor over launches, each (loaded, isolated) with (ranks, iterations), s; one of so many of a point."""
+    """Factor over launches, each (loaded, isolated) with (ranks, iterations), s; one of this many of a point."""
     statistic = _statistic(quantile)
     sides = [[statistic(side) for side in one] for one in zip(*pairs, strict=True)]
     now, before = (Measured(stats.headline(side).centre, side) for side in sides)

@@ -130,7 +130,7 @@ class Clause:
 
     @property
     def _host_count(self) -> int:
-        """How many hosts must be measured; 0 where the clause gives none."""
+        """How many hosts must be measured; 0 if the clause gives none."""
         return self.hosts if isinstance(self.hosts, int) else len(self.host_names)
 
     @property
@@ -473,7 +473,7 @@ def _fulfils(clause: Clause, number: float, bound: str) -> bool:
 
 
 def _number(clause: Clause, row: Mapping[str, Any]) -> float:
-    """Return what is compared with the bound; NaN where the point has none."""
+    """Return what is compared with the bound; NaN if the point has none."""
     if clause.basis == "value":
         return float(row.get(clause.statistic, math.nan))
     metric, statistic = split(clause.statistic) or ("", "")

@@ -188,7 +188,7 @@ class Decided:
     Parameters
     ----------
     how : one of `HOW`.
-    test, correction : names; empty where no test was made.
+    test, correction : names; empty if no test was made.
     error : greatest probability of a false claim; NaN if unknown.
     """
 
@@ -293,7 +293,7 @@ class Finding:
 
     @property
     def samples(self) -> int:
-        """The fewest samples behind one of these values; 0 where a tool reported it."""
+        """The fewest samples behind one of these values; 0 if a tool reported it."""
         return min((one.n for one in self.behind), default=0)
 
     @property

@@ -141,7 +141,7 @@ def _steps(seconds: Lists) -> Iterator[tuple[int, Start]]:
     """Yield the launches that are slow for several blocks, and then faster to their end, with a clear step between.
 
     By chance, ten blocks have their k largest medians first, for any k from 2 to 9, in 1 of 6 launches, and far more
-    rarely so far apart; more than half of the launches must show it before a rule says so.
+    rarely so far apart; more than half of the launches must show it before a rule reports it.
     """
     counts = _blocks(seconds.counts)
     medians = seconds.cut(counts).sorted().medians().reshape(len(seconds), BLOCKS)

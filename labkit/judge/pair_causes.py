@@ -85,7 +85,7 @@ def parts(times: NDArray[np.float64], names: Sequence[str], switches: Mapping[st
     ----------
     times : (hosts, hosts), symmetric, s; NaN where two hosts never met.
     names : of the hosts.
-    switches : host → its leaf switch, where that is known.
+    switches : host → its leaf switch, if known.
 
     Notes
     -----
@@ -171,7 +171,7 @@ def causes(bad: NDArray[np.bool_], hosts: Sequence[str], switches: Mapping[str, 
     ----------
     bad : (ranks, ranks), symmetric.
     hosts : of every rank.
-    switches : host → its leaf switch, where that is known.
+    switches : host → its leaf switch, if known.
     """
     names, host_of = np.unique(np.asarray(hosts), return_inverse=True)
     every = np.outer(sizes := np.bincount(host_of), sizes)

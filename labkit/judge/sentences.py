@@ -128,7 +128,7 @@ def name_of(cause: Finding) -> str:
 
 
 def cause_name(one: Finding) -> str:
-    """Return the name of the likeliest cause of a finding; empty where none is likely."""
+    """Return the name of the likeliest cause of a finding; empty if none is likely."""
     if (found := likeliest(one)) is None:
         return ""
     cause = causes.every()[found.code]

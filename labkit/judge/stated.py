@@ -85,13 +85,13 @@ def _part(name: str, part: float, whole: float) -> tuple[str, Value | None]:
 
 
 def _option(row: Mapping[str, Any], name: str) -> float:
-    """Return an option of a row's testbed in bit/s or s; 0 where it has none."""
+    """Return an option of a row's testbed in bit/s or s; 0 without one."""
     known = amount(_text(row, name))
     return known if known > 0 else 0.0
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:
-    """Return an option of a row's testbed as it was given; empty where it has none."""
+    """Return an option of a row's testbed as it was given; empty without one."""
     try:
         return str(parse(str(row["testbed"]))[2].get(name, ""))
     except SpecError:  # not a testbed of this labkit

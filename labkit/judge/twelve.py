@@ -20,7 +20,7 @@ class Judgement:
     ----------
     number : of the rule.
     text : the rule in short.
-    author : what the author must do; empty where the data show all of it.
+    author : what the author must do; empty if the data show all of it.
     """
 
     number: int

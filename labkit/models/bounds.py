@@ -142,7 +142,7 @@ class Wire:
     source : as in `Bound`.
     delay : one way, s.
     burst : B that pass before traffic control limits the rate; 0 on a real link.
-    usual : rate of the links of other hosts, where one host has a slower one; 0 where all are alike.
+    usual : rate of the links of other hosts, where one host has a slower one; 0 if all are alike.
     segment : B of the largest packet that traffic control lets pass at once if its bucket is not empty: it pays later,
         while the answer comes back. 0 on a real link.
     """
@@ -452,7 +452,7 @@ def _port(samples: Samples, stated: Stated) -> Wire | None:
 
 
 def _slots(samples: Samples, stated: Stated) -> Iterator[tuple[tuple[int, int], tuple[int, int], str]]:
-    """Generation and lanes of the adapter's PCI Express link, those that it could have, and who says so."""
+    """Generation and lanes of the adapter's PCI Express link, those that it could have, and the source."""
     if stated.pcie:
         now = links.pcie_of(stated.pcie)
         yield now, now, "stated"

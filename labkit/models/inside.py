@@ -47,7 +47,7 @@ class Bound:
     usual : what a good implementation comes near, as two copies where one is needed; NaN: `value`.
     usual_name : what that is; empty: `name`.
     usual_low, usual_high : interval of `usual`, where measurements went into it.
-    good, bad : values from which, and up to which, a measurement is good and bad; NaN where the bound judges nothing.
+    good, bad : values from which, and up to which, a measurement is good and bad; NaN if the bound judges nothing.
     soft : whether a measurement may lie beyond it, because it only tells what a similar program reaches.
     missing : benchmark that would make it judge; empty if it does.
     given : rate or delay that was set on an emulated link, in words; empty for others.
@@ -86,7 +86,7 @@ class Bound:
 
     @property
     def reference_ends(self) -> tuple[float, float]:
-        """Ends of its interval; NaN where it has none."""
+        """Ends of its interval; NaN without one."""
         return (self.low, self.high) if math.isnan(self.usual) else (self.usual_low, self.usual_high)
 
     @property

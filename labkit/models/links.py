@@ -195,7 +195,7 @@ def pcie_of(text: str) -> tuple[int, int]:
 
 
 def pcie_generation(speed: str) -> int | None:
-    """Generation of the speed that Linux prints, such as ``8.0 GT/s PCIe``; None where it is unknown.
+    """Generation of the speed that Linux prints, such as ``8.0 GT/s PCIe``; None if unknown.
 
     Examples
     --------

@@ -11,7 +11,7 @@ class Call:
 
     Parameters
     ----------
-    system : ``grpc`` or ``thrift``, each with a server and a client in C++ (in Python where `language` says so).
+    system : ``grpc`` or ``thrift``, each with a server and a client in C++ (in Python if `language` requests it).
     method : ``echo`` answers with the payload, ``send`` with the number of its bytes.
     serialised : gRPC's messages: of Protocol Buffers, or without serialisation (raw byte buffers).
     protocol : Thrift's.

@@ -16,7 +16,7 @@ _FASTEST = 1e15  # bit/s
 
 @dataclass(frozen=True, kw_only=True)
 class Slot:
-    """A PCI Express link: speed as Linux prints it, and lanes; empty and 0 where they are unknown."""
+    """A PCI Express link: speed as Linux prints it, and lanes; empty and 0 if unknown."""
 
     speed: str = ""
     width: int = 0
@@ -58,7 +58,7 @@ class Links:
     uplink : rate between switches, bit/s; 0 without one.
     per_leaf : hosts below each switch; 0 without switches.
     slow : host → rate of its link, bit/s.
-    rate, delay : of the cable, as they were asked for; empty without any.
+    rate, delay : of the cable, as they were requested; empty without any.
     mtu : of the interface, B; 0 if it cannot be read.
     """
 

@@ -56,7 +56,7 @@ class Load(TypedDict):
     pressure : of cpu, memory and io the percentage of the last 10 s in which some task waited for it
         (``some_avg10``), and the total since boot (``some_total_us``).
     context_switches, cpu_steal_s : since boot.
-    frequency_MHz : None where it is not shown.
+    frequency_MHz : None if it is not shown.
     others : of a span that ends now; None if it is too short.
     """
 

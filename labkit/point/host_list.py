@@ -147,7 +147,7 @@ def _read(path: Path) -> tuple[str, ...]:
 
 
 def slots(hosts: Sequence[str]) -> dict[str, int]:
-    """Host → slots; 0 where none are given.
+    """Host → slots; 0 if none are given.
 
     Raises
     ------

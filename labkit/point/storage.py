@@ -89,7 +89,7 @@ def unfit(folder: str | Path, *, needs: int, direct: bool = False, named: str | 
     ----------
     folder : existing.
     needs : B that will be written there.
-    direct : whether O_DIRECT is asked for.
+    direct : whether O_DIRECT is requested.
     named : the folder that the user knows; `folder` if left out.
     """
     named, mount = named or folder, mount_of(folder)

@@ -1,8 +1,8 @@
 """A campaign as columns: records, the distinct metadata behind them, and the times of iterations.
 
 Whatever judges, draws or compares a whole campaign reads it through `of`. Records of large benchmarks are kept beside
-the samples (`labkit.read.kept`), because they take long to compute; times are read from the samples when they are asked
-for, and only some of them are in memory.
+the samples (`labkit.read.kept`), because they take long to compute; times are read from the samples when they are
+requested, and only some of them are in memory.
 """
 
 from __future__ import annotations
@@ -406,7 +406,7 @@ def name_of(one: Samples) -> tuple[str, str, int]:
 
 
 def _part(campaign: Campaign, benchmark: str, columns: Columns, coded: bool) -> tuple[_Part, pd.DataFrame] | None:
-    """Return the launches of one benchmark with their records, kept or from the samples; None where none is left."""
+    """Return the launches of one benchmark with their records, kept or from the samples; None if none is left."""
     place, valid = kept.path(campaign, benchmark), kept.stamp(campaign, benchmark)
     files = campaign.files(benchmark)
     found = kept.read(place, valid, columns, coded=coded)

@@ -110,7 +110,7 @@ def _query(header: pa.Array, selection: str) -> pa.Table:
 
 
 def _of_piece(header: pa.Array, selection: str) -> pa.Table:
-    """`_query` of so many objects that the engine needs little memory: it takes some thirty times their size."""
+    """`_query` of this many objects that the engine needs little memory: it takes some thirty times their size."""
     with _ALONE:
         engine = _engine()
         engine.register("launches", pa.table({"header": header}))
@@ -137,7 +137,7 @@ class Metadata:
     ----------
     kind : (launches,), place of each among the kinds.
     launches, sizes : (launches,).
-    own : name of a fact of `OWN` → its value in each launch, None where it is missing.
+    own : name of a fact of `OWN` → its value in each launch, None if it is missing.
     reported : what a tool reported: the distinct lists, without their values.
     structure : (launches,), place of each among these.
     values : (launches,) lists of the values.
@@ -248,7 +248,7 @@ class Kinds:
 
 
 def later(fact: Fact[Any], header: pa.Array, where: Sequence[object], starts: Starts) -> list[Any]:
-    """Return a fact of `LATER` in each launch, its own or that of its start; None where it is missing."""
+    """Return a fact of `LATER` in each launch, its own or that of its start; None if it is missing."""
     rows = _Rows(header, where, starts)
     found = rows.query(f"json_extract(h, '$.meta.{fact.name}') AS fact, json_extract_string(h, '$.{KEY}') AS start")
     values = list(rows.fact(fact, found["fact"].combine_chunks().cast(pa.string())))
@@ -325,7 +325,7 @@ class _Rows:
         return np.asarray(values, np.int64)
 
     def fact(self, fact: Fact[Any], column: pa.Array) -> Sequence[Any]:
-        """Return the values of a fact; None where it is missing or null."""
+        """Return the values of a fact; None if it is missing or null."""
         if fact.kind is float and (numbers := self._numbers(column)) is not None:
             return numbers
         if fact.kind is str and (texts := self._texts(column)) is not None:
@@ -366,7 +366,7 @@ class _Rows:
 
     @staticmethod
     def _numbers(column: pa.Array) -> list[float | None] | None:
-        """Return numbers; None where a text is something else."""
+        """Return numbers; None if a text is something else."""
         plain = pc.match_substring_regex(column, "^-?[0-9]")
         null = pc.equal(column, "null")
         if not pc.all(pc.or_(plain, null), min_count=0).as_py():
@@ -375,7 +375,7 @@ class _Rows:
 
     @staticmethod
     def _texts(column: pa.Array) -> list[str | None] | None:
-        """Return what stands between the quotation marks; None where a text is none, or has escapes."""
+        """Return what stands between the quotation marks; None if a text is none, or has escapes."""
         if not pc.all(pc.match_substring_regex(column, r'^"[^"\\]*"$'), min_count=0).as_py():
             return None
         return list(pc.utf8_slice_codeunits(column, 1, -1).to_pylist())

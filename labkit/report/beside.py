@@ -51,7 +51,7 @@ def drawn(sources: Sequence[Source]) -> list[Beside]:
 def _figure(
     one: Experiment, paper: Literature, source: Source, member: Member, several: bool
 ) -> tuple[str, dict[str, Any]] | None:
-    """Return caption and figure of an experiment in a campaign; None where nothing of it can be drawn."""
+    """Return caption and figure of an experiment in a campaign; None if nothing of it can be drawn."""
     for benchmark in matching(sorted({str(name) for name in member.summary["benchmark"]}), one.labkit):
         rows = member.of(benchmark)
         entries = _entries(one, paper, rows)

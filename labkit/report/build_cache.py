@@ -93,7 +93,7 @@ def _is_input(campaign: Path) -> _Choice:
 
 
 def _folders(top: Path) -> Iterator[Path]:
-    """Yield a folder and those below it, in a fixed order; nothing where it is not there."""
+    """Yield a folder and those below it, in a fixed order; nothing if it is not there."""
     for path, names, _ in os.walk(top):
         names.sort()
         yield Path(path)

@@ -249,7 +249,7 @@ def _file(one: Packed) -> Entity:
 
 
 def _measured(source: Source, authors: Sequence[Person]) -> Iterator[Entity]:
-    """Yield an action for each benchmark and library, and what it was asked for."""
+    """Yield an action for each benchmark and library, and what it was requested."""
     for name, rows in source.by_benchmark():
         for library, group in rows.groupby("library", sort=True):
             label = f"{name} with {library}" if library else name
@@ -286,7 +286,7 @@ def _end(group: Any, last: str) -> str:
 
 
 def _parameters(action: str, group: Any) -> Iterator[Entity]:
-    """Yield what the points of an action were asked for."""
+    """Yield what the points of an action were requested."""
     for column in ("message_size_B", "ranks", "transport", "testbed", "launch"):
         name = "message size (B)" if column == "message_size_B" else column
         values = dict.fromkeys(texts(group.sort_values(column), column))

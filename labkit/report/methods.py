@@ -48,7 +48,7 @@ def definitions(content: Content) -> str:
 
 
 def _paragraphs(name: str) -> list[str]:
-    """Return the paragraphs of a benchmark's docstring as Markdown; nothing where this labkit does not know it."""
+    """Return the paragraphs of a benchmark's docstring as Markdown; nothing if this labkit does not know it."""
     if name not in benchmarks.find():
         return []
     return [" ".join(one.split()) for one in prose(benchmarks.get(name).doc).split("\n\n")]

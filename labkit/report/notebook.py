@@ -205,7 +205,7 @@ def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
 
 
 def _output(out: Any, name: str, chapter: Chapter) -> Any:
-    """Return an output as the report takes it, or None where it is left out."""
+    """Return an output as the report takes it, or None if it is left out."""
     if out.output_type == "error":
         return None
     if out.output_type == "stream":
@@ -324,7 +324,7 @@ def _checked(data: Any) -> Any:
 
 
 def _form(kind: str, value: Any) -> str:
-    """Return one form of an output, cleaned; empty where a report does not show it."""
+    """Return one form of an output, cleaned; empty if a report does not show it."""
     if not isinstance(value, str) or len(value) > cleaning.LARGEST:
         return ""
     cleaned = {

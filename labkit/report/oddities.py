@@ -96,7 +96,7 @@ def _of_notebook(name: str) -> frozenset[str]:
 
 
 def _benchmarks(chapter: Chapter) -> frozenset[str]:
-    """Return the benchmarks of a chapter's study; none where its notebook has no study."""
+    """Return the benchmarks of a chapter's study; none if its notebook has no study."""
     return _of_notebook(chapter.path.name)
 
 

@@ -149,7 +149,7 @@ def listed(names: list[str], content: Content) -> list[str]:
 
 
 def _worth(one: Finding | None) -> float:
-    """Return how many times what a chapter found costs; 1 where it claims no difference."""
+    """Return how many times what a chapter found costs; 1 if it claims no difference."""
     return topics.cost(one) if one is not None and one.claims else 1.0
 
 

@@ -34,7 +34,7 @@ def version() -> tuple[int, ...] | None:
 
 
 def _said(option: str) -> str:
-    """Return what the installed Quarto prints for an option; nothing where none runs."""
+    """Return what the installed Quarto prints for an option; nothing if none runs."""
     program = _program()
     try:
         command = [program or "", option]

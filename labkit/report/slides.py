@@ -61,7 +61,7 @@ def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> lis
 
 
 def _title(chapter: Chapter, content: Content) -> str:
-    """Return what a chapter found, as Markdown: a verdict, else a comparison; empty where it found nothing.
+    """Return what a chapter found, as Markdown: a verdict, else a comparison; empty if it found nothing.
 
     A notebook without a study says itself what it shows.
     """

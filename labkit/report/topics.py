@@ -57,7 +57,7 @@ def own(member: Member, notebook: str) -> pd.DataFrame:
 
 
 def _study(chapter: Chapter) -> type[Study] | None:
-    """Return the study of a chapter; None where its notebook has none."""
+    """Return the study of a chapter; None if its notebook has none."""
     try:
         return studies.of_notebook(chapter.path.name)
     except LabkitError:

@@ -87,7 +87,7 @@ class KeyNumber:
 
     @property
     def range(self) -> str:
-        """Interval for people; a dash where there is none."""
+        """Interval for people; a dash without one."""
         return self.shown.range
 
 

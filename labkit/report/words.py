@@ -80,7 +80,7 @@ def words(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_pandoc(language: str) -> dict[str, Any]:
-    """Return pandoc's words of a language; none where it has no such language."""
+    """Return pandoc's words of a language; none if it has no such language."""
     if not re.fullmatch("[a-z]{2,3}(-[A-Za-z]+)?", language):
         return {}
     command = [pypandoc.get_pandoc_path(), "--print-default-data-file", f"translations/{language}.yaml"]

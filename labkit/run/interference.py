@@ -130,7 +130,7 @@ def _aggressor(point: Point, hosts: Sequence[str], seconds: int, testbed: Testbe
 
 
 def _ranks(point: Point, seconds: int, testbed: Testbed) -> supervise.Tree:
-    """Start ranks that go on until they are ended, for at most so many s."""
+    """Start ranks that go on until they are ended, for at most this many s."""
     line = lines.line_for([point], _ON)
     words = ["timeout", f"--kill-after={ranks.GRACE:g}", str(seconds), *testbed.wrap(line.command)]
     return supervise.start(words, env=os.environ | line.environment, stdout=supervise.DEVNULL, grace=ranks.GRACE)

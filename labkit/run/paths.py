@@ -202,7 +202,7 @@ def of_tool(
 
     Parameters
     ----------
-    crossed : what the links carried, by names such as ``vc0.eth0.tx_bytes``; empty where nothing can be seen.
+    crossed : what the links carried, by names such as ``vc0.eth0.tx_bytes``; empty if nothing can be seen.
     elapsed : s from the start of the tool to its end.
     """
     if PAYLOAD_B.given(outcome.meta):  # of many senders, which meet on the link of the receiver

@@ -67,5 +67,5 @@ class Failure:
 
 
 def _short(reason: str, most: int = 160) -> str:
-    """Return a reason in at most so many characters; it is kept with each point."""
+    """Return a reason in at most this many characters; it is kept with each point."""
     return reason if len(reason) <= most else f"{reason[: most - 1]}…"

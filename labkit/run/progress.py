@@ -32,7 +32,7 @@ class Progress:
     elapsed, remaining : s; the latter is NaN before the first point has ended.
     n, ci : samples so far of the point in flight, and width of its interval as a part of the median.
     waits : s to wait for the next session; 0 while something is measured.
-    most : s that the points that are left take at most on an idle machine; infinite where it is not known.
+    most : s that the points that are left take at most on an idle machine; infinite if unknown.
     """
 
     done: int

@@ -1,4 +1,4 @@
-"""What becomes of points that fail: a second start, or none where it would fail alike."""
+"""What becomes of points that fail: a second start, or none if it would fail alike."""
 
 from __future__ import annotations
 

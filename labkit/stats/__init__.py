@@ -87,7 +87,7 @@ class Summary:
     ----------
     n : samples.
     n_eff : equivalent number of independent samples, see `labkit.stats.rank_interval.effective`.
-    p50, p95, p99, p999 : percentiles; NaN where there are too few samples, see `given`.
+    p50, p95, p99, p999 : percentiles; NaN if there are too few samples, see `given`.
     within : 95 % rank interval of the median inside the launch.
     min, max, mean : of all samples; none is removed as an outlier.
     spread : distance of the quartiles relative to the median, see `relative_spread`.
@@ -417,7 +417,7 @@ def launches_label(n: int, sessions: int = 0) -> str:
 
 
 def medians(values: NDArray[np.float64], groups: NDArray[np.intp], count: int) -> NDArray[np.float64]:
-    """Return the median of the values of each group that are not NaN, (groups,); NaN where there are none."""
+    """Return the median of the values of each group that are not NaN, (groups,); NaN without one."""
     known = ~np.isnan(values)
     values, groups = values[known], groups[known]
     if (groups[1:] < groups[:-1]).any():

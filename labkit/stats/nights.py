@@ -58,7 +58,7 @@ def first(values: Floats) -> Flags:
 
 
 def medians(values: Floats) -> Floats:
-    """Return the median of each column without NaN; NaN where there is nothing else.
+    """Return the median of each column without NaN; NaN if there is nothing else.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def common_factor(values: Floats) -> Floats:
 
     Parameters
     ----------
-    values : (nights, points), logarithms in which more is worse; NaN where a night lacks a point.
+    values : (nights, points), logarithms in which more is worse; NaN if a night lacks a point.
     """
     # means, because these nights are among those of the median: it would lie nearer to them than to later ones
     ratios = values - _means(values, first(values))
@@ -177,7 +177,7 @@ class Replay:
         the part of the chance that it takes.
     together, drifts, allowed, found : how many last nights are compared, how far they lie above the past, how far they
         may, and whether they are worse, (comparisons, series): for each of `WINDOWS`, with the first reference and with
-        all nights before them. 0 and NaN where nothing is compared.
+        all nights before them. 0 and NaN if nothing is compared.
     """
 
     reference: Flags
@@ -206,7 +206,7 @@ def replay(
 
     Parameters
     ----------
-    values : (nights, series), logarithms in which more is worse; NaN where a night lacks a series.
+    values : (nights, series), logarithms in which more is worse; NaN if a night lacks a series.
     chance : of a false alarm of one night in one series.
     beyond : whether the launches of some nights, in a series, are beyond the limit that those of reference nights give
         with a chance; all nights are flags. It is asked only about nights whose medians are beyond Student's limit.

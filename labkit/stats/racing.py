@@ -88,7 +88,7 @@ def standing(
 
     Parameters
     ----------
-    costs : (rounds, settings), the natural logarithm of each launch's median, lower is better; NaN where a setting did
+    costs : (rounds, settings), the natural logarithm of each launch's median, lower is better; NaN if a setting did
         not run. A setting that still races and has NaN failed, and races no more.
     looks : most looks that the race may have, one after each round from the second on.
     error : chance that the best setting stops; also that another one is better by more than `relevant` when the race

@@ -132,7 +132,7 @@ def wider(counts: NDArray[np.int64], worth: NDArray[np.float64]) -> tuple[NDArra
 
     Returns
     -------
-    Ranks counted from 1, (launches,) each; 0 where there are none.
+    Ranks counted from 1, (launches,) each; 0 without one.
     """
     known, of = np.unique(counts, return_inverse=True)
     first = np.array([(ranks(n) or (0, 0))[0] for n in known.tolist()], np.intp)[of]

@@ -73,7 +73,7 @@ def statement(row: Mapping[str, Any], metric: str) -> str:
 
 
 def tail(row: Mapping[str, Any], metric: str, what: str = "") -> str:
-    """What 99 of 100 take at most, as the end of a sentence; empty where the row has no 99th percentile.
+    """What 99 of 100 take at most, as the end of a sentence; empty if the row has no 99th percentile.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def ends(rows: pd.DataFrame, metric: str) -> list[dict[str, Any]]:
 
 
 def unresolved(rows: pd.DataFrame, metric: str, name: str) -> str:
-    """What costs less than the clock resolves, as the begin of a sentence on the others; empty where nothing does.
+    """What costs less than the clock resolves, as the begin of a sentence on the others; empty if nothing does.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def unresolved(rows: pd.DataFrame, metric: str, name: str) -> str:
 
 
 def resolved(rows: pd.DataFrame, metric: str) -> str:
-    """The restriction of a highest value; empty where no row is a bound.
+    """The restriction of a highest value; empty if no row is a bound.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Parts of several campaigns at once.
 
-A figure shows all campaigns if each of its series names its campaign; else it shows one campaign, and says so. A text
-or a table is made for each campaign alone, so that no median, ratio or sentence mixes two.
+A figure shows all campaigns if each of its series names its campaign; else it shows one campaign, and states this. A
+text or a table is made for each campaign alone, so that no median, ratio or sentence mixes two.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Parameters(studies.Parameters):
 
 
 class Study(studies.Study):
-    """Levels of a factor, measured in turns and compared by their launches."""
+    """Levels of a factor, measured alternately and compared by their launches."""
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = OFFERED
@@ -149,7 +149,7 @@ def _times(judged: Judgement) -> str:
 
 
 def _ratio(judged: Judgement) -> str:
-    """Ratio to the base; nothing where the launches give it no interval."""
+    """Ratio to the base; nothing if the launches give it no interval."""
     return NONE if math.isnan(judged.ratio_low) else judged.times
 
 

@@ -75,7 +75,7 @@ class Study(_rdma.Study):
         return pd.concat(parts, ignore_index=True).sort_values(["way", "message_size_B", "option_clients"])
 
     def _with(self, clients: int, *, sized: bool = True) -> pd.DataFrame:
-        """Rows with so many requests in flight; ``sized`` leaves out the sequencer."""
+        """Rows with this many requests in flight; ``sized`` leaves out the sequencer."""
         rows = self.programs()
         if rows.empty:
             return rows

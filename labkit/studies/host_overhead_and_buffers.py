@@ -247,7 +247,7 @@ class Study(studies.Study):
             )
 
     def _eleven_to_thirteen(self) -> Iterator[str]:
-        """Buffers in turn, and buffers used again; a rising latency stands beside a falling bandwidth."""
+        """Buffers in turn, and buffers used again; a rising latency is beside a falling bandwidth."""
         here = []
         for (path, size), rows in self._lines(self.buffers(1)):
             higher = first_above(rows)

@@ -69,7 +69,7 @@ class Study(studies.Study):
         return tuple(sorted({one.spec.benchmark for one in self.samples}))
 
     def _rows(self, benchmark: str) -> pd.DataFrame:
-        """Rows of the summary of a benchmark; none where nothing was imported."""
+        """Rows of the summary of a benchmark; none if nothing was imported."""
         return self.of(benchmark) if self.samples else self.summary
 
     def _metrics(self, rows: pd.DataFrame, benchmark: str) -> list[str]:
@@ -89,7 +89,7 @@ class Study(studies.Study):
         return listed(lines)
 
     def table(self, benchmark: str) -> pd.DataFrame:
-        """Points of a benchmark with all metrics that the logs have, as texts; no rows where nothing was imported."""
+        """Points of a benchmark with all metrics that the logs have, as texts; no rows if nothing was imported."""
         rows = self._rows(benchmark)
         if not len(rows):
             return rows

@@ -126,7 +126,7 @@ class Study(studies.Study):
 
     @property
     def link_rate(self) -> float:
-        """What the receiver's link carries as payload, MB/s; 0 where its rate is not known."""
+        """What the receiver's link carries as payload, MB/s; 0 if its rate is not known."""
         return next((rate for one in self.samples if one.spec.transport != "verbs" and (rate := _payload(one))), 0.0)
 
     # ---- figures and tables
@@ -203,7 +203,7 @@ class Study(studies.Study):
             )
 
     def _full(self, row: Mapping[str, Any]) -> str:
-        """What share of the receiver's link arrives, and whether the link is full; empty where neither is known."""
+        """What share of the receiver's link arrives, and whether the link is full; empty if neither is known."""
         arrived, full = effects.of_row(row, "bandwidth_MBps"), _FULL * self.link_rate
         if not arrived.value <= _OVER * self.link_rate:
             return ""
@@ -308,6 +308,6 @@ class Study(studies.Study):
 
 
 def _payload(point: Samples) -> float:
-    """What the link that binds a point carries as payload, MB/s; 0 where it is not known."""
+    """What the link that binds a point carries as payload, MB/s; 0 if unknown."""
     wire = bounds.path(point, bounds.Stated())
     return wire.rate / 8e6 * wire.efficiency.share if wire is not None and math.isfinite(wire.rate) else 0.0

@@ -149,7 +149,7 @@ class Study(studies.Study):
         return congestion.interference(phases[0], phases[1], statistic)
 
     def _tail(self, group: Sequence[Samples]) -> congestion.Factor | None:
-        """The same of the 99th percentile; None where a launch has too few iterations for one."""
+        """The same of the 99th percentile; None if a launch has too few iterations for one."""
         enough = all(stats.given("p99", one.n) for one in group)
         return self.factor(group, "p99") if enough else None
 

@@ -115,7 +115,7 @@ class Study(studies.Study):
         return self.drawn(figures.versus_size, self.of("mpi.allreduce"), "latency_us", series=["transport"], tail="p99")
 
     def _least(self) -> int:
-        """Smallest message above 0 B, or 0 where there is no other."""
+        """Smallest message above 0 B, or 0 without another."""
         sizes = sorted(self.of("mpi.latency")["message_size_B"])
         return int(next((size for size in sizes if size), 0))
 

@@ -142,7 +142,7 @@ class Study(studies.Study):
 
     @property
     def _absent(self) -> dict[str, str]:
-        """Layers and systems that cannot be measured here, each with a sentence; none where nothing is measured."""
+        """Layers and systems that cannot be measured here, each with a sentence; none if nothing is measured."""
         absent: dict[str, str] = {}
         if self.values.measure and shmem_loops.absent():
             absent["shmem4py"] = "shmem4py is not installed, so its layer is left out."

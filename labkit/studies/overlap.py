@@ -68,7 +68,7 @@ class Study(studies.Study):
         return specs
 
     def _overlapped(self, tests: int | None = None) -> pd.DataFrame:
-        """Rows with computation; those with so many calls of MPI_Test, or all."""
+        """Rows with computation; those with this many calls of MPI_Test, or all."""
         rows = self.summary
         if "option_overlap" not in rows:
             return rows.iloc[:0]

@@ -53,7 +53,7 @@ class Parameters(studies.Parameters):
     servers : parameter servers, with one worker and with two; empty leaves them out.
     large : size of a large buffer of their payload, B.
     mpi : whether MPI is among the transports.
-    python : whether calls in Python stand beside those in C++.
+    python : whether to show calls in Python beside those in C++.
     """
 
     sizes: str = "64,1Ki,16Ki,256Ki"
@@ -280,7 +280,7 @@ class Study(studies.Study):
 
 
 def _beside(row: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
-    """How many times TCP's round trip a call takes, as the end of a sentence; empty where no difference is certain."""
+    """How many times TCP's round trip a call takes, as the end of a sentence; empty if no difference is certain."""
     effect = effects.between(row, plain, "round_trip_us")
     return effect.clause(f"{effect.times} TCP")
 

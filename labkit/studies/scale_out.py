@@ -112,7 +112,7 @@ class Study(studies.Study):
         return [] if self.values.measure and self.missing else super()._requested()
 
     def testbeds(self, ranks: int) -> dict[str, str]:
-        """Networks for so many ranks: name → testbed."""
+        """Networks for this many ranks: name → testbed."""
         beds = {}
         for topology in words(self.values.topologies):
             tree = topology == "fat-tree"

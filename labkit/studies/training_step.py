@@ -139,7 +139,7 @@ class Study(studies.Study):
 
     @property
     def gradient_B(self) -> int:  # noqa: N802 (a column's name)
-        """Bytes of the gradients of a step, 32 bits each; 0 where no step was measured."""
+        """Bytes of the gradients of a step, 32 bits each; 0 if no step was measured."""
         return next((size for one in self.samples if (size := GRADIENT_B.of(one.meta))), 0)
 
     def least_s(self, testbed: str) -> float | None:

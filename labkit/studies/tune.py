@@ -1,4 +1,4 @@
-"""Which setting of the MPI library is the fastest for each size, how surely, and does the file that says so help?"""
+"""Which setting of the MPI library is the fastest for each size, how surely, and does the written file help?"""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Testbed:
 
     @property
     def guest_cores(self) -> int:
-        """Cores of the emulated guest that runs the commands; 0 where this machine runs them."""
+        """Cores of the emulated guest that runs the commands; 0 if this machine runs them."""
         return int(self.facts.get("cpus") or 0)
 
 

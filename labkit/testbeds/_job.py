@@ -22,7 +22,7 @@ _LEAD_S = 0.5  # s for each sender until srun has started it, at most
 
 
 def hosts(spec: Spec) -> tuple[str, ...]:
-    """Return the hosts of a tool in this Slurm job, the client's first; empty where all of it runs on this machine.
+    """Return the hosts of a tool in this Slurm job, the client's first; empty if all of it runs on this machine.
 
     If there are several senders, the last host receives.
 

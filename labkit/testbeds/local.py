@@ -44,7 +44,7 @@ def _links() -> Mapping[str, Any]:
 
 
 def hosts(spec: Spec) -> tuple[str, ...]:
-    """Return the hosts of a tool in a Slurm job, the client's first; empty where all of it runs on this machine."""
+    """Return the hosts of a tool in a Slurm job, the client's first; empty if all of it runs on this machine."""
     return _job.hosts(spec)
 
 

@@ -133,7 +133,7 @@ def only(spec: Spec, tool: str, instead: str, **defaults: Scalar) -> None:
 
     Parameters
     ----------
-    spec : what is asked for.
+    spec : what is requested.
     tool : that cannot.
     instead : tools that can, for the error.
     defaults : option → the one value that needs nothing from the tool.

@@ -27,7 +27,7 @@ class Parsed:
     Parameters
     ----------
     reported : values the tool worked out.
-    time_ns : (iterations,) int64, ns; empty where the tool keeps its samples to itself.
+    time_ns : (iterations,) int64, ns; empty if the tool keeps its samples to itself.
     extras : further columns, each (iterations,).
     warnings : doubts about them.
     facts : for the metadata.

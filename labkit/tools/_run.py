@@ -48,7 +48,7 @@ class Place:
     ----------
     address : of the server as the client sees it; empty for the invocation's own.
     server, client : words before the command that run it there and become it, such as ``ip netns exec node0``.
-    clients : the same for each of several clients; empty where all are at the place of `client`.
+    clients : the same for each of several clients; empty if all are at the place of `client`.
     server_words, client_words : what fills further placeholders of each end's command, such as ``{device}``.
     listens : whether the server listens, from protocol and port, where that cannot be read on this machine.
     loopback : whether the data stay in this machine; None to tell by the address.

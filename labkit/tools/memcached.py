@@ -41,7 +41,7 @@ def _server(spec: Spec[Loop]) -> list[str]:
 
 
 def command(where: Sequence[str], threads: int, records: int, size: int) -> list[str]:
-    """Return the command line of one server, with memory for so many records of a size, B.
+    """Return the command line of one server, with memory for this many records of a size, B.
 
     Parameters
     ----------

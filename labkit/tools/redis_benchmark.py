@@ -31,7 +31,7 @@ def closed_loop(spec: Spec[RedisBenchmark], effort: Effort) -> Invocation:
     Raises
     ------
     SpecError
-        If warm-up is asked for, which redis-benchmark has not.
+        If warm-up is requested, which redis-benchmark has not.
     """
     if effort.warmup:
         raise SpecError(f"warmup={effort.warmup}, but redis-benchmark has none. Leave it out, or use kv.closed_loop.")

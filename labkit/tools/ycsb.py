@@ -71,7 +71,7 @@ def workload(spec: Spec[Ycsb], effort: Effort) -> Invocation:
     Raises
     ------
     SpecError
-        If warm-up is asked for, which YCSB has not.
+        If warm-up is requested, which YCSB has not.
     LaunchError
         If redis is not installed.
     """

@@ -1,4 +1,4 @@
-"""The proof outside labkit: an OSU program does the same work with the written files and without them, in turns.
+"""The proof outside labkit: an OSU program does the same work with the written files and without them, alternately.
 
 The program must be on PATH, built with the MPI library of the ranks. What it prints stays in the campaign, a text a
 run, so an interrupted proof continues where it stopped, and every number can be read again.
@@ -109,7 +109,7 @@ class Runs:
         return True
 
     def run(self, written: Written, number: int, seconds: float, effort: Effort) -> None:
-        """Run the program without and with the files, in turns, where that is missing.
+        """Run the program without and with the files, alternately, where that is missing.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ def proved(
     digest : of the files.
     runs : a side.
     seconds : number of a point → time of an iteration of the default, s.
-    affords : whether there is time for so many more launches.
+    affords : whether there is time for this many more launches.
 
     Returns
     -------

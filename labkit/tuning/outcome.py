@@ -76,7 +76,7 @@ class Outcome:
 
     Parameters
     ----------
-    plan : what was asked for.
+    plan : what was requested.
     points : one for each base of the plan.
     written : files, and what could not be written with its reason.
     compromise : best compromise among settings without rules by size, if none is best or tied at every point.

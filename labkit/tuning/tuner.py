@@ -224,7 +224,7 @@ class Tuner:
         return math.log1p(STEPS / max(median(known), TICKS)) if known else 0.0
 
     def _cost(self, key: tuple[int, int, int]) -> float:
-        """Return the logarithm of a launch's median, lower is better; NaN where there is none.
+        """Return the logarithm of a launch's median, lower is better; NaN without one.
 
         A median of few steps of the clock shows only that the time is no longer than `TICKS` of them, and counts so.
         """
@@ -248,7 +248,7 @@ class Tuner:
     # ---- the budget ----------------------------------------------------------------------------------------------
 
     def _affords(self, count: int) -> bool:
-        """Return whether the budget is enough for so many more launches of a point, at the rate so far."""
+        """Return whether the budget is enough for this many more launches of a point, at the rate so far."""
         elapsed = self.clock() - self.begun
         each = elapsed / self.spent if self.spent else 0.0
         return elapsed + count * each <= self.plan.budget

@@ -124,7 +124,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _number(path: Path) -> int | None:
-    """The number in a file; None where the port has no such counter."""
+    """The number in a file; None if the port has no such counter."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):
@@ -144,7 +144,7 @@ _ROOM = 1 << 12  # B more than needed: an interface may get further counters mea
 
 
 def _asked(socket: int, interface: str, head: bytes, size: int) -> bytes:
-    """Return the answer of a driver to a command of ethtool; empty where it has none."""
+    """Return the answer of a driver to a command of ethtool; empty without one."""
     buffer = ctypes.create_string_buffer(head, len(head) + 2 * size + _ROOM)
     try:
         fcntl.ioctl(socket, _ETHTOOL, struct.pack("16sP16x", interface.encode()[:15], ctypes.addressof(buffer)))
@@ -164,7 +164,7 @@ def driver_names(socket: int, interface: str) -> list[str]:
 
 
 def _driver_values(socket: int, interface: str, count: int) -> tuple[int, ...]:
-    """Return what the driver of an interface has counted, in the order of its names; empty where that changed."""
+    """Return what the driver of an interface has counted, in the order of its names; empty if that changed."""
     answer = _asked(socket, interface, struct.pack("2I", _VALUES, count), count * 8)
     if not answer or struct.unpack_from("I", answer, 4)[0] != count:
         return ()
@@ -220,7 +220,7 @@ class Queues:
         self._socket.close()
 
     def _dump(self, kind: int, size: int) -> Iterator[bytes]:
-        """Yield the bodies of the messages that answer a question, whose own body has so many B."""
+        """Yield the bodies of the messages that answer a question, whose own body has this many B."""
         self._socket.send(_HEAD.pack(_HEAD.size + size, kind, _DUMP, 1, 0) + bytes(size))
         while True:
             piece = self._socket.recv(1 << 17)

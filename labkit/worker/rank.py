@@ -235,7 +235,7 @@ class Worker:
         return {"processor_quota": int(limited[:, 0].min()) / 1e9, "throttled_share": int(rows[:, 1].max()) / 1e9}
 
     def _by_host(self, carried: dict[str, tuple[int, int]]) -> dict[str, dict[str, tuple[int, int]]]:
-        """Host → interface → B received and sent, on rank 0; empty where all ranks are on one host."""
+        """Host → interface → B received and sent, on rank 0; empty if all ranks are on one host."""
         if self._leaders is None:
             return {}
         counters = json.dumps([self.mpi.Get_processor_name(), carried])
@@ -386,7 +386,7 @@ class Worker:
         return kept, facts
 
     def _warmup(self, spec: Spec, benchmark: KernelBenchmark, each: float) -> int:
-        """Untimed iterations before each chunk, if an iteration takes about so many s."""
+        """Untimed iterations before each chunk, if an iteration takes about this many s."""
         if self._plan.effort.warmup is not None:
             return self._plan.effort.warmup
         wanted = benchmark.warmup[spec.size > 8 * KiB]

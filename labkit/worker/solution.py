@@ -49,7 +49,7 @@ def short(mpi: Any, spec: Spec, benchmark: ApplicationBenchmark) -> str:
 
 
 def _available(here: int) -> int | None:
-    """B that so many ranks can have without swapping, with what they hold already; None if the system does not tell."""
+    """B that this many ranks can have without swapping, including what they hold already; None if unknown."""
     try:
         with open("/proc/meminfo") as file:  # noqa: PTH123
             lines = dict(line.split(":", 1) for line in file if ":" in line)

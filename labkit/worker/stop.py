@@ -28,12 +28,12 @@ class Stop:
         self.n, self.spent, self.width, self.reason = 0, 0.0, None, ""  # type: int, float, float | None, str
 
     def first(self, each: float) -> int:
-        """Iterations of the first chunk, if each takes about so many s."""
+        """Iterations of the first chunk, if each takes about this many s."""
         most = self._effort.iterations or ENOUGH
         return max(1, min(int(min(CHUNK, self._effort.time_cap) / each), most))
 
     def after(self, times: NDArray[Any], count: int, elapsed: float) -> int:
-        """Add a chunk, which took so many s with its warm-up; return the count of the next.
+        """Add a chunk, which took this many s with its warm-up; return the count of the next.
 
         Parameters
         ----------

@@ -148,7 +148,7 @@ class Choices:
     Parameters
     ----------
     title : above the boxes.
-    options : name → why it cannot be chosen; empty where it can.
+    options : name → why it cannot be chosen; empty if it can.
     chosen : names that are checked at first.
     changed : called after every change.
     """

@@ -49,7 +49,7 @@ def again(session: Session, samples: Sequence[Samples], name: str) -> Offer:
 
 
 def more(session: Session, samples: Sequence[Samples], name: str, count: int) -> Offer:
-    """Offer to measure a point until it has so many launches; those that it has are kept."""
+    """Offer to measure a point until it has this many launches; those that it has are kept."""
     chosen = _of(samples, count)
     if why := locked(session, name) or another(chosen, samples):
         return Offer(why=why)
@@ -57,7 +57,7 @@ def more(session: Session, samples: Sequence[Samples], name: str, count: int) ->
 
 
 def launches(session: Session, benchmark: str, sizes: Collection[int], count: int) -> Offer:
-    """Offer launches for the points of a benchmark in all campaigns on show, until each has so many."""
+    """Offer launches for the points of a benchmark in all campaigns on show, until each has this many."""
     steps: list[Step] = []
     missing, starts, cap = 0, 0, 0.0
     for name in session.campaigns:
@@ -123,7 +123,7 @@ def another(chosen: Selection, samples: Sequence[Samples]) -> str:
 
 
 def _of(samples: Sequence[Samples], count: int) -> Selection:
-    """The selection of a point, with so many launches."""
+    """The selection of a point, with this many launches."""
     chosen = Selection.of(samples[0])
     return dataclasses.replace(chosen, effort=dataclasses.replace(chosen.effort, launches=count))
 

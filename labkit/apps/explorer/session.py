@@ -229,7 +229,7 @@ class Session:
         self.remember()
 
     def point(self, name: str = "", benchmark: str = "", fingerprint: str = "", metric: str = "") -> Chosen | None:
-        """A point of a campaign; None where it is not there."""
+        """A point of a campaign; None if it is not there."""
         if not name or metric not in METRICS:
             return None
         try:

@@ -122,7 +122,7 @@ def _as_columns(source: Campaign, name: str, benchmark: str, present: set[Name])
 
 
 def _version(path: Path) -> tuple[int, ...]:
-    """Return what changes with each write of a file; nothing where there is none."""
+    """Return what changes with each write of a file; nothing without one."""
     try:
         about = path.stat()
     except OSError:

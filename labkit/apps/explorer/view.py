@@ -248,7 +248,7 @@ class View:
         return [one.in_unit(self.unit) for one in values_in(rows, self.metric, name)]
 
     def place(self, summary: pd.DataFrame, row: Mapping[str, Any]) -> tuple[float, float] | None:
-        """Place of a point in the figure; None where the figure does not have it."""
+        """Place of a point in the figure; None if the figure does not have it."""
         rows = self.rows(summary)
         same = (rows["fingerprint"] == row["fingerprint"]) & (rows["campaign"] == row["campaign"])
         if self.relation or not same.any():

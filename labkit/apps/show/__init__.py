@@ -353,7 +353,7 @@ def _encoded(column: pd.Series, key: str) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold: the texts of notes, and null where there is no number."""
+    """Return a value that JSON can hold: the texts of notes, and null without a number."""
     if isinstance(value, tuple):
         return [str(note) for note in value]
     if hasattr(value, "item"):

@@ -87,7 +87,7 @@ def papers(form: str) -> str:
 def beside(frame: pd.DataFrame) -> str:
     """Return a table of the published numbers of the benchmarks in a table of records, for people.
 
-    Each stands beside the measured value of the same arguments, size and statistic, or the reason why there is none.
+    Each has the measured value of the same arguments, size and statistic, or the reason why there is none.
     """
     entries = _matching(frame)
     if not entries:
@@ -131,7 +131,7 @@ def rows_beside(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _compared(one: Entry, best: comparing.Comparison | None) -> dict[str, Any]:
-    """Return the measured side of a comparison and the ratio; null where there is none, with the reason."""
+    """Return the measured side of a comparison and the ratio; null without one, with the reason."""
     if best is None:
         return {"measured": None, "ratio": None, "why_not": comparing.not_measured(one.number)}
     ends = ("value", "low", "high")

@@ -41,7 +41,7 @@ class Attempts:
 
     @property
     def source(self) -> str:
-        """Which kind of source was used; empty where none was yet."""
+        """Which kind of source was used; empty if none was yet."""
         return str(self._diary["source"])
 
     @property
@@ -59,7 +59,7 @@ class Attempts:
 
     @property
     def seed(self) -> str:
-        """What chooses this learner's launches of a recording; empty where no recording was read yet."""
+        """What chooses this learner's launches of a recording; empty if no recording was read yet."""
         return str(self._diary.get("seed", ""))
 
     def seed_of(self, kind: str) -> str:

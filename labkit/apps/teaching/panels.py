@@ -26,7 +26,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]
     ----------
     question : what is asked.
     button : what the button says.
-    press : takes the content of the field; returns whether it is right (None where nothing is judged) and a text.
+    press : takes the content of the field; returns whether it is right (None if nothing is judged) and a text.
     value : in the field at first.
     said : what was said of that value.
     hint : returns the next hint, or None after the last; without it there is no button for hints.

@@ -101,7 +101,7 @@ def _rounding(value: float, base: float) -> float:
 
 
 def _unit(value: float, digits: int) -> float:
-    """Return a unit of the last of so many digits of a value."""
+    """Return a unit of the last of this many digits of a value."""
     return float(10.0 ** (math.floor(math.log10(abs(value))) + 1 - digits)) if value else 0.0
 
 
@@ -195,7 +195,7 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
     Raises
     ------
     SpecError
-        If the answer is no number where one is asked for, below 0 where no number can be, or none of the choices.
+        If the answer is no number where one is requested, below 0 if no number can be, or none of the choices.
     """
     if question.choices:
         if given is None:

@@ -50,7 +50,7 @@ def recorded(lab: Lab, why: str) -> Source:
 
 
 def find(lab: Lab, choice: str, attempts: Attempts, progress: measuring.Report | None = None) -> Source:
-    """Return the source of a lab's samples; measure them if `choice` says so, or allows it and this machine can.
+    """Return the source of a lab's samples; measure them if `choice` requires it, or allows it and this machine can.
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ def _room(spec: Spec[Options]) -> tuple[int, int]:
 
 
 def _solution(points: int, cell: Cell, after: int) -> NDArray[np.float64]:
-    """Solution in a cell after so many steps, (z, y, x, values)."""
+    """Solution in a cell after this many steps, (z, y, x, values)."""
     at = [np.arange(low, low + size) / (points - 1) for low, size in zip(cell.low, cell.size, strict=True)]
     powers = np.arange(4)
     x, y, z = (a[:, None] ** (powers + 1) @ _EXACT[:, 1 + d + 3 * powers].T for d, a in enumerate(at))

@@ -35,7 +35,7 @@ def _logs(operation: str, kind: str) -> dict[str, dict[str, Scalar]]:
 
 
 def service(spec: Spec) -> str:
-    """Service of the queue pairs that carry the messages; empty where the benchmark has no such option."""
+    """Service of the queue pairs that carry the messages; empty if the benchmark has no such option."""
     return spec.options.connection if has(spec.options, Connected) else ""
 
 

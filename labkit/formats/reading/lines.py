@@ -50,7 +50,7 @@ class Skipped:
             self.others += 1
 
     def text(self) -> str:
-        """Return a sentence that says what was skipped; empty where nothing was."""
+        """Return a sentence that says what was skipped; empty if nothing was."""
         if not self.kinds:
             return ""
         count = self.others + sum(count for _, _, count in self.kinds.values())

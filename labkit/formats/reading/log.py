@@ -44,17 +44,17 @@ class Run:
     test : tool and test in the tool's words: ``netperf TCP_RR``, ``STREAM``.
     values : statistics that the tool printed, in labkit's units; at least one.
     line : where it stands in the text, from 1; for JSON the number of the run.
-    size : of a message, request or record, B; 0 where there is none or the log does not say.
-    ranks : number of processes; 0 where the log does not say.
+    size : of a message, request or record, B; 0 without one, or if the log does not state it.
+    ranks : number of processes; 0 if the log does not say.
     options : further coordinates, as the options of the benchmark.
     stated : settings that the log states beside the options. Runs that differ in one are no launches of one point.
     parameters : what else the log says about the run.
-    version : of the tool, empty where it is not printed.
+    version : of the tool, empty if it is not printed.
     verified : whether the tool checked its results and found them right.
     remarks : what the numbers are, if that is not what their names alone say.
     doubts : what may be wrong or missing; the import prints these too.
     source : the lines, untouched.
-    clock_ns : step of the clock that the log states, ns; NaN where it states none.
+    clock_ns : step of the clock that the log states, ns; NaN without one.
     """
 
     test: str
@@ -219,7 +219,7 @@ def flat(document: Mapping[str, Any], *leave_out: str) -> dict[str, str]:
 
 
 def whole(text: str) -> int:
-    """Return a whole number of at most 18 digits; 0 where a text is none.
+    """Return a whole number of at most 18 digits; 0 if a text is none.
 
     Examples
     --------

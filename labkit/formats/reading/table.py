@@ -52,7 +52,7 @@ class Meaning:
     sized: bool = False
 
     def value(self, row: Row) -> float | None:
-        """The value of a row in `unit`; None where it has none."""
+        """The value of a row in `unit`; None without one."""
         given = row.values[self.place] if self.place < len(row.values) else None
         if not isinstance(given, int | float) or (self.above_zero and given <= 0) or (self.sized and row.size == 0):
             return None
@@ -65,17 +65,17 @@ class Table:
 
     Parameters
     ----------
-    test : name of the program and of the test in it: ``osu_latency``, ``IMB-MPI1 PingPong``; empty where the title is
+    test : name of the program and of the test in it: ``osu_latency``, ``IMB-MPI1 PingPong``; empty if the title is
         none that is known.
     title : as printed.
-    version : of the benchmarks, empty where it is not printed.
+    version : of the benchmarks, empty if it is not printed.
     parameters : what the lines above the table tell: ``Datatype``, ``#processes``…
     columns : names as printed, without that of the size.
     rows : in the order of the text.
     preamble, closing : the lines above its head and below its rows that belong to it.
     head : the line with the names of the columns.
     first, last : its lines in the text, from 1; the tables of a text leave none out.
-    lines : those of the text, untouched; empty where the table is long.
+    lines : those of the text, untouched; empty if the table is long.
     """
 
     test: str

@@ -77,7 +77,7 @@ _PRESSURE = (("monotonic_s",), ("pressure", "cpu", "some_total_us"))
 
 
 def _within(facts: object, *names: str) -> float | None:
-    """Return a number inside facts, which may come from anyone; None where it is not there."""
+    """Return a number inside facts, which may come from anyone; None if it is not there."""
     for name in names:
         facts = facts.get(name) if isinstance(facts, Mapping) else None
     return float(facts) if isinstance(facts, int | float) and not isinstance(facts, bool) else None
@@ -114,7 +114,7 @@ def tail(case: Case, statistic: str = "p99") -> float:
 
 
 def ends_s(case: Case, statistic: str) -> tuple[float, float] | None:
-    """Return the median of the iterations of a point, s, and another statistic of them; None where it has none."""
+    """Return the median of the iterations of a point, s, and another statistic of them; None without one."""
     row = case.row
     for column in row:
         known = split(column)

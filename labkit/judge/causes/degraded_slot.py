@@ -33,7 +33,7 @@ def test(case: Case) -> Finding | None:
 
 
 def _link(slot: Slot) -> tuple[int, int] | None:
-    """Return generation and lanes of an adapter's link; None where they are not known."""
+    """Return generation and lanes of an adapter's link; None if unknown."""
     generation = links.pcie_generation(slot.speed)
     return (generation, slot.width) if generation and slot.width else None
 

@@ -50,7 +50,7 @@ def test(case: Case) -> Finding | None:
 
 
 def points(case: Case) -> list[Wanted]:
-    """Return the point with a higher limit; nothing where the name of the variable is not known."""
+    """Return the point with a higher limit; nothing if the name of the variable is not known."""
     spec, library = case.spec, LIBRARY.of(case.samples.meta)
     if not benchmarks.get(spec.benchmark).mpi:  # a tool gets no variables
         return []

@@ -53,7 +53,7 @@ def test(case: Case) -> Finding | None:
 
 
 def _stated(samples: Samples) -> float:
-    """Return the part of the packets that the testbed loses; 0 where it says nothing."""
+    """Return the part of the packets that the testbed loses; 0 if it says nothing."""
     facts = TESTBED.of(samples.meta)
     percent = facts.get("loss_percent") or facts.get("loss") or 0
     return float(percent) / 100 if isinstance(percent, int | float) else 0.0

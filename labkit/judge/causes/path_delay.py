@@ -45,7 +45,7 @@ _PACKET, _BYTES = "sockets.udp_rr", 8
 
 
 def _excess_s(one: Finding) -> float | None:
-    """Return by how much a latency exceeds its floor for each crossing, s; None where it has no floor."""
+    """Return by how much a latency exceeds its floor for each crossing, s; None if it has no floor."""
     measured, limit = one.values.get("measured"), one.values.get("limit")
     crossings = bounds.crossings_of(one.subject.benchmark)
     if not isinstance(measured, Value) or not isinstance(limit, Value) or not crossings:

@@ -41,7 +41,7 @@ def points(case: Case) -> list[Wanted]:
 
 
 def _start(case: Case) -> iterations.Start | None:
-    """Return the slow start of the first launch of a point; None where it has none."""
+    """Return the slow start of the first launch of a point; None without one."""
     seconds = records.seconds(case.samples)
     return dict(iterations.warm_up(Lists.of([seconds]))).get(0) if len(seconds) >= iterations.FEWEST_OF_STEP else None
 

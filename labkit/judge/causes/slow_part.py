@@ -49,7 +49,7 @@ def points(case: Case) -> list[Wanted]:
 
 
 def _hosts(samples: Samples) -> list[str]:
-    """Return the hosts of a point; empty where the samples do not show them."""
+    """Return the hosts of a point; empty if the samples do not show them."""
     known = RANK_HOSTS.of(samples.meta) or [host.partition(":")[0] for host in samples.spec.hosts]
     return [*dict.fromkeys(known)]
 

@@ -78,7 +78,7 @@ def _of_segments(case: Case) -> Finding | None:
 
 
 def _mean_segment(case: Case) -> int:
-    """Return the mean payload of the segments of the host that sent most; 0 where they need not be full."""
+    """Return the mean payload of the segments of the host that sent most; 0 if they need not be full."""
     counters = bytes_of(EVIDENCE.of(case.samples.meta))
     sent = {name.partition(".")[0]: count for name, count in counters.items() if name.endswith(".sent_segments")}
     host = max(sent, key=lambda one: counters.get(f"{one}.eth0.tx_bytes", 0), default="")

@@ -36,7 +36,7 @@ def test(case: Case) -> Finding | None:
 
 
 def _over_tcp(case: Case) -> bool:
-    """Return whether TCP carried the messages: by sockets, by what was asked for, or between emulated hosts."""
+    """Return whether TCP carried the messages: by sockets, by what was requested, or between emulated hosts."""
     emulated = case.networked and case.spec.testbed.startswith("virtual-cluster")
     return benchmarks.get(case.spec.benchmark).ends.sockets or case.spec.transport == "tcp" or emulated
 

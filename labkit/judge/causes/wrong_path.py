@@ -47,7 +47,7 @@ def points(case: Case) -> list[Wanted]:
 
 
 def _faster(case: Case) -> Adapter | None:
-    """Return the fastest interface that is faster than the one that carried the bytes; None where there is none.
+    """Return the fastest interface that is faster than the one that carried the bytes; None without one.
 
     Hosts of a testbed have their own interfaces, which the samples do not describe.
     """

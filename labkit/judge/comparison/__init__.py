@@ -168,7 +168,7 @@ def compare(
     allow : factors that may differ between sides.
     metric : to compare (default: the first of each benchmark that all sides have).
     relevant : smallest relevant difference, as a fraction of the value.
-    force : compare even if factors differ that are not in `allow`; the result says so.
+    force : compare even if factors differ that are not in `allow`; the result shows it.
 
     Raises
     ------

@@ -246,7 +246,7 @@ class _Scaled:
 
 
 def _basis(pair: Pair, tests: int, level: float, *, larger: bool) -> str:
-    """Return what counts as independent in a pair of a family of so many tests."""
+    """Return what counts as independent in a pair of a family of this many tests."""
     many = [side.many for side in _sides(pair)]
     if not all(many):
         return OF_ONE_SIDE if any(many) else OVER_LAUNCHES

@@ -26,7 +26,7 @@ class Resolved:
     Parameters
     ----------
     bounds : whether the value of the base, and that of the side, spans fewer than ten steps of the clock.
-    apart : difference of both values in steps of the clock; infinity where the clock does not limit it.
+    apart : difference of both values in steps of the clock; infinity if the clock does not limit it.
     """
 
     bounds: tuple[bool, bool]

@@ -33,7 +33,7 @@ class _Comparison:
     metric, statistic : as in `labkit.point.columns`.
     values : of the new launches.
     past, night : values of the past launches, and the campaign of each.
-    medians : of the launches of each campaign, the new one last; NaN where it lacks the point.
+    medians : of the launches of each campaign, the new one last; NaN if it lacks the point.
     positive : whether all values have logarithms.
     usual : median of `past`.
     coarse, finest : as in `Compared`.
@@ -127,7 +127,7 @@ class Verdicts:
     def _by_night(self) -> NDArray[np.float64]:
         """Return the logarithm of the median of each night, the new one last, (nights, comparisons); more is worse.
 
-        NaN where a night lacks a point, and for points that have values without a logarithm.
+        NaN if a night lacks a point, and for points that have values without a logarithm.
         """
         medians = np.array([one.medians if one.positive else one.medians * math.nan for one in self._cases]).T
         return np.asarray(np.log(medians) * [1 if one.higher else -1 for one in self._cases])
@@ -226,7 +226,7 @@ class Verdicts:
         *,
         several: bool = False,
     ) -> limits.Limit:
-        """Return the limit for so many launches, of one night or several, from the launches of the counted nights.
+        """Return the limit for this many launches, of one night or several, from the launches of the counted nights.
 
         Parameters
         ----------
@@ -293,7 +293,7 @@ class Verdicts:
         ----------
         place : of the comparison.
         counted : nights that are the reference.
-        removed : by which the launches of each night are divided, the new one last; NaN where a night does not count.
+        removed : by which the launches of each night are divided, the new one last; NaN if a night does not count.
         campaigns : median of each night.
         chance : of a false alarm.
         """

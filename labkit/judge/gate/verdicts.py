@@ -180,7 +180,7 @@ class Compared:
 
     @property
     def change(self) -> float:
-        """Relative change of the median; NaN where the past has none."""
+        """Relative change of the median; NaN if the past has none."""
         return (self.value - self.usual) / abs(self.usual) if self.usual else math.nan
 
     @property

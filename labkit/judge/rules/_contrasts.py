@@ -106,7 +106,7 @@ class End:
         return abs(bad - good)
 
     def _time(self, row: Mapping[str, Any], value: float) -> float:
-        """Return a cost, or the time of a message (µs) from the row's message rate; NaN where neither is known."""
+        """Return a cost, or the time of a message (µs) from the row's message rate; NaN if neither is known."""
         if METRICS[self.metric].kind == "cost":
             return value
         known = self.metric in (_RATE, "bandwidth_MBps")
@@ -212,7 +212,7 @@ def _stated(factor: str, text: str) -> str:
 
 
 def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Contrast | None:
-    """Return the contrast of the first factor that has two comparable levels; None where there is none.
+    """Return the contrast of the first factor that has two comparable levels; None without one.
 
     Points are comparable if they differ in nothing but the factor and the size.
 
@@ -270,7 +270,7 @@ def _widest(rows: pd.DataFrame, part: Places, levels: Levels, others: Sequence[s
 
 
 def _distinct(groups: Places, levels: Places, count: int) -> Places:
-    """Return the number of levels in each of so many groups."""
+    """Return the number of levels in each of this many groups."""
     each = int(levels.max(initial=0)) + 1
     return np.bincount(np.unique(groups * each + levels) // each, minlength=count)
 
@@ -284,7 +284,7 @@ def _of_levels(
     others: Sequence[str],
     parts: int,
 ) -> Contrast:
-    """Return the contrast at both ends of the sizes, which is one of so many parts."""
+    """Return the contrast at both ends of the sizes, which is one of this many parts."""
     metric = METRICS[measure[0]]
     sizes = rows["message_size_B"].to_numpy()[part]
     positive = sizes[sizes > 0] if (sizes > 0).any() else sizes

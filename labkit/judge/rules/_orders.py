@@ -95,7 +95,7 @@ def _shown(series: Series, rises: bool) -> Wrong | None:
 
 
 def _tested(series: Series, rises: bool, one: int, other: int) -> Iterator[Wrong]:
-    """Yield the pairs of points with so many launches whose launches differ, a block at a time."""
+    """Yield the pairs of points with this many launches whose launches differ, a block at a time."""
     tests, inner = _tests(series), 1
     # p counts the ways to deal the launches that are at least as far: if the `inner` near ends of both points overlap,
     # all ways to deal these
@@ -165,7 +165,7 @@ def _later(codes: NDArray[np.intp], reach: NDArray[np.intp], values: NDArray[np.
 
     Returns
     -------
-    Their number, and for each place the least value of the later ones; infinite where there is none.
+    Their number, and for each place the least value of the later ones; infinite without one.
 
     Notes
     -----

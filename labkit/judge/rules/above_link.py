@@ -73,7 +73,7 @@ def _inverse(point: Point) -> Point:
 
 
 def _rates(view: View, table: Table) -> NDArray[np.float64]:
-    """Return the rate of the link that all bytes of a point cross one after the other, bit/s; 0 where none is known."""
+    """Return the rate of the link that all bytes of a point cross one after the other, bit/s; 0 if unknown."""
     rows = table.rows
     codes, testbeds = coded(rows["testbed"])
     benchmark = benchmarks.runnable(table.benchmark)
@@ -90,7 +90,7 @@ def _rates(view: View, table: Table) -> NDArray[np.float64]:
 
 
 def _rate(testbed: str) -> float:
-    """Return the rate that was asked for of the links of a testbed, bit/s; 0 where none was."""
+    """Return the rate that was requested of the links of a testbed, bit/s; 0 if none was."""
     try:
         _, _, options = parse(testbed)
     except SpecError:
@@ -100,7 +100,7 @@ def _rate(testbed: str) -> float:
 
 
 def _noted(view: View, fingerprint: str) -> float:
-    """Return the rate of the links that a launch of a point notes, bit/s; 0 where it notes none."""
+    """Return the rate of the links that a launch of a point notes, bit/s; 0 without one."""
     launches = view.first_launches([fingerprint]).values()
     return next((rate for one in launches if (rate := links_of(TESTBED.of(one.meta)).shaped) > 0), 0.0)
 

@@ -60,7 +60,7 @@ def _judged(one: Chosen, view: View) -> Finding:
 
 
 def _received(one: Chosen, view: View) -> float:
-    """Return how many bytes a stream delivered, the median of its launches; 0 where nobody says."""
+    """Return how many bytes a stream delivered, the median of its launches; 0 if nobody says."""
     every = [one.samples]
     if view.launches is not None:
         every = [*view.launches.samples(view.rows_of(one.measured.fingerprint).tolist()).values()]
@@ -122,7 +122,7 @@ def _ran(one: Chosen, view: View) -> float:
 
 
 def _trip(one: Chosen, view: View) -> float:
-    """Return the delays of a round trip over the path, s; 0 where nobody states them."""
+    """Return the delays of a round trip over the path, s; 0 if nobody states them."""
     wire = bounds.path(one.samples, view.stated or Stated())
     return 2 * wire.delay if wire is not None and math.isfinite(wire.rate) else 0.0
 

@@ -75,7 +75,7 @@ def _message_times_of(series: Series, place: int) -> NDArray[np.float64]:
 
 
 def _allowed(at: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the time that the neighbours of each point allow, infinite where they are too few.
+    """Return the time that the neighbours of each point allow, infinite if they are too few.
 
     They allow the larger one of two lines: to the next neighbour, and of the two before.
     """

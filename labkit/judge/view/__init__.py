@@ -162,7 +162,7 @@ class View:
         return aggregate.by_benchmark(self.summary)
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a column of the summary, (points,); NaN where it is not there."""
+        """Return a column of the summary, (points,); NaN if it is not there."""
         return self.columns[name] if name in self.columns else np.full(len(self.summary), np.nan)
 
     @cached_property

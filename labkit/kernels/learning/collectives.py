@@ -101,7 +101,7 @@ class Collective:
         return (numbers % below).to(self.dtype)
 
     def _expected(self) -> torch.Tensor | None:
-        """What this rank must have received; None where it receives nothing."""
+        """What this rank must have received; None if it receives nothing."""
         name, rank, ranks, part = self.plan.program, self.group.rank, self.group.ranks, self.part
         if name == "barrier" or (name in ("reduce", "gather") and rank != self.root):
             return None

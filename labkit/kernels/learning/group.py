@@ -31,7 +31,7 @@ class Group:
     backend : of torch.distributed.
     device : where its tensors are.
     hosts : host name of every rank.
-    interface : that the ranks talk over; empty where that is left to the backend.
+    interface : that the ranks talk over; empty if that is left to the backend.
     """
 
     rank: int

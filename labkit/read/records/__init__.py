@@ -113,7 +113,7 @@ __all__ = [
 
 
 def ticks(samples: Samples) -> float:
-    """Return how many steps of the clock the median time of an iteration spans; NaN where no clock is known."""
+    """Return how many steps of the clock the median time of an iteration spans; NaN if no clock is known."""
     step = resolution.step_s(samples) if samples.origin not in resolution.NO_CLOCK else math.nan
     if numbers.timing(samples) == "total":  # the clock is read around all iterations of a chunk
         step /= float(np.mean(samples.extras.get("iterations", 1)))
@@ -125,7 +125,7 @@ def _identity(batch: Batch, campaign: str, time: Columns) -> Columns:
 
     Parameters
     ----------
-    time : from `numbers.of_times`; empty where a tool reported values only.
+    time : from `numbers.of_times`; empty if a tool reported values only.
     """
     kind, spec, meta, host = batch.kind, batch.kind.spec, batch.kind.meta, batch.kind.host
     warnings, badges = _noted(batch, time)
@@ -285,7 +285,7 @@ def reported(samples: Iterable[Samples]) -> pd.DataFrame:
     -------
     benchmark, message_size_B, launch, origin, host, badges, fingerprint, name, unit, statistic, value, coarse (whether
     the time behind it is shorter than ten steps of the clock), rank, t, and a column for each label, such as
-    ``file_size_B`` of iozone's tables. `rank` and `t` are NaN where a value has none. A label must not be named like
+    ``file_size_B`` of iozone's tables. `rank` and `t` are NaN if a value has none. A label must not be named like
     one of these columns.
     """
     point_columns = ["benchmark", "message_size_B", "launch", "origin", "host", "badges", "fingerprint"]

@@ -104,7 +104,7 @@ def by_benchmark(frame: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
 
 
 def headline_metric(frame: pd.DataFrame) -> str:
-    """Return the first metric of its benchmark that any row has; empty where none has one.
+    """Return the first metric of its benchmark that any row has; empty if none has one.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def has(frame: pd.DataFrame, metric: str, *statistics: str) -> bool:
 
 
 def statistic_of(row: Mapping[str, Any], metric: str) -> str:
-    """Statistic that represents a metric in one row: the first of `HEADLINES` that it has; empty where it has none."""
+    """Statistic that represents a metric in one row: the first of `HEADLINES` that it has; empty without one."""
     statistics = ((s, row.get(statistic_column(metric, s), math.nan)) for s in HEADLINES)
     return next((s for s, value in statistics if not math.isnan(value)), "")
 
@@ -291,7 +291,7 @@ def _metric(
     ----------
     names : statistics that any launch has.
     present : (launches, statistics), which launch has which, in every point.
-    block : (points, launches, statistics), NaN where a launch has none.
+    block : (points, launches, statistics), NaN if a launch has none.
     headline_launches : launches that the column `headline` is about; 0 before the first metric.
     sessions : (launches,), session of each launch.
 

@@ -30,11 +30,11 @@ def pinned_frequency(host: Mapping[str, Any]) -> bool:
 
 
 def warmup(samples: Samples) -> int:
-    """Return the untimed iterations before each timed chunk; 0 where the samples do not show them."""
+    """Return the untimed iterations before each timed chunk; 0 if the samples do not show them."""
     return max(WARMUP.of(samples.meta), samples.effort.warmup or 0)
 
 
 def _count(host: Mapping[str, Any], name: str) -> int:
-    """Return a number of processors that a description states; 1 where it states none."""
+    """Return a number of processors that a description states; 1 without one."""
     value = host.get(name)
     return value if isinstance(value, int) and value > 0 else 1

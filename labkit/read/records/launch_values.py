@@ -54,7 +54,7 @@ class LaunchValues:
         return self.rows[self.starts[place] : self.starts[place + 1]]
 
     def column(self, name: str) -> Floats:
-        """Return a column, (records,); NaN where the records have none of its name."""
+        """Return a column, (records,); NaN if the records have none of its name."""
         if name in self.own:
             return self.own[name]
         return self._array(name, np.float64, math.nan)

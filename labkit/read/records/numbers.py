@@ -30,7 +30,7 @@ def seconds(samples: Samples) -> NDArray[np.float64]:
 
     Returns
     -------
-    (iterations,), s; empty where a tool reported values only.
+    (iterations,), s; empty if a tool reported values only.
     """
     return seconds_of(Batch.of(samples)).values
 

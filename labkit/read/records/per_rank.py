@@ -76,7 +76,7 @@ def of_iterations(samples: Samples) -> dict[str, Floats]:
 
 
 def switches(samples: Samples) -> dict[str, str]:
-    """Host → its leaf switch, as far as the batch job or the testbed knew; empty where neither did."""
+    """Host → its leaf switch, as far as the batch job or the testbed knew; empty if neither did."""
     leaves = PLACEMENT.of(samples.meta).get("leaves")
     if isinstance(leaves, Mapping) and any(leaves.values()):
         return {str(host): str(leaf) for host, leaf in leaves.items() if leaf}

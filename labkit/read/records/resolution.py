@@ -74,7 +74,7 @@ def steps(batch: Batch, columns: Mapping[str, NDArray[np.float64]]) -> dict[str,
 
 
 def _spans(batch: Batch, one: Reported, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the time behind a value that a tool reported, in each launch, s; NaN where it is not known."""
+    """Return the time behind a value that a tool reported, in each launch, s; NaN if unknown."""
     if one.unit in _SCALES:
         return values / _SCALES[one.unit]
     timed = benchmarks.get(batch.kind.spec.benchmark).timed
@@ -123,7 +123,7 @@ Columns = Mapping[str, NDArray[Any]]  # some columns of records or of a summary,
 
 
 def numbers(columns: Columns, metric: str, statistic: str) -> NDArray[np.float64]:
-    """Return a statistic of each row, (rows,); NaN where it has none."""
+    """Return a statistic of each row, (rows,); NaN without one."""
     name = statistic_column(metric, statistic)
     if name in columns:
         return np.asarray(columns[name], np.float64)
@@ -192,7 +192,7 @@ def with_badges(
     Parameters
     ----------
     columns : of the records, each (launches,).
-    clock : (launches,), step of the clock behind the times, s; None where a tool reported values only.
+    clock : (launches,), step of the clock behind the times, s; None if a tool reported values only.
     """
     known = benchmarks.runnable(batch.kind.spec.benchmark)
     own = {*known.metrics, *known.phases.values(), *known.derived} if known else {*METRICS}

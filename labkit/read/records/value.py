@@ -25,10 +25,10 @@ class Value:
     Parameters
     ----------
     metric, statistic : which.
-    value : in the metric's unit; NaN where the row has none.
-    low, high : ends of its own interval over launches; NaN where there is none.
+    value : in the metric's unit; NaN if the row has none.
+    low, high : ends of its own interval over launches; NaN without one.
     label : what the ends are, such as ``range of 3 launches``.
-    step : smallest difference that the clock resolves; NaN where it is not known.
+    step : smallest difference that the clock resolves; NaN if unknown.
     coarse : whether the time behind the value spans fewer than ten steps of the clock: then it is a bound.
     told : unit of its numbers; empty for that of the metric.
     """
@@ -84,7 +84,7 @@ class Value:
 
     @property
     def range(self) -> str:
-        """``9.98 to 10.02``; a dash where there is no interval."""
+        """``9.98 to 10.02``; a dash without an interval."""
         return format_range(self.low, self.high, step=self.step)
 
     def _shown(self, value: float) -> str:

@@ -104,7 +104,7 @@ def _stated(number: Number, alike: list[Number]) -> str:
 
 
 def _chapter(one: Experiment, content: Content) -> str:
-    """Return the label of the chapter that shows an experiment; empty where there is none."""
+    """Return the label of the chapter that shows an experiment; empty without one."""
     labels = {chapter.path.stem: chapter.label for chapter in content.chapters.values()}
     if one.notebook in labels:
         return labels[one.notebook]

@@ -125,7 +125,7 @@ def threats(content: Content) -> str:
 
 
 def _row(threat: Threat, members: Sequence[Member]) -> list[str]:
-    """Return the row of a threat; nothing where no campaign has it."""
+    """Return the row of a threat; nothing if no campaign has it."""
     names: dict[str, list[str]] = {}
     for member in members:
         if evidence := threat.evidence(member):

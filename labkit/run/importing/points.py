@@ -228,7 +228,7 @@ class Converter:
 
 
 def clock_of(step_ns: float) -> dict[str, float]:
-    """Return the step of the printed times as metadata; empty where it is not known."""
+    """Return the step of the printed times as metadata; empty if unknown."""
     return {} if math.isnan(step_ns) else {CLOCK_NS.name: step_ns}
 
 

@@ -113,7 +113,7 @@ def spec_of(
 
 
 def accelerated(test: Test, table: Table) -> Test | None:
-    """Return the benchmark of a table of OMB and its options; with memory of a GPU, where its title says so.
+    """Return the benchmark of a table of OMB and its options; with memory of a GPU if its title states it.
 
     Returns
     -------

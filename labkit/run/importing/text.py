@@ -75,7 +75,7 @@ class Text:
     name : of the file; with its folders, if a folder was named.
     open : whether it ends inside a line, so that its last number may lack digits.
     own : first and last lines, from 0, of its program, in a file that several programs have written; else empty.
-    inside : place of the text in the document that the file holds, such as JSON; empty where it is the file.
+    inside : place of the text in the document that the file holds, such as JSON; empty if it is the file.
     """
 
     path: Path

@@ -68,7 +68,7 @@ class Launcher:
 
     Parameters
     ----------
-    name : as a spec gives it: ``openmpi``, or ``openmpi@/opt/openmpi/bin/mpirun`` for one that was asked for by place.
+    name : as a spec gives it: ``openmpi``, or ``openmpi@/opt/openmpi/bin/mpirun`` for one that was requested by place.
     program : to start.
     library : MPI library of the ranks, with its version.
     version : of the library, as numbers.

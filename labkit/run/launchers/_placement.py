@@ -56,7 +56,7 @@ class Placement:
     pmi : what srun offers to start ranks with.
     root : started by the superuser, which Open MPI wants to be told.
     remote_shell : program that starts a command on another host in place of ssh, for hosts that share this
-        machine's cores; empty where they have their own.
+        machine's cores; empty if they have their own.
     network : a site's device for TCP between hosts, if the spec names none.
     flags : further arguments of a site for the launcher.
     patience : s that ssh tries to reach a host; 0 leaves it to ssh.
@@ -91,7 +91,7 @@ class Placement:
 
     @cached_property
     def shares(self) -> tuple[tuple[str, int], ...]:
-        """Host → ranks on it, in order; empty where no hosts are named.
+        """Host → ranks on it, in order; empty if no hosts are named.
 
         Raises
         ------

@@ -92,7 +92,7 @@ def is_own(root: str) -> bool:
 
 
 def unfit(place: str, needs: int, network: Sequence[str], local: Sequence[str]) -> str:
-    """Return why a place cannot hold a copy of so many bytes; empty if it can."""
+    """Return why a place cannot hold a copy of this many bytes; empty if it can."""
     try:
         room = os.statvfs(place)
     except OSError as error:
@@ -282,7 +282,7 @@ def remove(parameters: Mapping[str, Any]) -> list[str]:
 
 
 def _remove_copy(root: str, name: str, *, unused: float = UNUSED, patience: float = 0.0) -> bool:
-    """Remove a copy that nobody has used for so many s, and return whether it is gone.
+    """Remove a copy that nobody has used for this many s, and return whether it is gone.
 
     Parameters
     ----------

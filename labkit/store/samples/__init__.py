@@ -61,7 +61,7 @@ class Samples:
     meta : facts of the run: engine, library, verified, badges, warnings, stopped_by, timer_overhead_ns…
     source : text the tool printed, untouched.
     extras : further columns, each (ranks, iterations).
-    over : statistics over all ranks, where `ranks` are only a part of those that were timed; None where they are all.
+    over : statistics over all ranks, where `ranks` are only a part of those that were timed; None if they are all.
     start : record of the start that measured it, which has a part of `host` and `meta`; None for a point without one.
     """
 

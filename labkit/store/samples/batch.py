@@ -30,7 +30,7 @@ class Batch:
     launches : (launches,), number of each.
     time_ns : (ranks, iterations), ns; those of a launch lie behind those of the launch before it.
     starts : (launches + 1,), where the iterations of each launch begin; the last entry is the end.
-    own : name of a fact → its value in each launch; None where a launch does not have it.
+    own : name of a fact → its value in each launch; None if a launch does not have it.
     reported : what a tool reported; the values are those of one of the launches.
     values : (launches,) lists of the values of each launch, in the order of `reported`; empty if a tool reported none.
     extras : further columns, each (ranks, iterations).
@@ -88,7 +88,7 @@ class Batch:
         return seconds
 
     def given(self, fact: Fact[Any]) -> Sequence[Any]:
-        """Return the value of a fact in each launch; None where it is not there, or null."""
+        """Return the value of a fact in each launch; None if it is not there, or null."""
         return self.own[fact.name] if fact.name in self.own else [self.kind.meta.get(fact.name)] * len(self)
 
     def fact(self, fact: Fact[T]) -> list[T]:

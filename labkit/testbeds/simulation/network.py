@@ -112,7 +112,7 @@ class Network:
 
     @cached_property
     def table(self) -> tuple[tuple[int, float], ...]:
-        """Sizes, B, and one-way times, s, that the overheads are fitted to; none where nothing is fitted."""
+        """Sizes, B, and one-way times, s, that the overheads are fitted to; none if nothing is fitted."""
         return calibration.table(self.pingpong) if self.pingpong else ()
 
     @cached_property
@@ -301,7 +301,7 @@ def _wrong_tree(network: Network) -> str:
 
 
 def _cubic(nodes: int) -> tuple[int, ...]:
-    """Return the most cubic three sides of so many hosts, in order."""
+    """Return the most cubic three sides of this many hosts, in order."""
     pairs = [(a, b) for a, b in product(range(1, round(nodes ** (1 / 3)) + 2), range(1, nodes + 1)) if a <= b]
     fits = [(a, b, nodes // (a * b)) for a, b in pairs if nodes % (a * b) == 0 and b <= nodes // (a * b)]
     return min(fits, key=lambda sides: sum(sides))

@@ -263,7 +263,7 @@ class _Plot:
         self._choose(trace, trace.x[point])
 
     def _row(self, trace: Any, place: float | None) -> Any:
-        """Row of the summary at a place of the horizontal axis; None where nothing was measured."""
+        """Row of the summary at a place of the horizontal axis; None if nothing was measured."""
         now = self._view
         if place is None or pd.isna(place) or now.relation or (trace.meta or {}).get("overlay"):
             return None
@@ -284,7 +284,7 @@ class _Plot:
         self._session.brush((str(row["campaign"]), str(row["fingerprint"])) for row in found if row is not None)
 
     def _said(self, curve: int, point: int) -> str:
-        """What the point says beside itself; nothing where the figure's own text says it."""
+        """What the point says beside itself; nothing if the figure's own text says it."""
         trace = self.figure.data[curve]
         row = self._row(trace, trace.x[point])
         return "" if row is None else drawing.said(self._view, trace.name, row.to_dict())
