@@ -197,7 +197,7 @@ class Benchmark(Generic[Options]):
 
     @property
     def sampled(self) -> tuple[str, str]:
-        """What a sample of the headline is, and what its `osu_mean` is; both empty if they cannot differ."""
+        """Definitions of a sample of the headline and of its `osu_mean`; both empty if they cannot differ."""
         if self.loop:
             return "single calls", "the whole loop, clock reads included, over its iterations"
         if self.mpi and self.reduce == "max" and self.ranks[1] is None:

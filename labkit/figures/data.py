@@ -167,7 +167,7 @@ def _place(title: str, place: Any, tick: Any) -> str:
 
 
 def _single(trace: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return name, value and interval of a trace with one point; nothing without one or several."""
+    """Return name, value and interval of a trace with one point; nothing if it has none or several."""
     heights = [y for y in values(trace.get("y")) if isinstance(y, int | float)]
     if len(heights) != 1:
         return ()

@@ -1,4 +1,4 @@
-"""What labkit's own clients of servers write: a line of JSON with totals, and a file with numbers of each sample."""
+"""Output of labkit's own clients: a line of JSON with totals, and a file with numbers of each sample."""
 
 from __future__ import annotations
 

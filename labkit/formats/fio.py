@@ -60,7 +60,7 @@ def parse(text: str, direction: Direction) -> list[Reported]:
     -------
     ``iops_per_s``, ``bandwidth_MBps``, ``latency_us`` (p50, p95, p99, p999, min, max, mean, stddev and fio's further
     percentiles; ``clat_us`` holds those that fio has of ``clat`` alone), ``fsync_us`` and ``write_us`` where every
-    write was followed by a fsync, CPU use in %. `rank` is the job where there are several.
+    write was followed by a fsync, CPU use in %. `rank` is the number of the job, if there are several.
 
     Raises
     ------

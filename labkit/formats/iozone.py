@@ -40,7 +40,7 @@ def parse(text: str) -> list[Reported]:
     Returns
     -------
     ``bandwidth_MBps`` mean, labelled ``test`` (as in `TESTS`), ``file_size_B`` and ``record_size_B``.
-    Records longer than their file have no cell. Cells that IOzone left out, where it prints 0, are left out here.
+    Records longer than their file have no cell. Cells that IOzone skipped, and for which it prints 0, are left out.
 
     Raises
     ------

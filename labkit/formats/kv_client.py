@@ -30,7 +30,7 @@ class Result:
     operation : (operations,) int64, place in `OPERATIONS`.
     client : (operations,) int64, from 0.
     missing : operations that did not find their key.
-    unfinished : operations that were due and had no answer when the run was ended.
+    unfinished : operations that were due but had no answer at the end of the run.
     payload : B that went in the busier direction.
     """
 

@@ -2,7 +2,7 @@
 
 The rate of an iteration is the items of all tasks over the time of the slowest (``mdtest.c``: ``summarize_results``);
 the summary has greatest, least and mean of the iterations' rates. Where it also has the columns ``per Rank``, these
-are left out. ``SUMMARY time`` (``-P``) says the same in another unit, and is not read.
+are left out. ``SUMMARY time`` (``-P``) shows the same in another unit, and is not read.
 """
 
 from __future__ import annotations

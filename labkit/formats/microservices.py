@@ -134,7 +134,7 @@ def critical_paths(
     ----------
     result : of the client.
     spans : of each service, by its number; the first is the one that the client asks.
-    groups : name of each service; those of one name are added.
+    groups : name of each service; times of services with the same name are added.
     foreign : numbers of services that keep no spans; they have all of the time of a call, the way of its messages
         too.
 

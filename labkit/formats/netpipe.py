@@ -71,7 +71,7 @@ def ladder(text: str, direction: str = "ping-pong") -> list[Reported]:
 
     Returns
     -------
-    ``latency_us``, one way, and ``round_trip_us`` where there are any; ``bandwidth_MBps``.
+    ``latency_us`` (one way) and ``round_trip_us``, if present; ``bandwidth_MBps``.
     """
     values = []
     for size, time in parse(text):

@@ -120,7 +120,7 @@ def late(start_ns: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
     Parameters
     ----------
     start_ns : (packets,), from `log`, of a run in which none was lost: the log does not tell where one is missing.
-    rate : packets per second that were requested.
+    rate : requested packets per second.
 
     Returns
     -------

@@ -8,8 +8,9 @@ The percentile is one of the newest iterations alone (``timing_queue``).
 The table's first heading says which line is the result (``perftest_run.c``: print_progress). Below "Stage" the result
 begins with "Final:"; all other lines are progress, which begins with no word in a build without OpenMP.
 Below "Test" (``-f``) the result is the only line. Versions before 1.9 have neither heading, print 0 for the percentile,
-and their result looks like progress: the last line of a log is taken, with a warning. So it is if a run was stopped.
-A test of several threads prints four numbers as its result. With batch files (``-b``) a line names each test.
+and their result looks like progress: the last line of a log is taken, with a warning. The same applies to a run that
+was stopped. A test of several threads prints four numbers as its result. With batch files (``-b``) a line names each
+test.
 """
 
 from __future__ import annotations

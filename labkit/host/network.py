@@ -25,7 +25,7 @@ class Slot(TypedDict, total=False):
 
     Parameters
     ----------
-    pcie_speed, pcie_max_speed : as it is and at most, as Linux prints them: ``8.0 GT/s PCIe``.
+    pcie_speed, pcie_max_speed : current and maximum speed, as Linux prints them: ``8.0 GT/s PCIe``.
     pcie_width, pcie_max_width : lanes.
     numa_node : -1: none.
     """

@@ -165,7 +165,7 @@ def of_bandwidth(
     Parameters
     ----------
     samples : of a benchmark with `directions`; others have no bounds.
-    costs : host → its costs, from `labkit.models.costs.measured_costs`, for points whose bytes left no host.
+    costs : host → its costs, from `labkit.models.costs.measured_costs`, for points inside one host.
 
     Raises
     ------

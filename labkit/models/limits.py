@@ -1,4 +1,4 @@
-"""The bounds of many points as curves against message size, or against what else a figure has to the right."""
+"""The bounds of many points as curves against message size, or against another horizontal axis."""
 
 from __future__ import annotations
 

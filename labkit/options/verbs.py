@@ -113,7 +113,7 @@ class Uct(Addressed):
 
     Parameters
     ----------
-    operation : active messages; put and get into the other's memory.
+    operation : active messages; put into or get from the memory of the other side.
     layout : how the transport takes the bytes: with the request (short), copied into a buffer of its own (bcopy), or
         from where they are (zcopy). ``ucx_info -d`` lists what a transport supports, up to which size.
     driver : of the adapter over rc and ud: verbs, or mlx5 for the adapters of NVIDIA without verbs.

@@ -1,4 +1,4 @@
-"""What the description of a machine says about numbers measured on it: checks, warnings and badges.
+"""Effects of a machine's properties on numbers measured on it: checks, warnings and badges.
 
 Pure functions of plain values, so they judge a stored description as well as this machine's. A description may lack a
 fact, as that of an imported log does. Then there is no check of it.

@@ -48,7 +48,7 @@ def text(what: str, cls: type, errors: Sequence[Mapping[str, Any]]) -> str:
     Parameters
     ----------
     what : how the user calls the whole, such as ``mpi.latency`` or the path of a file.
-    cls : dataclass that was to be made.
+    cls : requested dataclass.
     errors : ``ValidationError.errors()`` of pydantic.
     """
     return f"{what}: {' '.join(dict.fromkeys(_sentence(cls, error) for error in errors[:MOST]))}"

@@ -162,7 +162,7 @@ def opened(place: Path, limits: Limits | None = None, keep: Keep = _hashed) -> I
 
     Parameters
     ----------
-    keep : gets every point that is read to check it, so that nobody has to read it again.
+    keep : called with every point that is read for the check, so it need not be read again.
 
     Raises
     ------

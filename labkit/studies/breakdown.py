@@ -139,7 +139,7 @@ class Study(studies.Study):
     def message(self, transport: str) -> Breakdown | None:
         """One way of a message over a path of MPI: post, the poll that finds it, and what neither explains, µs.
 
-        All are of the same iterations; each call has a read of the clock in it, which is a separate part. Observed is
+        All parts come from the same iterations. Each call contains a clock read, which is a separate part. Observed is
         the latency without these reads.
         """
         size = self.values.size

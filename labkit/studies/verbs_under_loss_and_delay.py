@@ -212,7 +212,7 @@ class Study(_rdma.Study):
 
 
 def level(text: str) -> float:
-    """A delay in ms, a loss in %, a rate in Mbit/s, from what the testbed takes; 0 for none.
+    """The delay in ms, loss in %, or rate in Mbit/s of a testbed's option; 0 for none.
 
     Examples
     --------

@@ -53,7 +53,7 @@ class Place:
     listens : whether the server listens, from protocol and port, where that cannot be read on this machine.
     loopback : whether the data stay in this machine; None to tell by the address.
     own_files : whether the hosts may have file systems of their own, so that the folder of a run must be shared.
-    lead : s that starting several clients there takes longer than on this machine.
+    lead : additional time to start several clients there, compared with this machine, s.
     """
 
     address: str = ""

@@ -47,7 +47,7 @@ class Service:
     group : its name in the division of the time.
     arguments : of its command.
     asks : numbers of the services that it asks; they come later in the plan.
-    command : of memcached, in place of labkit's program; it keeps no spans.
+    command : of memcached, which keeps no spans, instead of labkit's program.
     """
 
     group: str

@@ -1,4 +1,4 @@
-"""netperf: request/response and stream over TCP and UDP, the tool whose definitions the sockets benchmarks take.
+"""netperf: request/response and stream over TCP and UDP, the tool that defines the sockets benchmarks.
 
 Debian has it in the component non-free, built without Unix sockets and without pacing. Version 2.7 aborts with
 comma-separated output and some selectors; ``-k`` works. Selectors on the command line turn its latency histogram on,

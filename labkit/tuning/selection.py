@@ -40,7 +40,7 @@ _WHOLE = ("reduce_scatter_allgather", "reduce_scatter_gather")  # need an elemen
 
 @dataclass(frozen=True, order=True)
 class Choice:
-    """What MPICH does for some sizes of a collective at one number of ranks.
+    """MPICH's algorithm for some sizes of a collective at one number of ranks.
 
     Parameters
     ----------

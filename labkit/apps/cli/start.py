@@ -140,7 +140,7 @@ def _title(path: Path) -> str:
 
 
 def _time(stem: str) -> str:
-    """Return how long a notebook measures at most; nothing if unknown or nothing is measured."""
+    """Return how long a notebook measures at most; nothing if that is unknown or nothing is measured."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -110,7 +110,7 @@ class Session:
             listener()
 
     def title(self, name: str) -> str:
-        """Title of a campaign beside those on show."""
+        """Title that distinguishes a campaign from the others on show."""
         return campaign.titles([*self.campaigns, name])[name]
 
     def add(self, name: str) -> None:

@@ -48,7 +48,7 @@ class View:
     ----------
     campaigns : names.
     benchmark : of which points are shown.
-    metric, statistic : what is drawn upward; ``headline`` is the median, or what represents it, named in the legend.
+    metric, statistic : on the vertical axis; ``headline`` is the median, or its substitute, which the legend names.
     x : column to the right: ``message_size_B`` or another one of numbers.
     x_log, y_log : whether an axis is logarithmic; None for what suits it.
     published : whether published numbers are drawn beside the measured ones, against message size.

@@ -27,7 +27,7 @@ class Lab:
     questions : asked after it.
     shows : figures, tables (data frames), sentences and widgets by name.
     effort : how long to measure.
-    means : what the findings mean for a program; the learner's last page says it.
+    means : meaning of the findings for a program, shown on the learner's last page.
     reading : what to read next.
     """
 

@@ -28,7 +28,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]
     button : what the button says.
     press : takes the content of the field; returns whether it is right (None if nothing is judged) and a text.
     value : in the field at first.
-    said : what was said of that value.
+    said : verdict on that value.
     hint : returns the next hint, or None after the last; without it there is no button for hints.
     note : what to know before answering.
     seen : hints that the learner saw before.
@@ -76,7 +76,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]
             self.tell(False, str(error))
 
     def enter(self, value: Any, said: Said) -> None:
-        """Show a value that was submitted elsewhere, and what was said of it."""
+        """Show a value that was submitted elsewhere, with its verdict."""
         self.field.value = value if isinstance(self.field, widgets.Dropdown) else f"{value}"
         self.tell(*said)
 

@@ -69,7 +69,7 @@ def shape(spec: Spec[Options]) -> tuple[int, ...]:
 
 
 def nonzeros(spec: Spec[Options]) -> int:
-    """Values of the matrix that are not 0: of each cell one for itself and one for each neighbour."""
+    """Number of nonzero values of the matrix: one for each cell, and one for each of its neighbours."""
     return prod(3 * n * p - 2 for n, p in zip(cells(spec), shape(spec), strict=True))
 
 

@@ -6,7 +6,8 @@ problem and one untimed step before it. The run time consists of the computation
 includes waiting for ranks that are not there yet. The results of an untimed run and of the last timed one must agree
 with the published values, within NPB's tolerances.
 
-Operations are keys in IS, random numbers in EP, flops in the others, so rates compare within a kernel and a class only.
+Operations are keys in IS, random numbers in EP, flops in the others, so rates are comparable only within a kernel and a
+class.
 """
 
 import numpy as np

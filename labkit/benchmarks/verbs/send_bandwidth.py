@@ -4,7 +4,7 @@ The definition of perftest's ib_send_bw: bytes of all messages over the time fro
 at the sender.
 
 With pyverbs a sample is a window of `tx_depth` messages on each queue pair, from the first post to the last completion:
-the pause between windows is not in it, their ends are.
+it includes the end of each window, but not the pause before the next one.
 """
 
 from labkit.benchmarks.verbs import bandwidth

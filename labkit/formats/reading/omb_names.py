@@ -127,7 +127,7 @@ def columns(test: str, *, rate: bool, full: bool = False) -> tuple[str, ...]:
     Parameters
     ----------
     rate : whether it measures bandwidth.
-    full : with what -f adds to a collective: fastest and slowest rank, iterations.
+    full : include the columns that -f adds to a collective: fastest and slowest rank, iterations.
     """
     if test == "osu_mbw_mr":
         return ("MB/s", "Messages/s")

@@ -109,7 +109,7 @@ class Table:
 
 
 def bulk(lines: Lines, columns: Sequence[str], forms: Sequence[str], size: str, most: int) -> list[Row]:
-    """Take rows ahead as long as they fit, at most `most`; `size` is the column of the size."""
+    """Read at most `most` further rows while they fit; `size` is the column of the size."""
     first, texts, cells = lines.bulk(block_form(tuple(forms)), most)
     if not texts:
         return []

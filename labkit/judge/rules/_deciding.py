@@ -20,7 +20,7 @@ APART = 3.0  # times the range of the other launches that a slow launch is away 
 LEAST = 3  # launches of which one can be called slow
 
 
-REMEDY = "Measure again with the command that is named; if it stays, explain it in your text, or call it unexplained."
+REMEDY = "Measure again with the given command. If the result stays, explain it in your text, or call it unexplained."
 IMPORTED = "Explain it in your text, or call it unexplained."
 SHOWN = Decided(how="tested", test="Mann and Whitney", correction="Holm", error=1 - stats.LEVEL)
 ABOVE = Decided(how="tested", test="sign", error=1 - stats.LEVEL)

@@ -21,7 +21,7 @@ _OWN = {"launcher", "cadence", "timing"}  # columns of settings in which both be
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield for each setting the surest and widest pair of a window that is slower than a ping-pong of its size."""
+    """Yield for each setting the clearest case of a window that is slower than a ping-pong of the same size."""
     for pairs, tests in _settings(view):
         found = [(*pair, how) for pair in pairs if (how := beyond(pair[1], pair[0], tests))]
         if not found:

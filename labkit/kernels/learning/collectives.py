@@ -78,7 +78,7 @@ class Collective:
         return self.mistakes()
 
     def mistakes(self) -> int:
-        """Elements that a call on poisoned buffers has left wrong."""
+        """Elements that are wrong after a call on poisoned buffers."""
         expected = self._expected()
         return 0 if expected is None else int((self.receive != expected.to(self.group.device)).sum().item())
 

@@ -34,7 +34,7 @@ class Plan:
     tclass : byte of DSCP and ECN.
     gid : place in the table of addresses; -1 for the RoCE v2 address for IPv4.
     tx_depth : messages of a window on each queue pair.
-    cq_moderation : messages to a completion.
+    cq_moderation : messages per completion.
     post_list : messages posted with one call.
     qps : queue pairs in turn.
     buffers_in_turn, reuse : number of different buffers, and % of the messages that use the first again.

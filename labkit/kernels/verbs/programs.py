@@ -38,7 +38,7 @@ def run(role: str, device: str, gid: int, port: int, address: str, plan: Plan) -
     Parameters
     ----------
     role : ``server``, ``client``, or ``alone`` for a program without a peer.
-    device, gid : device of this end, and place of its address.
+    device, gid : device of this end, and index of its address.
     port, address : port and address of the server.
 
     Returns

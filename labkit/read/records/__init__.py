@@ -72,9 +72,7 @@ from labkit.store.samples.facts import (
 )
 
 MARK = "mark."  # how columns of marks begin
-_DEPENDENT = (
-    f"iterations depend on each other: they are worth fewer than {stats.DEPENDENT * 100:.0f} % independent ones"
-)
+_DEPENDENT = f"iterations depend on each other: fewer than {stats.DEPENDENT * 100:.0f} % of them count as independent"
 
 __all__ = [
     "DECILES",

@@ -100,7 +100,7 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
 
 
 def distinct(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
-    """Return for each row the place of its value among the different ones, and these in the order they occur in."""
+    """Return for each row the index of its value among the distinct values, and these in order of occurrence."""
     if column.dtype == object and len({*map(type, column)}) > 1:
         known: dict[Any, int] = {}  # True is 1 and 1.0, but each has a text of its own
         codes = [known.setdefault((type(value), value), len(known)) for value in column]

@@ -259,7 +259,7 @@ def of_times(batch: Batch) -> Columns:
     (launches,) each: the statistics of `stats.summaries` with ``mean``, ``step`` and ``osu_mean``, of the time of an
     iteration, s; those of phases and derived metrics with the name of the phase or metric before them; and ``n``,
     ``n_eff``, ``ci_width``, ``spread_within`` and ``unreliable`` of the records, ``below`` (whether a time is 0),
-    ``dependent`` (whether the iterations are worth few independent ones), ``clock`` (its step, s), and `deciles_of`
+    ``dependent`` (whether few iterations count as independent), ``clock`` (its step, s), and `deciles_of`
     each kind of metric by their `decile_names`.
     """
     benchmark, times, total = _benchmark(batch), _reduced(batch), timing(batch.kind) == "total"

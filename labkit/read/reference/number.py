@@ -177,7 +177,7 @@ class Number:
 
     @property
     def size_B(self) -> int | None:  # noqa: N802 - a unit
-        """Message size, B; None if there is none, or not one."""
+        """Message size, B; None without a single size."""
         return parse_size(self.sizes[0]) if len(self.sizes) == 1 else None
 
     @property

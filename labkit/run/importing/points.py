@@ -49,7 +49,7 @@ class Given:
 
     Parameters
     ----------
-    ranks : number of ranks; 0 for not known.
+    ranks : number of ranks; 0 if unknown.
     testbed : where it was measured; empty for not known.
     published : where the numbers were published; empty if they were not.
     host, meta : metadata of the points, if labkit ran the program.

@@ -113,7 +113,7 @@ class Session:
 
     Parameters
     ----------
-    log : takes a line on where copies are, or why there are none.
+    log : called with a line on the place of the copies, or why there are none.
     """
 
     log: Log
@@ -320,7 +320,7 @@ def session(log: Log) -> Iterator[None]:
 
     Parameters
     ----------
-    log : takes a line on where copies are, or why there are none.
+    log : called with a line on the place of the copies, or why there are none.
 
     Raises
     ------

@@ -109,7 +109,7 @@ def unfit(place: str, needs: int, network: Sequence[str], local: Sequence[str]) 
 
 
 def kind_of(place: str, table: str = "/proc/self/mountinfo") -> str:
-    """Return the type of the file system that holds a place (proc(5), mountinfo); empty if the kernel does not tell."""
+    """Return the type of the file system of a path (proc(5), mountinfo); empty if unknown."""
     place, innermost, kind = os.path.realpath(place), "", ""
     try:
         with open(table, "rb") as file:
