@@ -1,4 +1,4 @@
-"""Options of benchmarks that whoever measures them reads: tools those of their family, ranks those of `ranks`."""
+"""Options of benchmarks that tools or ranks read: tools those of their family, ranks those of `ranks`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _fields(cls: type[Any]) -> list[tuple[str, Any, Any]]:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """Make a class a frozen dataclass of keywords, whose functions all such classes share.
+    """Make a class a frozen dataclass with keywords. All such classes share their functions.
 
     ``dataclass(frozen=True)`` compiles six functions for each class: 0.4 ms of every command and every rank, which
     load 50 such classes. A class that inherits from one of these is made by `frozen`, too.

@@ -14,9 +14,10 @@ class Hpl:
     n : order of the matrix; 0 for the largest whose matrix takes 80 % of the hosts' memory.
     nb : rows of a block; 0 for 192, or fewer for a small matrix.
     p, q : rows and columns of the grid of processes; 0 for the most square one with p ≤ q.
-    variant : mapping, depth, broadcast, factorisations and their parts, as HPL prints it; that of HPCC's example.
+    variant : mapping, depth, broadcast, factorisations and their parts, as HPL prints it (default: as in HPCC's
+        example).
     tool : `xhpl`, `hpcc`, or the first of them that is installed.
-    directory : of the input and output files; where ranks run on several hosts, all must see it.
+    directory : of the input and output files; all hosts must see it.
     """
 
     n: int = 0
@@ -40,7 +41,7 @@ class Npb:
     model : version of the program; `auto` takes MPI, for UA and DC OpenMP.
     threads : OpenMP threads of each rank.
     graph : of DT: many sources and one sink (BH), one source and many sinks (WH), or a shuffle (SH).
-    directory : where the program runs; where ranks run on several hosts, all must see it.
+    directory : in which the program runs; all hosts must see it.
     """
 
     kernel: Literal["EP", "IS", "CG", "MG", "FT", "BT", "SP", "LU", "DT", "UA", "DC", "BT-MZ", "SP-MZ", "LU-MZ"] = "CG"

@@ -11,11 +11,11 @@ class Incast:
 
     Parameters
     ----------
-    senders : hosts that send; on a single machine processes.
+    senders : sending hosts, or processes on a single machine.
     streams : of each sender.
-    duration : s that count; over TCP they send for 1 s before and after.
-    congestion : TCP's congestion control, as the kernel names it; empty leaves it to the system.
-    classes : traffic classes of RDMA streams in turn, as bytes of DSCP and ECN: `104:40`; empty for none.
+    duration : measured time, s; over TCP the streams also run for 1 s before and after.
+    congestion : TCP's congestion control, as the kernel names it; empty for the system's default.
+    classes : traffic classes assigned to RDMA streams in rotation, as bytes of DSCP and ECN: `104:40`; empty for none.
     """
 
     senders: int = 2
@@ -34,11 +34,11 @@ class Interference:
     victim : transposes of an `fft`, ping-pong `latency` or `allreduce`.
     aggressor : `halo3d26` between ranks, a flood of datagrams (`udp`) between pairs of hosts, or an `incast` of
         connections into its last host.
-    lead : s that the aggressor is ahead.
+    lead : time by which the aggressor starts earlier, s.
     aggressor_size : B of a datagram, a call, or a value of the halo; 0 for 1400, 128 KiB or 8.
     aggressor_ranks : of the halo; 0 for one on each of its hosts.
     cells : of the halo, along each side of a rank, with 8 variables and 216 µs of sleep.
-    offered : MB/s of each flood; 0 for as fast as a host's link goes.
+    offered : rate of each flood, MB/s; 0 for the rate of a host's link.
     streams : of each sender of the incast.
     """
 

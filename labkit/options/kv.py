@@ -16,7 +16,7 @@ class Loop:
         E scans, F reads, modifies and writes.
     distribution : of the keys; ``auto`` is the workload's own.
     records : loaded before (YCSB's recordcount).
-    clients : connections, each with one operation under way.
+    clients : connections, each with one operation in flight.
     servers : processes of the store, among which the client spreads the keys.
     server_threads : memcached's threads, or those of redis for its sockets.
     ip : version of the internet protocol.
@@ -57,8 +57,8 @@ class Ycsb:
     records : loaded before (``recordcount``).
     threads : of the client, each with a connection (``-threads``).
     target : operations per second of all threads (``-target``); 0 for a closed loop.
-    operation : whose latencies are the point's: READ, UPDATE, INSERT, SCAN or READ-MODIFY-WRITE; of a log also OVERALL.
-    interval : of a log, what its latencies are: ``operation``, or ``intended`` from the moment when it was due.
+    operation : with the latencies of the point: READ, UPDATE, INSERT, SCAN or READ-MODIFY-WRITE; in a log also OVERALL.
+    interval : kind of latencies in a log: ``operation``, or ``intended`` from the moment when it was due.
     ip : version of the internet protocol.
     """
 

@@ -13,8 +13,8 @@ class Ranks:
     Parameters
     ----------
     backend : of torch.distributed.
-    device : where the buffers are; gloo brings those of a GPU to the host.
-    directory : where the ranks find one another; where they run on several hosts, all must see it.
+    device : with the buffers; gloo copies those of a GPU to the host.
+    directory : in which the ranks find one another; all hosts must see it.
     """
 
     backend: Literal["gloo", "nccl"] = "gloo"

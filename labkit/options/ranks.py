@@ -1,4 +1,4 @@
-"""Options of benchmarks that ranks read, whatever the benchmark: separate classes, which options inherit."""
+"""Options that ranks read for any benchmark, as separate classes to inherit."""
 
 from typing import Literal
 
@@ -60,7 +60,7 @@ class Forked:
 
     Parameters
     ----------
-    forked : children of each rank that sleep meanwhile: what having forked costs, as in osu_latency_mp.
+    forked : forked children of each rank that sleep during the measurement, as in osu_latency_mp.
     """
 
     forked: int = 0

@@ -14,7 +14,7 @@ class Call:
     system : ``grpc`` or ``thrift``, each with a server and a client in C++ (in Python if `language` requests it).
     method : ``echo`` answers with the payload, ``send`` with the number of its bytes.
     serialised : gRPC's messages: of Protocol Buffers, or without serialisation (raw byte buffers).
-    protocol : Thrift's.
+    protocol : of Thrift.
     framing : Thrift's transport: framed or buffered.
     model : Thrift's server: a thread for each connection, or one loop over all (needs framing=framed).
     server_threads : gRPC's completion queues, or the loops of Thrift's nonblocking server; 0 for the library's choice.
@@ -37,7 +37,7 @@ class Loop(Call):
 
     Parameters
     ----------
-    language : of server and client. Python's show what its layer adds, as mpi4py does beside C.
+    language : of server and client. Python shows the overhead of its layer.
     """
 
     language: Literal["c++", "python"] = "c++"
@@ -49,7 +49,7 @@ class Payload:
 
     Parameters
     ----------
-    scheme : how small, medium and large buffers are mixed: by turns, at random, or 10, 30 and 60 % of them.
+    scheme : mix of small, medium and large buffers: alternating, at random, or 10, 30 and 60 % of them.
     buffers : number of buffers of a payload.
     small, medium, large : their sizes, B.
     draw : seed of scheme=random.
@@ -65,11 +65,11 @@ class Payload:
 
 @frozen
 class InFlight:
-    """Options of calls that are under way at once.
+    """Options of concurrent calls.
 
     Parameters
     ----------
-    window : calls that are under way at once.
+    window : calls in flight.
     """
 
     window: int
@@ -81,7 +81,7 @@ class Clients:
 
     Parameters
     ----------
-    clients : connections, each with one call under way.
+    clients : connections, each with one call in flight.
     """
 
     clients: int
@@ -106,7 +106,7 @@ class Bulk:
 
     Parameters
     ----------
-    bulk_clients : with large ones.
+    bulk_clients : clients with large calls.
     bulk_size : of a large call, B.
     """
 

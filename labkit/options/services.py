@@ -1,4 +1,4 @@
-"""Options of benchmarks of small services that ask one another that tools read."""
+"""Options of benchmarks of microservices that tools read."""
 
 from typing import Literal
 
@@ -11,9 +11,9 @@ class Load:
 
     Parameters
     ----------
-    load : requests offered in a second, by all clients together.
+    load : offered requests per second of all clients.
     arrivals : gaps between requests: ``poisson``, or ``constant``.
-    clients : connections over which the requests go; each carries any number at once.
+    clients : connections; each carries any number of concurrent requests.
     ip : version of the internet protocol.
     """
 
@@ -55,7 +55,7 @@ class Recommend(Leaves):
 
     Parameters
     ----------
-    users : who rated some of 200 items.
+    users : number of users, each with ratings of some of 200 items.
     """
 
     users: int = 1000
@@ -68,7 +68,7 @@ class Router(Leaves):
     Parameters
     ----------
     records : keys.
-    replicas : leaves that have a key.
+    replicas : number of leaves with each key.
     reads : share of the requests that read.
     leaf : ``table``, labkit's own, or ``memcached``.
     """
@@ -86,7 +86,7 @@ class SetAlgebra(Leaves):
     Parameters
     ----------
     records : documents of all leaves together.
-    words : in the dictionary.
+    words : number of words in the dictionary.
     """
 
     records: int = 20_000
@@ -99,8 +99,8 @@ class SocialNetwork(Load):
 
     Parameters
     ----------
-    topology : who calls whom: DeathStarBench's `social_network` or `media` service, or a `random` graph.
-    services : in a random topology.
+    topology : graph of calls: DeathStarBench's `social_network` or `media` service, or a `random` graph.
+    services : number of services in a random topology.
     """
 
     topology: Literal["social_network", "media", "random"] = "social_network"

@@ -13,7 +13,7 @@ class Sockets:
     Parameters
     ----------
     ip : version of the internet protocol.
-    socket_buffer : B to send and to receive; 0 leaves it to the system.
+    socket_buffer : size of the send and receive buffers, B; 0 for the system's default.
     """
 
     ip: Literal["ipv4", "ipv6"] = "ipv4"
@@ -26,7 +26,7 @@ class Tcp(Sockets):
 
     Parameters
     ----------
-    congestion : TCP's congestion control at both ends, as the kernel names it; empty leaves it to the system.
+    congestion : TCP's congestion control at both ends, as the kernel names it; empty for the system's default.
     """
 
     congestion: str = ""
@@ -52,8 +52,8 @@ class TcpRr(Tcp):
 
     Parameters
     ----------
-    tool : `auto` takes the first that is installed and can do it.
-    nodelay : set TCP_NODELAY, so that nothing waits for an earlier answer; sockperf's default, not netperf's.
+    tool : `auto` selects the first installed one that supports the options.
+    nodelay : set TCP_NODELAY, so no message waits for an earlier answer; sockperf's default, not netperf's.
     """
 
     tool: Literal["auto", "netperf", "sockperf", "qperf", "iperf", "netpipe"] = "auto"
@@ -66,9 +66,9 @@ class UdpStream(Sockets):
 
     Parameters
     ----------
-    tool : `auto` takes the first that is installed and can do it.
+    tool : `auto` selects the first installed one that supports the options.
     streams : senders at once.
-    offered : MB/s that all of them together are to send; 0 for as fast as they can.
+    offered : total rate of all senders, MB/s; 0 for as fast as possible.
     """
 
     tool: Literal["auto", "netperf", "iperf3", "iperf", "qperf"] = "auto"
@@ -84,9 +84,9 @@ class UnderLoad:
     ----------
     message_rate : messages per second.
     protocol : tcp or udp.
-    ip : version of the internet protocol; the tool has one only.
+    ip : version of the internet protocol; the tool supports only one.
     nodelay : set TCP_NODELAY.
-    socket_buffer : B to send and to receive; 0 leaves it to the system.
+    socket_buffer : size of the send and receive buffers, B; 0 for the system's default.
     """
 
     message_rate: int = 10_000
@@ -102,8 +102,8 @@ class UnderStreams(UnderLoad):
 
     Parameters
     ----------
-    streams : connections that send meanwhile, in each direction.
-    congestion : their congestion control, as the kernel names it; empty leaves it to the system.
+    streams : concurrent connections in each direction.
+    congestion : their congestion control, as the kernel names it; empty for the system's default.
     message_rate : messages per second.
     protocol : of the messages.
     """
@@ -121,11 +121,11 @@ class Netpipe:
     Parameters
     ----------
     min_size, max_size : first and last size, B or with a unit (64Ki).
-    perturbation : B less and more than each size that are measured too; 0 for none.
-    repeats : of each size in a trial; 0 lets NetPIPE choose, so that a size takes about half a second.
+    perturbation : distance of two further sizes below and above each size, B; 0 for none.
+    repeats : of each size in a trial; with 0 NetPIPE chooses, for about half a second per size.
     direction : there and back, one way only, or both ways at once.
-    ip : version of the internet protocol; the tool has one only.
-    socket_buffer : B to send and to receive; 0 leaves it to the system.
+    ip : version of the internet protocol; the tool supports only one.
+    socket_buffer : size of the send and receive buffers, B; 0 for the system's default.
     """
 
     min_size: int | str = 1

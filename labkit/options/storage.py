@@ -13,14 +13,14 @@ class Ior:
 
     Parameters
     ----------
-    operation : that is timed.
+    operation : timed operation.
     api : MPI-IO or system calls.
     file : all ranks `shared` one, or each has its own (`file per process`, -F).
     block_size : contiguous data of a rank in a segment (-b), such as 1Mi; a whole number of transfers.
-    segments : of a block of every rank each (-s).
+    segments : number of segments, each with a block of every rank (-s).
     collective : all ranks make each transfer together (-c).
     sync : never (`none`), after the last transfer (`end`, -e) or after each one (`each`, -Y).
-    reorder : each rank reads what a rank of the next host wrote, or of one host the next rank (-C).
+    reorder : each rank reads the data of a rank on the next host, or on one host of the next rank (-C).
     directory : on the file system to be measured, which all ranks see; empty for the folder of temporary files.
     """
 
@@ -74,10 +74,10 @@ class Mdtest:
 
     Parameters
     ----------
-    operation : whose rate is the result; mdtest makes all operations of files, or of directories.
-    items : of each rank (-n).
+    operation : whose rate is the result; mdtest runs all operations on files, or on directories.
+    items : number of items of each rank (-n).
     unique : each rank works in its own directory (-u), else all in one.
-    write_size : B that are written to each file, and read from it (-w and -e).
+    write_size : size written to and read from each file, B (-w and -e).
     shift : rank offset between the items of one phase and those of the phase before (-N).
     directory : on the file system to be measured, which all ranks see; empty for the folder of temporary files.
     """
@@ -108,10 +108,10 @@ class Access:
     Parameters
     ----------
     file_size : of the file, such as 16Mi.
-    depth : reads or writes under way at once; above 1 they must bypass the page cache (`direct`), but with io_uring.
-    engine : how fio asks for them: `psync` (pread, pwrite) one at a time, `libaio`, `io_uring`; `auto` is psync for one
+    depth : reads or writes in flight; more than 1 must bypass the page cache (`direct`), except with io_uring.
+    engine : fio's I/O engine: `psync` (pread, pwrite) one at a time, `libaio`, `io_uring`; `auto` is psync for one
         at a time, else libaio.
-    offered : I/Os to start in a second, at moments of a Poisson process; 0 starts each as soon as there is room.
+    offered : I/Os per second, started by a Poisson process; 0 starts each as soon as possible.
     directory : on the file system to be measured; empty for the system's place for temporary files.
     """
 
@@ -131,7 +131,7 @@ class Read(Access):
 
     Parameters
     ----------
-    pattern : order of the blocks; random takes each once before any comes again.
+    pattern : order of the blocks; random visits each block once before it repeats any.
     cache : `drop` empties the page cache of the file first and reads each block once, `direct` bypasses it,
         `warm` fills it first, so that memory answers.
     """
@@ -146,8 +146,8 @@ class Write(Access):
 
     Parameters
     ----------
-    pattern : order of the blocks; random takes each once before any comes again.
-    sync : how far a write must get before it counts: `none`, to the page cache; `fsync`, to the disk by a call of its
+    pattern : order of the blocks; random visits each block once before it repeats any.
+    sync : when a write is complete: `none`, to the page cache; `fsync`, to the disk by a call of its
         own; `osync`, to the disk in the same call (O_SYNC); `direct`, past the page cache (O_DIRECT).
     """
 
@@ -161,9 +161,9 @@ class Mixed(Access):
 
     Parameters
     ----------
-    pattern : order of the blocks; random takes each once before any comes again.
+    pattern : order of the blocks; random visits each block once before it repeats any.
     read_percent : share of the reads among all.
-    sync : how far a write must get before it counts: `none`, to the page cache; `osync`, to the disk in the same call
+    sync : when a write is complete: `none`, to the page cache; `osync`, to the disk in the same call
         (O_SYNC); `direct`, past the page cache, as the reads then (O_DIRECT).
     """
 
@@ -178,11 +178,11 @@ class Network:
 
     Parameters
     ----------
-    pattern : order of the blocks; random takes each once before any comes again.
+    pattern : order of the blocks; random visits each block once before it repeats any.
     file_size : of the device.
-    backing : what the server keeps the blocks in: its own `memory`, or a `file`.
-    depth : requests under way at once.
-    offered : requests to start in a second, at moments of a Poisson process; 0 starts each as soon as there is room.
+    backing : where the server keeps the blocks: in its own `memory`, or in a `file`.
+    depth : requests in flight.
+    offered : requests per second, started by a Poisson process; 0 starts each as soon as possible.
     directory : of the server's file; empty for the system's place for temporary files.
     ip : version of the internet protocol.
     """
@@ -208,8 +208,8 @@ class Nvme:
     fabric : the disk itself (`local`), or NVMe over `tcp` or `rdma`.
     pattern : order of the blocks.
     file_size : of the disk.
-    depth : requests under way at once.
-    offered : requests to start in a second, at moments of a Poisson process; 0 starts each as soon as there is room.
+    depth : requests in flight.
+    offered : requests per second, started by a Poisson process; 0 starts each as soon as possible.
     """
 
     fabric: Literal["local", "tcp", "rdma"] = "rdma"

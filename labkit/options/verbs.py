@@ -27,12 +27,12 @@ class Verbs(Connected):
 
     Parameters
     ----------
-    tool : `auto` takes perftest where it is installed, else the loops over pyverbs.
-    completion : poll for a completion, or sleep until an event tells of one.
-    inline : B up to which data are copied with a request; -1 leaves it to the tool.
-    mtu : B of the largest packet; 0 takes the largest.
-    tclass : byte of DSCP and ECN in the packets; -1 leaves it.
-    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
+    tool : `auto` selects perftest if it is installed, else the loops over pyverbs.
+    completion : poll for a completion, or sleep until its event.
+    inline : largest size of inline data, B; -1 for the tool's default.
+    mtu : size of packets, B; 0 for the largest possible.
+    tclass : byte of DSCP and ECN in the packets; -1 for the default.
+    gid : index of the address in the device's table; -1 selects the RoCE v2 address for IPv4.
     rdma_cm : connect by the RDMA connection manager instead of an exchange over TCP.
     """
 
@@ -52,7 +52,7 @@ class InTurn(Verbs):
     Parameters
     ----------
     buffers_in_turn : different buffers, one after the other (pyverbs).
-    reuse : % of the messages that use the first buffer again, the others any of them (pyverbs).
+    reuse : share of messages that use the first buffer again, %; the others use a random one (pyverbs).
     """
 
     buffers_in_turn: int = 1
@@ -65,7 +65,7 @@ class Send(InTurn):
 
     Parameters
     ----------
-    srq : take receives from one queue that queue pairs share.
+    srq : use one shared receive queue (SRQ) for all queue pairs.
     """
 
     srq: bool = False
@@ -77,7 +77,7 @@ class Atomic:
 
     Parameters
     ----------
-    operation : add to the number there, or put another in its place if it is the one expected.
+    operation : fetch and add, or compare and swap.
     """
 
     operation: Literal["fetch_and_add", "compare_and_swap"] = "fetch_and_add"
@@ -89,7 +89,7 @@ class Addressed:
 
     Parameters
     ----------
-    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
+    gid : index of the address in the device's table; -1 selects the RoCE v2 address for IPv4.
     """
 
     gid: int = -1
@@ -101,7 +101,7 @@ class Ucx(Addressed):
 
     Parameters
     ----------
-    operation : messages by tag, as MPI sends them; put and get into the other's memory; active messages.
+    operation : tagged messages, as MPI sends them; put into or get from the memory of the other side; active messages.
     """
 
     operation: Literal["tag", "put", "get", "am"] = "tag"
@@ -114,9 +114,9 @@ class Uct(Addressed):
     Parameters
     ----------
     operation : active messages; put into or get from the memory of the other side.
-    layout : how the transport takes the bytes: with the request (short), copied into a buffer of its own (bcopy), or
-        from where they are (zcopy). ``ucx_info -d`` lists what a transport supports, up to which size.
-    driver : of the adapter over rc and ud: verbs, or mlx5 for the adapters of NVIDIA without verbs.
+    layout : how the transport takes the bytes: with the request (short), copied into a separate buffer (bcopy), or
+        without a copy (zcopy). ``ucx_info -d`` lists what a transport supports, up to which size.
+    driver : interface to the adapter over rc and ud: verbs, or mlx5 for NVIDIA's adapters without verbs.
     """
 
     operation: Literal["am", "put", "get"] = "am"
@@ -130,12 +130,12 @@ class Stream(InTurn):
 
     Parameters
     ----------
-    tx_depth : messages under way on each queue pair at most; those of a window with pyverbs.
-    cq_moderation : messages to a completion; divides `tx_depth`.
+    tx_depth : most messages in flight on each queue pair; with pyverbs the messages of a window.
+    cq_moderation : messages per completion; divides `tx_depth`.
     post_list : messages posted with one call; divides `cq_moderation`.
-    qps : queue pairs, used in turn.
+    qps : queue pairs, used in rotation.
     bidirectional : both ends send.
-    duration : s to stream, instead of a count; 0 for a count.
+    duration : of the stream, s; 0 for a number of messages instead.
     """
 
     tx_depth: int = 64
@@ -158,9 +158,9 @@ class Served(Addressed):
     Parameters
     ----------
     clients : requests in flight, up to 64.
-    inline : B up to which data are copied with a request.
-    mtu : B of the largest packet; 0 takes the largest.
-    tclass : byte of DSCP and ECN in the packets; -1 leaves it.
+    inline : largest size of inline data, B.
+    mtu : size of packets, B; 0 for the largest possible.
+    tclass : byte of DSCP and ECN in the packets; -1 for the default.
     """
 
     clients: int = 1
@@ -180,7 +180,7 @@ class Echo(Connected, Served):
 
     Parameters
     ----------
-    request : what carries requests and answers.
+    request : operation that carries requests and answers.
     connection : service of the queue pairs.
     """
 
@@ -195,8 +195,8 @@ class PingPong(Connected, Addressed):
     Parameters
     ----------
     connection : service of the queue pairs.
-    inline : B up to which data are copied with a request.
-    mtu : B of the largest packet; 0 takes the largest.
+    inline : largest size of inline data, B.
+    mtu : size of packets, B; 0 for the largest possible.
     """
 
     connection: Literal["RC", "UC", "UD"] = "RC"
@@ -213,8 +213,8 @@ class Availability(Addressed):
     operation : of the messages.
     compute_us : computation in each window, µs.
     tx_depth : messages of a window.
-    cq_moderation : messages to a completion; divides `tx_depth`.
-    mtu : B of the largest packet; 0 takes the largest.
+    cq_moderation : messages per completion; divides `tx_depth`.
+    mtu : size of packets, B; 0 for the largest possible.
     """
 
     operation: Literal["write", "send", "read"] = "write"
@@ -232,10 +232,10 @@ class HotSpot(Addressed):
     ----------
     peers : processes around the hot spot, all on the other end's host.
     window : messages in flight with each of them.
-    completion : poll for a completion, or sleep until an event tells of one.
-    srq : the receiving hot spot takes receives from one queue that its queue pairs share.
-    inline : B up to which data are copied with a request.
-    mtu : B of the largest packet; 0 takes the largest.
+    completion : poll for a completion, or sleep until its event.
+    srq : the receiving hot spot uses one shared receive queue (SRQ).
+    inline : largest size of inline data, B.
+    mtu : size of packets, B; 0 for the largest possible.
     """
 
     peers: int = 2
@@ -252,7 +252,7 @@ class WriteBandwidth(Stream):
 
     Parameters
     ----------
-    immediate : each write carries a number, takes a receive and gives a completion at the other end (pyverbs).
+    immediate : write with immediate data, which consumes a receive and completes at the other end too (pyverbs).
     """
 
     immediate: bool = False
@@ -264,7 +264,7 @@ class WriteLatency(InTurn):
 
     Parameters
     ----------
-    immediate : each write carries a number, takes a receive and gives a completion at the other end (pyverbs).
+    immediate : write with immediate data, which consumes a receive and completes at the other end too (pyverbs).
     """
 
     immediate: bool = False

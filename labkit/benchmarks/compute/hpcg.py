@@ -7,7 +7,7 @@ grid in three dimensions, and each holds `nx` by `ny` by `nz` cells, so the prob
 
 The definitions follow HPCG 3.1 (Dongarra, Heroux and Luszczek), without the three coarser grids of its multigrid;
 the operations are counted by its formula, without these. HPCG reads the matrix from memory, labkit applies the stencil
-without one: the messages are HPCG's, the rate is higher and does not compare with it. The run time consists of the
+without one: the messages are HPCG's, but the rate is higher and not comparable. The run time consists of the
 computation and the time inside MPI, which includes waiting for other ranks.
 
 labkit verifies the properties that HPCG tests: matrix and preconditioner are symmetric, and the residual belongs to the

@@ -4,8 +4,8 @@ Every launch is a pair of starts with the same number of iterations: the victim 
 alternating order. The aggressor starts `lead` seconds before the victim and stops after it, at the latest after ten
 minutes. The headline is the time of the victim's slowest rank beside the aggressor; `alone_us` is the time without it;
 `impact_p50_times` is the ratio of the medians, `impact_mean_times` the ratio of the means, which is that of the run
-times. labkit keeps all iterations of both phases and all ranks. The two jobs get hosts in turn, the victim first, so
-both cross a tree of switches.
+times. labkit keeps all iterations of both phases and all ranks. The two jobs get hosts alternately, the victim first,
+so both cross a tree of switches.
 
 Kenny et al., "An evaluation of Ethernet performance for scientific workloads" (2020), Figs. 8 to 10: the transposes of
 an FFT beside the halo exchange of a simulation, which is started 10 s before.

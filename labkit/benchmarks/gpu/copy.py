@@ -1,10 +1,10 @@
 """Copy between host and device memory, or inside device memory, until the host knows that it has ended.
 
 A sample is `copies` calls of cuMemcpyHtoDAsync, cuMemcpyDtoHAsync or cuMemcpyDtoDAsync in one stream, and
-cuStreamSynchronize: what a program waits for that needs the data at once. So small sizes show the latency of a copy.
-gpu.copy_events times the same copies on the device's clock between two events, without the calls: what nvbandwidth
-reports for large ones. Host memory is page-locked (`pinned`), which the device copies from and to itself, or
-`pageable`, which the driver copies through page-locked memory of its own. A copied byte counts once: a copy inside
+cuStreamSynchronize: the time that a program waits if it needs the data at once. So small sizes show the latency of a
+copy. gpu.copy_events times the same copies on the device's clock between two events, without the calls: what
+nvbandwidth reports for large ones. Host memory is page-locked (`pinned`), which the device copies from and to itself,
+or `pageable`, which the driver copies through page-locked memory of its own. A copied byte counts once: a copy inside
 device memory also reads it.
 """
 

@@ -2,8 +2,8 @@
 
 Rank 1 exports its buffer (cuIpcGetMemHandle) and rank 0 maps it (cuIpcOpenMemHandle), both untimed. A sample is one
 copy by rank 0, into the other process's memory (`put`) or from it (`get`), until rank 0 knows that it has ended
-(cuStreamSynchronize); rank 1 takes no part. MPI libraries move large messages between processes of a host so. Both
-ranks use the same GPU (`gpus=one`), or each its own; these must be able to access each other.
+(cuStreamSynchronize); rank 1 takes no part. MPI libraries move large messages between processes of a host in this way.
+Both ranks use the same GPU (`gpus=one`), or each its own; these must be able to access each other.
 """
 
 from typing import Literal

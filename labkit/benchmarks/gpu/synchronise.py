@@ -1,4 +1,4 @@
-"""Wait for work of a GPU that has already ended: what asking costs.
+"""Wait for work of a GPU that has already ended: the cost of the call.
 
 A sample is one call: cuStreamSynchronize, cuCtxSynchronize (all streams), or cuEventSynchronize on an event that has
 been reached.

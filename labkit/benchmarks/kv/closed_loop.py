@@ -2,9 +2,9 @@
 
 A sample is the time of one operation from its first request to the end of its last answer, as YCSB counts it: a
 read-modify-write is both of its requests, a scan all that it reads. The size refers to a record, in ten fields. While
-one answer is late, its client asks nothing, so the tail looks better than it is (coordinated omission): `kv.open_loop`
-shows waiting times. The rate of all clients follows from the mean time of an operation (Little's law); what was counted
-over the whole run is reported beside it.
+one answer is late, its client sends nothing, so the tail looks better than it is (coordinated omission): `kv.open_loop`
+shows waiting times. The rate of all clients follows from the mean time of an operation (Little's law); the rate counted
+over the whole run is also reported.
 
 Generators, proportions, keys and commands follow YCSB (Cooper et al., SoCC 2010; core and its bindings of redis
 and memcached). An update of memcached writes all fields (writeallfields=true).

@@ -1,4 +1,4 @@
-"""Requests of one command to redis, as redis-benchmark counts them: clients ask again when they have their answer.
+"""Requests of one command to redis, as redis-benchmark counts them: clients send again after each answer.
 
 The size refers to a value (redis-benchmark's ``-d``). Keys are drawn uniformly from `records` (``-r``).
 `kv.closed_loop` runs YCSB's workloads against the same server, and keeps every time. Values that imported CSV does not

@@ -1,8 +1,8 @@
 """The tensors of all ranks on every rank: what sharded training does with weights before a layer.
 
 The size refers to the result, as in nccl-tests; each rank sends an n-th. The bus bandwidth is (n - 1) / n times the
-algorithm bandwidth (all_gather_perf, 2.19.6). NCCL runs all_gather_into_tensor; gloo runs all_gather, which older
-versions have alone, and which copies the result once more. In place the input is the rank's part of the result.
+algorithm bandwidth (all_gather_perf, 2.19.6). NCCL runs all_gather_into_tensor; gloo runs all_gather, which copies the
+result once more. In place the input is the rank's part of the result.
 """
 
 from labkit.benchmarks import ProgramBenchmark

@@ -3,7 +3,7 @@
 `buffers_in_turn` buffers are used one after the other (scheme 1: the working set), or, with `reuse` above 0, a message
 uses the first buffer with that probability, else a random one (scheme 2). This shows the cost of address translation
 and registration in the adapter, and of cache misses. From Liu et al. (2003), section 4.5. Without an adapter that reads
-memory, only the caches show.
+memory, it shows only the effect of caches.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
-"""Times of the single calls of a ping-pong: post the send, poll in vain, the poll that finds, complete the send.
+"""Times of the single calls of a ping-pong: post of the send, unsuccessful polls, successful poll, its completion.
 
 A ping-pong with non-blocking calls and MPI_Test, as mpi.host_overhead, which adds up these times. The calls are those
 that Zambre et al. (ICPP 2019) break down: MPI_Isend is their Post, the MPI_Test that finds the message their LLP_prog
-and HLP_rx_prog. Each call has one read of the clock in it, which micro.clock measures. If a library sends inside the
-poll, the transfer is in its time.
+and HLP_rx_prog. Each call contains one clock read, which micro.clock measures. If a library sends inside the poll, the
+time of the poll includes the transfer.
 """
 
 from labkit.benchmarks import KernelBenchmark

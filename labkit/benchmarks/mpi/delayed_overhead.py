@@ -4,8 +4,8 @@ Rank 0 sends, waits until message and answer have arrived, and receives the answ
 message of the same size. The delay is three times the shortest of nine untimed round trips before each chunk. The time
 of the send is o_s, that of the receive o_r of the parameterized LogP model (Kielmann, Bal, Verstoep, Fast Measurement
 of LogP Parameters for Message Passing Platforms, IPDPS 2000 workshops, LNCS 1800). Netgauge's pattern loggp delays
-sends and receives in the same way, and takes the mean of nine. Each has one read of the clock in it. A library that
-moves large messages only inside its calls has their transfer in both: see docs/models.md.
+sends and receives in the same way, and takes the mean of nine. Each contains one clock read. If a library moves large
+messages only inside its calls, both contain their transfer: see docs/models.md.
 """
 
 from labkit.benchmarks import KernelBenchmark

@@ -1,6 +1,6 @@
 """Processor time of a message: the time inside the calls that post and complete it.
 
-A ping-pong with non-blocking calls. Of each round trip the host's share is the time to post the send and the receive,
+A ping-pong with non-blocking calls. The host's share of each round trip is the time to post the send and the receive,
 the one MPI_Test that finds the message there, and the completion of the send; the unsuccessful tests in between are
 waiting, not overhead. The latency test of host overhead in Liu et al. (2003), section 4.3, and LogP's o. The clock
 reads around the calls lie inside and are recorded as timer overhead.

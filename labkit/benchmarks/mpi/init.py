@@ -1,6 +1,6 @@
 """Time of MPI_Init: one value for each rank and launch.
 
-The time inside MPI_Init_thread on the slowest rank, once the library is loaded; the mean over ranks is given beside it.
+The time inside MPI_Init_thread on the slowest rank, once the library is loaded; the mean over ranks is also given.
 The time that osu_init prints (OMB 7.4, mpi/startup/osu_init.c). A launch gives one sample, so the interval needs
 launches.
 """

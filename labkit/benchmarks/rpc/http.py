@@ -1,6 +1,6 @@
 """HTTP requests per second, and the time of one (wrk, wrk2, hey).
 
-With wrk and hey a connection asks again when it has its answer: `round_trip_us`, without what waited. With wrk2
+With wrk and hey a connection sends again after each answer: `round_trip_us`, without waiting time. With wrk2
 requests are due at a fixed rate: `response_us`, from the moment a request was due; what it calls uncorrected is
 `round_trip_us`.
 """

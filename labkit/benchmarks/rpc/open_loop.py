@@ -1,9 +1,9 @@
 """Calls that are due at a given rate, with gRPC or Apache Thrift (open loop).
 
 Every client has a schedule: a call is due whether or not the one before has been answered. A sample is the time from
-the moment when the call was due to the end of its answer (wrk2's corrected latency, YCSB's ``Intended-``), so that what
-waits counts: no coordinated omission. `round_trip_us` is the same call without what it waited at the client. Above the
-rate that the server can serve the waiting grows as long as the run lasts; labkit then warns of an overload.
+the moment when the call was due to the end of its answer (wrk2's corrected latency, YCSB's ``Intended-``), so waiting
+time counts (no coordinated omission). `round_trip_us` excludes the waiting time at the client. Above the rate that the
+server can serve the waiting grows as long as the run lasts; labkit then warns of an overload.
 """
 
 from typing import Literal

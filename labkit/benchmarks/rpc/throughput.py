@@ -2,7 +2,7 @@
 
 Each client has its own connection and thread, and calls again when it has its answer: the throughput benchmark
 of the Apache Thrift Benchmarks (ATB; Li, Shi and Lu, SC 2021). A sample is one call. The rate of all clients follows
-from the mean time of a call (Little's law); what was counted over the whole run is reported beside it.
+from the mean time of a call (Little's law); the rate counted over the whole run is also reported.
 """
 
 from labkit.benchmarks import ToolBenchmark

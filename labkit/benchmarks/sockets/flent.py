@@ -1,7 +1,7 @@
 """Pings and streams that run at the same time, as Flent recorded them: latency under load, among others.
 
 Each series is a point: its name and the name of the test, such as ``rrul``, are coordinates. Round trips are those of
-ICMP echo requests or UDP datagrams. A bandwidth is that of one stream, or of the sum or the average that Flent adds.
+ICMP echo requests or UDP datagrams. A bandwidth refers to one stream, or to Flent's sum or average.
 """
 
 from labkit.benchmarks import LogBenchmark

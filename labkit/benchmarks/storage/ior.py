@@ -1,7 +1,7 @@
 """Bandwidth of all ranks that read or write files, by IOR itself.
 
-Bytes of all tasks over the time from the first open to the last close, for each repetition of a test. The size is that
-of one transfer. A test that reads writes the files first, untimed. I/O operations count over the same time, so opening
+Bytes of all tasks over the time from the first open to the last close, for each repetition of a test. The size refers
+to one transfer. A test that reads writes the files first, untimed. I/O operations count over the same time, so opening
 and closing count. storage.parallel_write and storage.parallel_read have the same definition, and need no IOR.
 
 An imported log has the greatest, least and mean rate over the repetitions of one start; the mean averages rates.

@@ -1,8 +1,8 @@
 """Throughput of several processes on a file each (IOzone ``-t``), test by test.
 
 The bandwidth is the sum over the processes, each over its own time, until the first one finishes.
-`parent_bandwidth_MBps` among the reported values is over the time from the first start to the last end. The size is
-that of a record.
+`parent_bandwidth_MBps` among the reported values is over the time from the first start to the last end. The size refers
+to a record.
 """
 
 from labkit.benchmarks import Ends, ToolBenchmark

@@ -32,7 +32,7 @@ class Options(Folder, Buffers):
     items : of each rank (mdtest's -n).
     unique : each rank works in its own directory (-u), else all in one.
     write_size : B that are written to each file, and read from it (-w and -e).
-    shift : each phase takes the items of the rank so many places further than the phase before (-N).
+    shift : rank offset between the items of one phase and those of the phase before (-N).
     directory : on the file system to be measured; empty for the folder of temporary files.
     """
 

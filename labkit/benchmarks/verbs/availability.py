@@ -2,8 +2,8 @@
 
 A sample is a window of `tx_depth` messages: their posts, a computation of `compute_us`, and the wait for their
 completions. In a sweep over that time, the bandwidth stays constant while the adapter moves the bytes without the
-processor. The bandwidth test of host overhead in Liu et al. (2003), section 4.3; mpi.availability is the same one layer
-above. The computation is a fixed number of steps in Python; its measured time is a separate column.
+processor. The bandwidth test of host overhead in Liu et al. (2003), section 4.3; mpi.availability measures the same one
+layer higher. The computation is a fixed number of steps in Python; its measured time is a separate column.
 """
 
 from collections.abc import Mapping

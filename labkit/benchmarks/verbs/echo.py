@@ -2,7 +2,7 @@
 
 Requests and answers travel by SEND over RC, UC or UD, or by WRITE over RC or UC into slots that the other end watches.
 `clients` requests are under way at once. After RDMA-bench (Kalia et al., USENIX ATC 2016), as a program over pyverbs:
-what it shows is how transports differ, not how fast a card is.
+it shows how transports differ, not how fast an adapter is.
 """
 
 from labkit.benchmarks.verbs import program

@@ -1,9 +1,9 @@
 """Processor time of a message over verbs: the time inside the calls that post and complete it.
 
-A ping-pong of sends. Of each round trip the host's share is the post of the message and of the next receive, the poll
+A ping-pong of sends. The host's share of each round trip is the post of the message and of the next receive, the poll
 that finds the answer, and the poll that finds the completion of the send; polls that find nothing are waiting, not
-overhead. The latency test of host overhead in Liu et al. (2003), section 4.3; mpi.host_overhead is the same one layer
-above. The calls go through Python. The time of an empty poll is kept beside the samples.
+overhead. The latency test of host overhead in Liu et al. (2003), section 4.3; mpi.host_overhead measures the same one
+layer higher. The calls go through Python. The time of an empty poll is kept beside the samples.
 """
 
 from labkit.benchmarks import ToolBenchmark

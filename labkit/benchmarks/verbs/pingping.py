@@ -1,8 +1,8 @@
 """Two messages in opposite directions over verbs: both ends send at once, and each waits for the other's message.
 
 A sample is the time until the message of the other end is here and the own one is complete, not halved. The
-bi-directional latency test of Liu et al. (2003), section 4.2; mpi.pingping is the same one layer above. The calls go
-through Python.
+bi-directional latency test of Liu et al. (2003), section 4.2; mpi.pingping measures the same one layer higher. The
+calls go through Python.
 """
 
 from labkit.benchmarks import ToolBenchmark

@@ -1,6 +1,6 @@
 """Latency of SEND: ping-pong into posted receives, one-way time.
 
-The definition of perftest's ib_send_lat: half the round trip. So are the samples. Over pyverbs every call goes
+The definition of perftest's ib_send_lat: half the round trip. The samples are halved too. Over pyverbs every call goes
 through Python. The cost of an empty call is stored with the samples.
 """
 

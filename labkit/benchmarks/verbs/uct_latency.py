@@ -1,9 +1,9 @@
 """Latency of one transport of UCX (UCT), the layer below UCP, between two processes.
 
 The definition of ucx_perftest: half the round trip of ``am_lat`` and ``put_lat``, the whole of ``get``. Against
-verbs.ucx_latency over the same path it shows what UCP adds, against verbs.send_latency what UCT adds. The tool keeps
-its samples to itself; its median is over the newest iterations. ``transport`` is the path: tcp, shm (POSIX), posix,
-sysv, rc or ud.
+verbs.ucx_latency over the same path it shows what UCP adds, against verbs.send_latency what UCT adds. The tool does not
+report its samples; its median is over the newest iterations. ``transport`` is the path: tcp, shm (POSIX), posix, sysv,
+rc or ud.
 """
 
 from labkit.benchmarks import ToolBenchmark

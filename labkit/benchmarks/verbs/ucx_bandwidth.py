@@ -1,7 +1,7 @@
 """Bandwidth of UCX, the layer that most MPI libraries send through, between two processes, in one direction.
 
 The definition of ucx_perftest: ``tag_bw``, ``ucp_put_bw``, ``ucp_am_bw`` and ``ucp_get`` with 32 operations under way;
-bytes over the time of all of them. The tool keeps its samples to itself. ``transport`` is the path: auto, tcp, shm,
+bytes over the time of all of them. The tool does not report its samples. ``transport`` is the path: auto, tcp, shm,
 rc or ud.
 """
 

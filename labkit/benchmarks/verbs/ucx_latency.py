@@ -1,8 +1,8 @@
 """Latency of UCX, the layer that most MPI libraries send through, between two processes.
 
 The definition of ucx_perftest: half the round trip of ``tag_lat``, ``ucp_put_lat`` and ``ucp_am_lat``, the whole of
-``ucp_get``. Compared with mpi.latency over the same path, it shows the cost of MPI. The tool keeps its samples to
-itself; its median is that of the newest iterations. ``transport`` is the path: auto, tcp, shm, rc or ud.
+``ucp_get``. Compared with mpi.latency over the same path, it shows the cost of MPI. The tool does not report its
+samples; its median is over the newest iterations. ``transport`` is the path: auto, tcp, shm, rc or ud.
 """
 
 from labkit.benchmarks import ToolBenchmark

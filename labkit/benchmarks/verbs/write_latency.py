@@ -1,7 +1,7 @@
 """Latency of RDMA WRITE: ping-pong in which each end watches its memory for the other's last byte, one-way time.
 
-The definition of perftest's ib_write_lat: half the round trip. So are the samples. With `immediate` a write consumes a
-receive and generates a completion at the other end, and that end waits for it.
+The definition of perftest's ib_write_lat: half the round trip. The samples are halved too. With `immediate` a write
+consumes a receive and generates a completion at the other end, and that end waits for it.
 """
 
 from labkit.benchmarks.verbs import latency
