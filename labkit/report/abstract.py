@@ -154,8 +154,8 @@ def no_network(members: Sequence[Member]) -> str:
         return ""
     if any(_EMULATED in each for each in groups):
         return (
-            "**No real network was measured:** the links are emulated on one machine, with rates and delays that were "
-            "set; the values say nothing about cables, adapters or switches."
+            "**No real network was measured:** the links are emulated on one machine, with configured rates and "
+            "delays; the values show nothing about cables, adapters or switches."
         )
     return "**No network was measured:** every message stayed on its host."
 

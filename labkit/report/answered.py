@@ -80,7 +80,7 @@ def emulated(topics: Iterable[Topic]) -> str:
     """Return a sentence for a caption on verdicts over emulated links; empty without such verdicts."""
     if not any(one.lead.values.get("path") == EMULATED for one in topics):
         return ""
-    return " Verdicts over an emulated link say how well programs use the rate and the delay that were set."
+    return " Verdicts over an emulated link show how well programs use the configured rate and delay."
 
 
 def in_full(content: Content) -> str:

@@ -116,7 +116,7 @@ def beside(frame: pd.DataFrame) -> str:
         "place",
     )
     table = text_table(head, rows, right=(1, 3, 4))
-    return f"Published numbers beside measured ones; the ratio is measured over published:\n{table}"
+    return f"Published numbers beside measured ones; the ratio is measured divided by published:\n{table}"
 
 
 def rows_beside(frame: pd.DataFrame) -> list[dict[str, Any]]:

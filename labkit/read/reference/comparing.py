@@ -1,7 +1,7 @@
 """Compare published numbers with points that measure the same: arguments, path, size, quantity and statistic.
 
-The ratio is measured over published. Its interval is that of the measured value, because papers print none. There is no
-ratio if the number of ranks differs: times of several ranks depend on it, and so do their shares and quotients.
+The ratio is measured divided by published. Its interval is that of the measured value, because papers print none. There
+is no ratio if the number of ranks differs: times of several ranks depend on it, and so do their shares and quotients.
 """
 
 from __future__ import annotations

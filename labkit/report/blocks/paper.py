@@ -137,16 +137,16 @@ def measuring(content: Content) -> str:
     """Return the origin of the numbers: measured by labkit, or elsewhere."""
     if _brought(content):
         return (
-            "**Measuring.** The numbers were measured elsewhere, and imported from what the tools printed. How often "
-            "each was measured, and in which state the machine was, is known only as far as the output says it."
+            "**Measuring.** The numbers were measured elsewhere, and imported from what the tools printed. The "
+            "number of measurements and the state of the machine are known only if the output states them."
         )
     return (
         "**Measuring.** A point is a benchmark with all its settings. It is measured in several launches: each starts "
         "the processes anew, because two launches of one program differ more than two iterations do [@hunold2016]. The "
-        "points of one run alternate in random order. In labkit's own loops, the receiver compares the bytes that came "
-        "with those that were sent before the clock starts, untimed iterations pass, and every sample is kept. Other "
-        "tools verify and keep what they do; what they print is marked as reported. Command, versions, and the state "
-        "of the machine before and after are kept for all."
+        "points of one run alternate in random order. labkit's own loops verify "
+        "every byte before the clock starts, run untimed iterations, and keep every sample. Other tools have their own "
+        "checks; their values are marked as reported. labkit keeps command, versions, and the state of the machine "
+        "before and after each point."
     )
 
 
@@ -166,7 +166,7 @@ def verdicts(content: Content) -> str:
     rows = [(source, [escape(topic.name), topic.verdict, *_measured(topic.lead)]) for source, topic in every]
     caption = (
         "Whether the numbers are good. Each topic is judged by its worst benchmark, in that benchmark's best setting; "
-        f"its number stands beside its reference.{answered.emulated(topic for _, topic in every)} {{#tbl-judged}}"
+        f"its number is shown with its reference.{answered.emulated(topic for _, topic in every)} {{#tbl-judged}}"
     )
     return content.table(["topic", "verdict", "number", "reference"], rows, align="llrr", caption=caption, empty="")
 
@@ -187,7 +187,7 @@ def published(content: Content) -> str:
     head = ["published in", "quantity", "published", "measured here", "launches", "ratio"]
     caption = (
         "Published numbers beside measured ones with the same arguments, quantity and statistic. The ratio is measured "
-        "over published; without one, the reason is given. Intervals are over launches of the measured values. "
+        "divided by published; a missing one has a reason. Intervals are over launches of the measured values. "
         "{#tbl-published}"
     )
     rated = any(not one.why for _, one, _ in found)

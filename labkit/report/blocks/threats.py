@@ -108,8 +108,8 @@ THREATS = (
     Threat("conclusion", _one_moment, "The interval describes one moment of the machine and is too narrow for others."),
     Threat("conclusion", _marked("time cap"), "Intervals inside launches are wider than requested."),
     Threat("conclusion", _marked("few iterations"), "High percentiles are unreliable."),
-    Threat("external", _one_host, "Other machines, and pairs of machines, may behave otherwise."),
-    Threat("external", _one_day, "Other loads of the machine may give other numbers."),
+    Threat("external", _one_host, "Other machines, and pairs of machines, may behave differently."),
+    Threat("external", _one_day, "The numbers may differ under other loads of the machine."),
     Threat("external", _one_library, "Other libraries may choose other protocols."),
     Threat("external", _two_ranks, "The results may not hold for more ranks."),
 )
