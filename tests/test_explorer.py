@@ -612,7 +612,7 @@ def test_a_panel_runs_and_its_points_come_into_the_plot() -> None:
     assert panel.run.disabled
     until(lambda: session.runs.tick() or not session.running)
     assert made
-    assert panel.status.value == "done: 2 of 2 points × launches measured"
+    assert panel.status.value == "done: 2 of 2 measurements"
     assert sum(len(trace.x) for trace in session.figures["A"].data) == 2
     assert session.campaigns == ["run"]
     assert store.names()[0] == "run"

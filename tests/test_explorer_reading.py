@@ -344,10 +344,12 @@ def test_a_form_names_its_campaign_asks_and_tells_the_time(example: Path) -> Non
     made = Measure(Session(["two-cores"]))
     made.sizes.value = "8,64"
     assert f"--into {campaign.root() / made.into.value}" in made.same.value
-    assert re.search(r"12 points × launches in 6 starts: about .* at the pace of two-cores, at most", made.time.value)
+    assert re.search(
+        r"2 points, each in 6 launches: 12 measurements, about .* at the pace of two-cores, at most", made.time.value
+    )
     made.into.value = "two-cores"
     assert made.run.disabled
-    assert "points × launches already" in beside(made)
+    assert "measurements already" in beside(made)
     made.more.value = True
     assert not made.run.disabled
     made.find.value = "osu_bibw"
@@ -549,12 +551,12 @@ def test_an_estimate_is_one_rule_and_says_an_end_once(monkeypatch: pytest.Monkey
 
     def told(pace_s: float, name: str = "two-cores") -> str:
         monkeypatch.setattr(pace, "_pace", lambda *_: (pace_s, name))
-        return pace.told(needed, "mpi.latency", Store(), ["two-cores"])
+        return pace.told(needed, [6, 6], "mpi.latency", Store(), ["two-cores"])
 
-    text = "12 points × launches in 6 starts"
-    assert told(0.5) == f"{text}: about 15 s at the pace of two-cores, at most 33 s on an idle machine"
-    assert told(9) == f"{text}: about 33 s"
-    assert told(0.5, "") == f"{text}: at most about 33 s on an idle machine"
+    text = "2 points, each in 6 launches: 12 measurements"
+    assert told(0.5) == f"{text}, about 15 s at the pace of two-cores, at most 33 s on an idle machine"
+    assert told(9) == f"{text}, about 33 s"
+    assert told(0.5, "") == f"{text}, at most about 33 s on an idle machine"
 
 
 def test_time_left_beyond_the_most_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,9 @@ from tests.waiting import PATIENCE, until
 pytestmark = [pytest.mark.browser, pytest.mark.mpi]
 __all__ = ["browser"]
 NAMES = """() => (document.querySelector('.lab-plot-A .js-plotly-plot')?.data ?? []).map((t) => t.name)"""
+ROOM = """() => { const [plot, legend, buttons] = ['.js-plotly-plot', '.legend', '.modebar']
+    .map((one) => document.querySelector('.lab-plot-A ' + one).getBoundingClientRect());
+  return [legend.top - plot.top, buttons.left - legend.right] }"""
 SMALL = """() => [...document.querySelectorAll('.lab-explorer :is(button, select, summary, input:not([type=checkbox]), label:has(input))')]
   .map((one) => [one.outerHTML.slice(0, 90), one.getBoundingClientRect()])
   .filter(([, r]) => r.width && (r.width < 24 || r.height < 24)).map(([html]) => html)"""
@@ -86,6 +89,9 @@ def test_whether_it_is_good_is_seen_without_an_action(page: Any) -> None:
     assert seen(page, ".lab-reason")
     assert seen(page, ".lab-beside-field")
     picture(page, "first-screen")
+    above, beside = page.evaluate(ROOM)
+    assert 0 <= above < 10, "the legend begins where the plot does"
+    assert beside >= 0, "the buttons of the plot lie beside the legend"
     page.locator(".lab-field-sizes input").fill("")
     page.locator(".lab-field-sizes input").press("Tab")
     playwright.expect(page.locator(".lab-beside-field")).to_have_count(0)
@@ -139,7 +145,7 @@ def test_launches_that_a_point_lacks_are_added_where_they_are_asked_for(page: An
             wanted
         )
     more = page.locator(".lab-more-launches")
-    playwright.expect(more).to_contain_text("3 points × launches")
+    playwright.expect(more).to_contain_text("1 point in 3 launches, ")
     more.locator("button.lab-offer").click()
     playwright.expect(more.locator("button").filter(has_text="Stop")).to_be_visible()
     playwright.expect(page.locator(".lab-facts")).to_contain_text("in 6 launches")
@@ -152,11 +158,11 @@ def test_launches_that_a_point_lacks_are_added_where_they_are_asked_for(page: An
 
 def test_a_point_is_measured_again_in_one_action(page: Any, home: tuple[str, Path]) -> None:
     again = page.locator("button.lab-offer").filter(has_text="Measure again")
-    playwright.expect(page.locator(".lab-again")).to_contain_text("6 points × launches in 6 starts: ")
+    playwright.expect(page.locator(".lab-again")).to_contain_text("1 point in 6 launches, ")
     assert seen(page, ".lab-again button")
     again.click()
     playwright.expect(page.locator(".lab-again")).to_contain_text(re.compile("running|done"))
-    playwright.expect(page.locator(".lab-again")).to_contain_text("done: 6 of 6 points × launches measured")
+    playwright.expect(page.locator(".lab-again")).to_contain_text("done: 6 of 6 measurements")
     (new,) = home[1].glob("*-again")
     until(lambda: any(new.name in name for name in page.evaluate(NAMES)))
     picture(page, "again")

@@ -20,6 +20,9 @@ from labkit.io import extras
 
 _AXES = ("xaxis", "yaxis")
 POINTS = 3000  # of a line; a page is at most 1920 px wide
+# at the upper end, placed by the page and not by the axes: plotly forgets those when the page gets wider
+_LEGEND = {"yref": "container", "y": 1, "yanchor": "top"}
+_BUTTONS = {"orientation": "v"}  # in the right margin: in a row, they would need room above the legend
 
 
 @cache
@@ -140,19 +143,13 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
 
 def blank(height: int) -> LiveFigure:
     """A figure without points."""
-    # below the buttons, placed by the page and not by the axes: plotly forgets those when the page gets wider
-    legend = {"yref": "container", "y": _below_buttons(height), "yanchor": "top"}
+    template = go.layout.Template(style.TEMPLATE)
     made = LiveFigure(
-        layout={"template": go.layout.Template(style.TEMPLATE), "height": height, "autosize": True, "legend": legend}
+        layout={"template": template, "height": height, "autosize": True, "legend": _LEGEND, "modebar": _BUTTONS}
     )
     made._config = {**style.CONFIG, "showSendToCloud": False, "modeBarButtonsToAdd": ["select2d"]}
     made.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
     return made
-
-
-def _below_buttons(height: int) -> float:
-    """Upper end of the legend of a figure of that height, as a part of it."""
-    return 1 - 30 / height
 
 
 def redraw(target: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) -> None:
@@ -198,9 +195,8 @@ def _layout(target: LiveFigure, figure: go.Figure, keep_zoom: bool) -> dict[str,
         axis = layout.pop(name, {})
         target._drawn[name] = axis.get("range")
         layout[name] = axis | {"visible": True} | ({} if zoom is None else {"range": zoom})
-    height = layout.get("height", target._layout["height"])
     empty = {"shapes": None, "annotations": None}
-    return empty | layout | {"legend.y": _below_buttons(height)}
+    return empty | layout
 
 
 def _put(place: dict[str, Any], properties: Mapping[str, Any]) -> None:

@@ -63,7 +63,7 @@ class Measurement:
     def state(self) -> str:
         """State of the run, in a sentence."""
         seen = self.progress()
-        count = f"{seen.done} of {plural(seen.total, 'point × launch')}" if seen else ""
+        count = f"{seen.done} of {plural(seen.total, 'measurement')}" if seen else ""
         if self.running:
             word = "stopping" if self.stopping else "running"
             if seen is None:
@@ -73,10 +73,10 @@ class Measurement:
             return f"{word}: {count}{rest} · {seen.label}"
         kept = f"all {len(self.campaign.done())} in the campaign are kept"
         if self.stopping:
-            return f"stopped: {count or 'nothing'} measured, {kept}"
+            return f"stopped: {count or 'nothing measured'}, {kept}"
         if self._tree.returncode:
-            return f"ended with an error; {count or 'nothing'} measured, {kept}"
-        return f"done: {count} measured" if seen else "done: all points were already measured"
+            return f"ended with an error: {count or 'nothing measured'}, {kept}"
+        return f"done: {count}" if seen else "done: all points were already measured"
 
     @property
     def failed(self) -> bool:

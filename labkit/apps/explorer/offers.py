@@ -59,7 +59,8 @@ def more(session: Session, samples: Sequence[Samples], name: str, count: int) ->
 def launches(session: Session, benchmark: str, sizes: Collection[int], count: int) -> Offer:
     """Offer launches for the points of a benchmark in all campaigns on show, until each has this many."""
     steps: list[Step] = []
-    missing, starts, cap = 0, 0, 0.0
+    missing: list[int] = []
+    starts, cap = 0, 0.0
     for name in session.campaigns:
         summary = session.store.summary([name], benchmark)
         few = summary[summary["launches"] < count] if len(summary) else summary
@@ -73,7 +74,7 @@ def launches(session: Session, benchmark: str, sizes: Collection[int], count: in
             if why := another(chosen, samples):
                 return Offer(why=why)
             by_setting.setdefault(tuple(dataclasses.replace(chosen, sizes="").words()), []).append(chosen)
-            missing += count - int(row["launches"])
+            missing.append(count - int(row["launches"]))
         for some in by_setting.values():
             whole = dataclasses.replace(some[0], sizes=",".join(dict.fromkeys(one.sizes for one in some if one.sizes)))
             if why := whole.problem():
@@ -82,19 +83,19 @@ def launches(session: Session, benchmark: str, sizes: Collection[int], count: in
             starts, cap = starts + count, max(cap, whole.effort.time_cap)
     if not steps:
         return Offer()
-    needed = Estimate(missing, min(missing, starts), cap)
-    return Offer(tuple(steps), pace.told(needed, benchmark, session.store, session.campaigns))
+    needed = Estimate(sum(missing), min(sum(missing), starts), cap)
+    return Offer(tuple(steps), pace.told(needed, missing, benchmark, session.store, session.campaigns))
 
 
 def decide(session: Session, name: str, wanted: Sequence[Wanted], benchmark: str = "") -> Offer:
     """Offer to measure missing references, and points that separate likely causes."""
     if why := locked(session, name):
         return Offer(why=why)
-    count = sum(one.launches for one in wanted)
-    needed = Estimate(count, count, deciding.CAP)
+    each = [one.launches for one in wanted]
+    needed = Estimate(sum(each), sum(each), deciding.CAP)
     words = ["explain", "--decide", *(["--benchmark", benchmark] if benchmark else [])]
     words += ["--budget", f"{max(60, math.ceil(needed.most))}s"]
-    return Offer(((words, name),), pace.told(needed, "", session.store, session.campaigns))
+    return Offer(((words, name),), pace.told(needed, each, "", session.store, session.campaigns))
 
 
 def locked(session: Session, name: str) -> str:

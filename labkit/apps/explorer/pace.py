@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from statistics import median
 
 from labkit.apps.explorer.selection import Selection
@@ -14,33 +15,50 @@ from labkit.store import campaign
 
 
 def sentence(selection: Selection, have: Store, campaigns: Sequence[str]) -> str:
-    """Say how many points and starts a selection has, and about how long they take.
+    """Say how many points a selection has, in how many launches, and about how long they take.
 
     Parameters
     ----------
     have, campaigns : as in `told`.
     """
     points = measuring.expand(selection.specs(), selection.effort)
-    return told(Estimate.of(points, selection.effort), selection.benchmark, have, campaigns)
+    launches = Counter(one.fingerprint for one in points).values()
+    return told(Estimate.of(points, selection.effort), launches, selection.benchmark, have, campaigns)
 
 
-def told(needed: Estimate, benchmark: str, have: Store, campaigns: Sequence[str]) -> str:
-    """Say how many points and starts there are, and about how long they take.
+def told(needed: Estimate, launches: Collection[int], benchmark: str, have: Store, campaigns: Sequence[str]) -> str:
+    """Say how many points there are, in how many launches, and about how long they take.
 
     Parameters
     ----------
+    launches : of each point.
     have : what was read of campaigns so far.
     campaigns : whose points of the benchmark show the pace.
     """
-    text = f"{plural(needed.points, 'point × launch')} in {plural(needed.starts, 'start')}"
+    text = counted(launches)
     most = format_duration(round(needed.most, 1))
     pace, name = _pace(benchmark, have, campaigns)
     if not name:
-        return f"{text}: at most about {most} on an idle machine"
+        return f"{text}, at most about {most} on an idle machine"
     about = format_duration(round(needed.about(pace), 1))
     if about == most:
-        return f"{text}: about {about}"
-    return f"{text}: about {about} at the pace of {campaign.titles(campaigns)[name]}, at most {most} on an idle machine"
+        return f"{text}, about {about}"
+    return f"{text}, about {about} at the pace of {campaign.titles(campaigns)[name]}, at most {most} on an idle machine"
+
+
+def counted(launches: Collection[int]) -> str:
+    """Say how many points there are, and in how many launches each is measured.
+
+    Examples
+    --------
+    >>> counted([6]), counted([6, 6]), counted([3, 1])
+    ('1 point in 6 launches', '2 points, each in 6 launches: 12 measurements', '2 points: 4 measurements')
+    """
+    points, most = plural(len(launches), "point"), plural(max(launches), "launch")
+    if len(launches) == 1:
+        return f"{points} in {most}"
+    each = f", each in {most}" if len({*launches}) == 1 else ""
+    return f"{points}{each}: {plural(sum(launches), 'measurement')}"
 
 
 def _pace(benchmark: str, have: Store, campaigns: Sequence[str]) -> tuple[float, str]:

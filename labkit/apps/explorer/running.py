@@ -22,7 +22,7 @@ class Runs:
     ----------
     current : the run; None before the first.
     pressed : key of the button that started it; empty for the one of the form.
-    count : points × launches in its campaign.
+    count : measurements in its campaign: points × launches.
     lost, gone : why the last run was given up, and its campaign; empty if it was not.
     """
 

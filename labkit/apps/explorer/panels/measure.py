@@ -344,7 +344,7 @@ class _Measure:
         self.more.layout.display = "" if again else "none"
         self.more.description = self.more.tooltip = f"add to {place.name}"
         if again and not self.more.value:
-            have = f"{place.name} has {plural(count, 'point × launch')} already"
+            have = f"{place.name} has {plural(count, 'measurement')} already"
             return f"{have}. Tick 'add to {place.name}', or name a new campaign."
         return ""
 
