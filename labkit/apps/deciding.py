@@ -30,7 +30,7 @@ def decide(
     ----------
     asked : returns the answer about the campaign as it is.
     budget : s that measuring may take, about: no launch of points begins that would exceed it.
-    say : is told what is measured.
+    say : called with a message on what is measured.
 
     Raises
     ------

@@ -80,7 +80,7 @@ def unfinished(history: Path) -> list[Campaign]:
 def begin(history: Path, suite: str) -> tuple[Campaign, bool]:
     """Return the campaign to measure tonight into, and whether it resumes a night that was killed.
 
-    A night of the same suite is resumed if it began less than 12 hours ago. Older ones are left as they are.
+    A night of the same suite is resumed if it began less than 12 hours ago. Older ones are not changed.
     """
     now = datetime.now(UTC)
     for one in reversed(unfinished(history)):

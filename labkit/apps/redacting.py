@@ -1,4 +1,4 @@
-"""A redacted copy of a campaign with its reports, which are made anew from the copy."""
+"""A redacted copy of a campaign with its reports, which are made again from the copy."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ def identity(spec: Spec) -> Spec:
 def typed(spec: Spec) -> Spec:
     """The spec of a plan or of stored samples with its options as the class of its benchmark, unchecked.
 
-    Options that it does not state have their defaults. A spec stays as it is if labkit does not run its benchmark, if
+    Options that it does not state have their defaults. A spec does not change if labkit does not run its benchmark, if
     the benchmark does not have one of its options, or if a log left one open.
     """
     benchmark, values = runnable(spec.benchmark), spec.values

@@ -26,7 +26,7 @@ def shifts(spec: Mapping[str, Any]) -> Shifts:
 
     Parameters
     ----------
-    spec : plotly figure as plain data. Series that are joined, and axes without a range, stay as they are.
+    spec : plotly figure as plain data. Series that are joined, and axes without a range, do not change.
     """
     layout, found = spec.get("layout", {}), Shifts()
     panels: dict[tuple[str, str], list[int]] = defaultdict(list)

@@ -67,7 +67,7 @@ def with_bounds(
 
 
 def bounded(figure: go.Figure, curves: Sequence[Limit]) -> go.Figure:
-    """Return a figure with the bounds of its points; the figure itself stays as it is.
+    """Return a figure with the bounds of its points; the figure itself does not change.
 
     A line that lies so far from all values that these could no longer be read is named below the axis instead.
 

@@ -171,7 +171,7 @@ def session() -> Iterator[None]:
 
 
 def forget() -> None:
-    """Begin anew in this process, for a kernel that runs another notebook."""
+    """Begin again in this process, for a kernel that runs another notebook."""
     _of_process.cache_clear()
 
 

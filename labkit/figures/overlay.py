@@ -22,7 +22,7 @@ _NOTE = "published: not measured here"
 
 
 def overlay(figure: go.Figure, entries: Sequence[Entry]) -> go.Figure:
-    """Return a figure with published numbers beside its own; the figure itself stays as it is.
+    """Return a figure with published numbers beside its own; the figure itself does not change.
 
     A number of one message size is a point, of other sizes a dotted line: over its sizes, or over a quarter of the axis
     where the paper says small or large messages only. A printed range is an error bar. In a figure of bars it is a bar.

@@ -165,7 +165,7 @@ async def _browser(path: str) -> AsyncIterator[Any]:
     import kaleido  # 0.1 s; optional
 
     class Kept(kaleido.Kaleido):  # type: ignore[misc]
-        """A browser that loads plotly.js once, and not anew after each figure."""
+        """A browser that loads plotly.js once, and not again after each figure."""
 
         async def open(self) -> None:
             try:

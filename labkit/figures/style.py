@@ -228,7 +228,7 @@ def settle(traces: Sequence[Mapping[str, Any]], layout: dict[str, Any]) -> None:
 
     Parameters
     ----------
-    layout : changed in place; axes with their own ticks stay as they are.
+    layout : changed in place; axes with their own ticks do not change.
     """
     across, height = float(layout.get("width") or WIDTH), float(layout.get("height") or HEIGHT)
     margin = TEMPLATE["layout"]["margin"]

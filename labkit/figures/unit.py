@@ -20,7 +20,7 @@ _OF_VALUES = re.compile(r"(interval|p95|p99|p999|max|min): ")  # lines of a hove
 
 
 def in_unit(figure: go.Figure, metric: str, unit: str) -> go.Figure:
-    """Return a figure with its values in another unit; the figure itself stays as it is.
+    """Return a figure with its values in another unit; the figure itself does not change.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 Names of campaigns, hosts and options may come from anybody. A spreadsheet takes a text that begins with ``=``, ``+``,
 ``-`` or ``@`` for a formula and executes it. Such texts therefore get an apostrophe in front, as OWASP advises.
-Numbers stay as they are.
+Numbers do not change.
 """
 
 from __future__ import annotations

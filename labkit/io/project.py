@@ -165,7 +165,7 @@ def to_edit() -> Path:
     Raises
     ------
     SpecError
-        If there is neither a project nor a checkout. Notebooks in the installed package stay as they are.
+        If there is neither a project nor a checkout. Notebooks in the installed package do not change.
     """
     folder = current() or CHECKOUT
     if folder is None:

@@ -283,7 +283,7 @@ def _cut(
     """The cheapest way to cover the sizes of each series with lines.
 
     It is found with a lower bound on the cost of each piece. Where the cheapest way has pieces whose lines were not
-    fitted yet, these are fitted, their costs replace the bounds, and the search begins anew.
+    fitted yet, these are fitted, their costs replace the bounds, and the search begins again.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """What the path of a point allows at most: rates of links and buses less their headers, and delays.
 
-A bound is computed from what the samples say of the path (testbed, interface, RDMA port) or from what a user states.
+A bound is computed from facts about the path in the samples (testbed, interface, RDMA port), or from the user.
 Paths without such facts, shared memory and the loopback interface, have no bound from a data sheet. Their bounds are
 measured: the copy rate of a core, a line of cache between cores, system calls and wake-ups (`labkit.models.costs`).
 """
@@ -86,7 +86,7 @@ def quantity(benchmark: str, metric: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Stated:
-    """What a user states of a path; it replaces what the samples say.
+    """Facts about a path from the user; they replace those of the samples.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def busy_posts(busy_post: float, busy: int, operations: int) -> float:
 
 
 def latency_of_benchmark(printed: float, update: float) -> float:
-    """Observed latency: what am_lat prints, less half of its own book-keeping (section 4.3).
+    """Observed latency: the output of am_lat, less half of its own book-keeping (section 4.3).
 
     Examples
     --------

@@ -81,7 +81,7 @@ class RedisBenchmark:
     command : of redis.
     clients : connections (``-c``).
     records : keys (``-r``).
-    pipeline : requests of a client under way at once (``-P``).
+    pipeline : requests of a client in flight (``-P``).
     server_threads : of redis for its sockets.
     ip : version of the internet protocol.
     """

@@ -88,7 +88,7 @@ def ports(host: Mapping[str, Any]) -> dict[str, Adapter]:
 
 
 def links_of(testbed: Mapping[str, Any]) -> Links:
-    """Return the links of a testbed, from what the samples say it is made of."""
+    """Return the links of a testbed, from its description in the samples."""
     slow = testbed.get("slow_bps")
     known = slow.items() if isinstance(slow, Mapping) else ()
     return Links(

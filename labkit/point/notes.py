@@ -32,7 +32,7 @@ class Note:
     ----------
     code : names the kind for programs, such as ``busy-machine``.
     text : for people, with the values in it.
-    values : name and value of what the text holds.
+    values : name → value in the text.
     """
 
     code: str

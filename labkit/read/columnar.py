@@ -328,7 +328,7 @@ class Launches:
         return found
 
     def times(self, benchmark: str = "*") -> Iterator[Times]:
-        """Yield the times of all launches, or of benchmarks that match a pattern; read anew with each call."""
+        """Yield the times of all launches, or of benchmarks that match a pattern; read again with each call."""
         for part, begin in zip(self._parts, self._begins.tolist(), strict=False):
             if fnmatch.fnmatchcase(part.benchmark, benchmark):
                 for times in part.times():

@@ -1,6 +1,6 @@
 """Records of a campaign's benchmarks with the metadata behind them, kept because a large one takes long to read.
 
-`records/<benchmark>.parquet` is derived. It may be deleted, and labkit makes it anew when samples or labkit have
+`records/<benchmark>.parquet` is derived. It may be deleted, and labkit makes it again when samples or labkit have
 changed. labkit reads only files that the labkit of this user made; their signature lies beside them
 (`labkit.store.signatures`). Columns of lists and the metadata are in dictionaries: each text is there once.
 """

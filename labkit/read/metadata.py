@@ -274,7 +274,7 @@ class _Rows:
     starts: Starts
 
     def query(self, selection: str) -> pa.Table:
-        """Return expressions over the objects ``h``; what only Python takes for JSON is written anew first."""
+        """Return expressions over the objects ``h``; what only Python takes for JSON is written again first."""
         found = _query(self.header, f"{selection}, h IS NULL AS odd")
         odd = found["odd"].to_numpy()
         if odd.any():

@@ -45,7 +45,7 @@ def run(
 
 
 def split(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:
-    """Spec of the victim, and the hosts of the aggressor: hosts go to the two by turns.
+    """Spec of the victim, and the hosts of the aggressor: hosts go to the two alternately.
 
     Raises
     ------

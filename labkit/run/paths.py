@@ -159,7 +159,7 @@ def crossed_interface(carried: int, least: int, *, noise: int = NOISE) -> bool |
 
     Parameters
     ----------
-    carried : B that the interface carried meanwhile, those of other programs and of the start included.
+    carried : B that the interface carried during that time, including other programs and the start.
     least : B that it must have carried if all messages crossed it.
     noise : B that others may have added.
 

@@ -79,7 +79,7 @@ class Counter:
         self.done = 0
 
     def note(self, text: str, waits: float = 0.0) -> None:
-        """Tell the listener what goes on beside the points, and how long it waits."""
+        """Inform the listener of other work than points, and of its duration."""
         if self._listener is not None:
             elapsed = time.monotonic() - self._began
             self._listener(Progress(min(self.done, self._total), self._total, text, elapsed, math.nan, waits=waits))

@@ -30,7 +30,7 @@ class Volume:
     ----------
     every : with every time of every rank.
     extremes : with extremes over ranks; 0 if the benchmark needs every time.
-    kept : what the effort asks for.
+    kept : the effort's setting.
     """
 
     every: int

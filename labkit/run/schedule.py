@@ -41,7 +41,7 @@ def starts(points: Sequence[Point], effort: Effort) -> list[list[Point]]:
 
 
 def _groups(points: Sequence[Point]) -> list[list[Point]]:
-    """Points that one start can serve: same placement, same path; a tool starts anew for each."""
+    """Points that one start can serve: same placement, same path; a tool starts again for each."""
     groups: dict[object, list[Point]] = {}
     for point in points:
         spec = point.spec

@@ -45,7 +45,7 @@ class Jobs:
 
 
 def jobs(spec: Spec, network: Network, seed: int = 0) -> Jobs:
-    """Return what runs where: hosts go to the two jobs by turns; in ``placement=both`` as in the paper.
+    """Return what runs where: hosts go to the two jobs alternately; in ``placement=both`` as in the paper.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Points of a simulated network: SimGrid replays what the ranks would do, and tells when each action would end.
+"""Points of a simulated network: SimGrid replays the actions of the ranks, and computes when each would end.
 
 A simulation without random choices gives the same numbers each time, so a point has one launch. With random uplinks or
 hosts, the number of the launch seeds the choice.

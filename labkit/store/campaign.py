@@ -218,7 +218,7 @@ class Campaign(Folder):
 
         Parameters
         ----------
-        least : benchmarks with fewer files are left as they are.
+        least : benchmarks with fewer files are not changed.
 
         Returns
         -------

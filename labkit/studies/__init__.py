@@ -558,7 +558,7 @@ def remember(study: Study) -> None:
 
     Parameters
     ----------
-    study : of a notebook among those of labkit or the project; of another one, the campaign stays as it is.
+    study : of a notebook among those of labkit or the project; of another one, the campaign does not change.
     """
     campaign, values = study.campaign, study.values
     names = [stem for stem in project.notebooks() if of_notebook(stem) is type(study)]

@@ -34,7 +34,7 @@ class Parameters(studies.Started):
 
 
 class Study(studies.Study):
-    """Bandwidth through MPI, and what plain TCP gives beside it."""
+    """Bandwidth through MPI, and through plain TCP."""
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = ("mpi.bandwidth", "sockets.tcp_stream", "sockets.tcp_rr")

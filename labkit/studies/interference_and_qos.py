@@ -49,7 +49,7 @@ class Parameters(studies.Started):
         (ECN), from 64 KiB on, with Reno on all hosts. On another testbed than a virtual cluster it is what the switches
         do.
     shares : of usual and bulk traffic, for qos shares.
-    hosts : of both jobs, by turns, a list; empty for those of the testbed.
+    hosts : of both jobs, alternately, a list; empty for those of the testbed.
     per_leaf, uplink : of a virtual cluster, where the testbed does not say.
     """
 

@@ -58,7 +58,7 @@ class Parameters(studies.Parameters):
     cells : of a rank of the halo exchange along each side; with 8 B in a cell, a face has cells² · 8 B.
     rate, latency : of the simulated links, as the testbed simulated takes them.
     paper : also simulate Halo3D and FFT of the Ethernet paper on its tree, with its published latencies and bandwidths.
-    launches : of the paper's tree, whose uplinks each launch chooses anew.
+    launches : of the paper's tree, whose uplinks each launch chooses again.
     """
 
     topologies: str = "fat-tree,dragonfly,torus"
@@ -226,7 +226,7 @@ class Study(studies.Study):
         return pd.DataFrame(rows)
 
     def table(self, benchmark: str) -> pd.DataFrame:
-        """Slowest rank of all points, with the origin."""
+        """The slowest rank's time of all points, with the origin."""
         rows = self.rows(benchmark)
         sizes = ["message_size_B"] if benchmark != HALO else []  # of a halo, the size is that of a cell
         columns = ["network", "ranks", *sizes, "latency_us_p50", "origin"]

@@ -44,8 +44,8 @@ class Parameters(studies.Parameters):
     syncs : how far a write must get before it counts: none, or osync.
     directory : on the file system to be measured; empty for a temporary folder.
     iozone : measure iozone's table of file size × record size.
-    queue_size : of the requests of which several are under way at once, of the mix, and of the offered loads.
-    depths : requests under way at once, a list; empty leaves them out. Writes that bypass the page cache have the
+    queue_size : of the requests of which several are in flight, of the mix, and of the offered loads.
+    depths : requests in flight, a list; empty leaves them out. Writes that bypass the page cache have the
         most of them.
     engines : that ask for them, a list of psync, libaio and io_uring.
     mixes : shares of the reads in a mix with writes, %, a list; empty leaves them out.
@@ -126,7 +126,7 @@ class Study(studies.Study):
         return self.drawn(figures.versus_size, rows, "latency_us", series=["option_pattern", "sync"], tail="p99")
 
     def queue_figure(self) -> Figure | Omitted:
-        """Reads per second against the number under way at once, a line for each engine."""
+        """Reads per second against the number in flight, a line for each engine."""
         rows = self._direct()
         rows = self.counted(rows[rows["option_offered"] == 0], "iops_per_s") if len(rows) else rows
         how: dict[str, Any] = {"series": ["option_engine"], "label": "reads under way at once"}

@@ -28,7 +28,7 @@ class Parameters(studies.Parameters):
     Parameters
     ----------
     sizes : of a request.
-    depths : requests under way at once, a list; each with the smallest size.
+    depths : requests in flight, a list; each with the smallest size.
     loads : requests offered in a second, a list; empty leaves them out.
     device : size of the device and of the local file.
     testbed : two hosts with a link between them; empty leaves them out.
@@ -116,7 +116,7 @@ class Study(studies.Study):
         return self.drawn(figures.versus_size, rows, "latency_us", series=["path"])
 
     def depth_figure(self) -> Figure | Omitted:
-        """Reads per second against the number under way at once."""
+        """Reads per second against the number in flight."""
         rows = self._smallest()
         rows = self.counted(rows[rows["option_offered"] == 0], "iops_per_s") if len(rows) else rows
         how: dict[str, Any] = {"series": ["path"], "label": "reads under way at once"}

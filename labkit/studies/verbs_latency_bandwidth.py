@@ -37,7 +37,7 @@ class Parameters(_rdma.Parameters):
     tools : the first measures everything, the others the latency over RC of `tool_sizes` beside it.
     tool_sizes : of the messages for the other tools.
     loop_sizes : of the messages whose host overhead and ping-ping are measured, by pyverbs; empty leaves them out.
-    beside : compare with what the campaign holds of MPI and TCP.
+    beside : compare with the campaign's results of MPI and TCP.
     """
 
     sizes: str = "8,4Ki"

@@ -206,7 +206,7 @@ def shaped(
     Parameters
     ----------
     netem : delay and loss, in netem's notation.
-    red : the queue in the place of one that drops at its end; empty for that one.
+    red : the queue instead of one that drops at its end; empty for that one.
     options : of the cluster, for its classes of traffic; None for one class.
     """
     burst = max(2 * _FRAME, round(rate_bps / 8 * _BURST_S))

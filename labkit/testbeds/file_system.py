@@ -1,6 +1,6 @@
 """A file system on a loop device of this machine, or another one that is mounted for the run: for storage benchmarks.
 
-`file-system:ext4`, `xfs` and `btrfs` are made anew in a file of `size`, which the kernel mounts over a loop device.
+`file-system:ext4`, `xfs` and `btrfs` are newly made in a file of `size`, which the kernel mounts over a loop device.
 `fuse2fs` serves an ext4 in such a file from user space (FUSE), and `tmpfs` has no device. `nfs` mounts the export
 `source` of a server. Benchmarks of files work there if they name no directory. Mounting needs root.
 

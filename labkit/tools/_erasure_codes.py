@@ -151,7 +151,7 @@ class Plan(TypedDict):
 
 
 def patterns(k: int, erasures: int, chance: random.Random) -> list[list[int]]:
-    """Sets of lost fragments: fragments of data alone, because those must be computed anew."""
+    """Sets of lost fragments: fragments of data alone, because those must be computed again."""
     return [sorted(chance.sample(range(k), min(erasures, k))) for _ in range(PATTERNS)]
 
 

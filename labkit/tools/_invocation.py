@@ -31,7 +31,7 @@ class Parsed:
     extras : further columns, each (iterations,).
     warnings : doubts about them.
     facts : for the metadata.
-    output : what the tool wrote to a file in the place of its standard output, which stands for that.
+    output : content of the tool's output file, if it has one, instead of its standard output.
     """
 
     reported: tuple[Reported, ...] = ()

@@ -65,7 +65,7 @@ class Rule:
     size : that was measured, as labkit counts it, B.
     algorithm : number; 0 leaves it to the library.
     fanout, segment : of the algorithm; segment in B, 0 for whole messages.
-    label : what a reader of the file is told.
+    label : comment for readers of the file.
     """
 
     collective: str

@@ -94,7 +94,7 @@ def choice(benchmark: str, ranks: int, size: int, algorithm: str, known: Own) ->
 
 
 def text(known: Own, choices: Sequence[Choice]) -> str:
-    """Return the library's own selection with rules, as a file; what no rule is about stays as it is."""
+    """Return the library's own selection with rules, as a file; what no rule is about does not change."""
     tree = dict(known.tree)
     for name in sorted({one.collective for one in choices}):
         kinds = dict(tree[f"collective={name}"])

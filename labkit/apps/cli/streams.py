@@ -51,7 +51,7 @@ def flush() -> None:
 
 
 def silence() -> None:
-    """Discard what standard output still holds: nobody reads it, and Python would report an error at its end."""
+    """Discard the rest of standard output: nobody reads it, and Python would report an error at exit."""
     try:
         handle = os.open(os.devnull, os.O_WRONLY)
         os.dup2(handle, sys.stdout.fileno())

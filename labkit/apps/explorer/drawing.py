@@ -36,7 +36,7 @@ def brief(figure: go.Figure, *, asks: bool = True) -> go.Figure:
 
     Parameters
     ----------
-    asks : whether the page asks the kernel what any other trace says; if not, it says the places on both axes.
+    asks : whether the page asks the kernel for the text of any other trace; if not, it reads the places on both axes.
     """
     traces, _ = raw(figure)
     for trace in traces:

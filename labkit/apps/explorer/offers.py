@@ -43,7 +43,7 @@ class Offer:
 
 
 def again(session: Session, samples: Sequence[Samples], name: str) -> Offer:
-    """Offer to measure a point anew, into a new campaign that is drawn over the old value."""
+    """Offer to measure a point again, into a new campaign that is drawn over the old value."""
     chosen = _of(samples, max(stats.LAUNCHES, len(samples)))
     return _offer(session, chosen, _fresh(name))
 

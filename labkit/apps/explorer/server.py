@@ -286,7 +286,7 @@ class _Socket(_Asking, WebSocketHandler):
     """A page that is connected to its widgets."""
 
     def initialize(self, tabs: _Tabs, ready: asyncio.Future[None]) -> None:
-        """Take what the route says."""
+        """Take the arguments of the route."""
         self._tabs, self._wire, self._ready, self.tab = tabs, tabs.wire, ready, ""
 
     def open(self, *args: str, **kwargs: str) -> None:
@@ -294,7 +294,7 @@ class _Socket(_Asking, WebSocketHandler):
         self.set_nodelay(True)
 
     def on_message(self, message: str | bytes) -> None:
-        """Hand what it says to the widgets, once they are there."""
+        """Pass the message to the widgets, once they exist."""
         if self._ready.done():
             self._hear(message)
         else:

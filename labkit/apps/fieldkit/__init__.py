@@ -92,7 +92,7 @@ def run(
     minutes : that measuring may take; judging and packing come after it.
     output : folder of the archive.
     redact, hide : replace names by pseudonyms, further words among them.
-    say : is told what happens.
+    say : called with a message on what happens.
 
     Raises
     ------

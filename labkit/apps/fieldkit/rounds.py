@@ -82,7 +82,7 @@ def run(parts: Sequence[Part], campaign: Campaign, seconds: float, log: Log, say
     ----------
     seconds : that all rounds together may take.
     log : gets the runs.
-    say : is told what runs.
+    say : called with a message on what runs.
 
     Raises
     ------

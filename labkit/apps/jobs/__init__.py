@@ -1,4 +1,4 @@
-"""Suites on a cluster: submit a job that runs one, follow it by its campaign's folder, leave it and come back.
+"""Suites on a cluster: submit a job for a suite, and follow it in the campaign's folder, also later.
 
 ``jobs/`` of a campaign holds for every submission its script, the site's settings, the facts of the job, its output,
 and a note of each allocation, which the job itself writes.

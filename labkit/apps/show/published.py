@@ -33,7 +33,7 @@ def text(entries: Sequence[Entry], form: str) -> str:
 
 
 def row(entry: Entry) -> dict[str, Any]:
-    """Return what is known of a number, with its value also in SI units; None for what the paper does not say."""
+    """Return the facts about a number, with its value also in SI units; None if the paper does not state a fact."""
     number, paper = entry.number, entry.paper
     return {
         "paper": entry.file,

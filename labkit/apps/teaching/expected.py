@@ -21,7 +21,7 @@ class Expected:
     basis : what the ends are, such as ``95 % interval of 6 launches``.
     by : whose answer it is.
     also : further values that count as right, such as the result computed from medians over launches.
-    mistakes : what a learner did who gives this value, in words → the value.
+    mistakes : description of a typical mistake → the value that it gives.
     """
 
     centre: float | str
@@ -33,7 +33,7 @@ class Expected:
     mistakes: Mapping[str, float] = field(default_factory=dict)
 
     def without(self, mistakes: Mapping[str, float]) -> Expected:
-        """Return the answer with what typical mistakes give instead."""
+        """Return the answer with the values of typical mistakes."""
         return replace(self, mistakes=mistakes)
 
 

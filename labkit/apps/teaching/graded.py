@@ -94,7 +94,7 @@ def _agrees(question: Question, run: _Answers, given: Any) -> bool:
 def _shared(
     lab: Lab, attempts: Attempts, run: _Answers | None, others: Iterable[tuple[str, Attempts, _Answers | None]]
 ) -> list[str]:
-    """Return what a learner shares with another one: a recording that is drawn anew for each, or digits of answers."""
+    """Return what a learner shares with another one: a recording that is drawn again for each, or digits of answers."""
     said = []
     for name, other, answers in others:
         if attempts.seed and attempts.seed == other.seed:

@@ -25,7 +25,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]
     Parameters
     ----------
     question : what is asked.
-    button : what the button says.
+    button : label of the button.
     press : takes the content of the field; returns whether it is right (None if nothing is judged) and a text.
     value : in the field at first.
     said : verdict on that value.

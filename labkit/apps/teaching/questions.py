@@ -106,7 +106,7 @@ def _unit(value: float, digits: int) -> float:
 
 
 def mistake(expected: Expected, given: float) -> str:
-    """Return what gives this answer, if that is nearer than what is right; a mistake that gives the same is none.
+    """Return the mistake with the value nearest to an answer; empty if the right value is nearer, or the same.
 
     Examples
     --------

@@ -4,7 +4,7 @@
 send to each other; `co`: all ranks form a random ring and send to the next in it. The pairs of all iterations come from
 a table with a fixed seed, the same on every rank; with an odd number of ranks one sits out. The time of one iteration
 on the slowest rank; the bandwidth counts all bytes sent. IMB-P2P Corandom is the same, divided by the two messages of a
-rank; Unirandom and Birandom draw one pair after the other instead: they have one or two messages in flight, where here
+rank; Unirandom and Birandom draw one pair after the other instead: they have one or two messages in flight, but here
 half of the ranks or all of them send.
 """
 

@@ -3,7 +3,7 @@
 PE r of the first half works on the elements of PE r + ranks/2, one after the other, all pairs at once. An operation
 that fetches is timed until its value is there, another one until the call returns. As osu_oshm_atomics (OMB 7.4,
 openshmem/osu_oshm_atomics.c) with `timing=total`: it writes 500 elements, 8 B apart, works on them once, and prints the
-mean latency of the pairs and the sum of their rates. Here the elements are written anew after each round. Its operand
+mean latency of the pairs and the sum of their rates. Here the elements are written again after each round. Its operand
 is 1 or a random number, here the first element of a message.
 
 In Open MPI 4.1.4 `compare_swap` on 4 B writes over the stack of its caller, so ranks crash in it, and so does

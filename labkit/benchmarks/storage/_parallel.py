@@ -78,7 +78,7 @@ class Reading(Layout):
     Parameters
     ----------
     reorder : each rank reads the data of the rank at this offset. IOR's -C takes the number of ranks on a host.
-    rewrite : the files are written anew before each iteration, untimed, as in IOR's repetitions with -w and -r; else
+    rewrite : the files are written again before each iteration, untimed, as in IOR's repetitions with -w and -r; else
         all iterations read the same files (IOR's -r -k -E), whose data the caches of the cores may still hold.
     cache : `any`: the page cache may answer; `drop`: it is asked to forget the file first.
     """

@@ -1,7 +1,7 @@
 """A key-value store as HERD has it: requests by WRITE into slots that the server watches, answers by SEND over UD.
 
 Of 20 requests 19 read a key and one writes one, of 128 keys; every value read must be the key's own. `clients` requests
-are under way at once. After HERD and RDMA-bench (Kalia et al., SIGCOMM 2014 and USENIX ATC 2016), as a program over
+are in flight. After HERD and RDMA-bench (Kalia et al., SIGCOMM 2014 and USENIX ATC 2016), as a program over
 pyverbs.
 """
 

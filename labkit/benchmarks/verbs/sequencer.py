@@ -1,6 +1,6 @@
 """A sequencer: a counter in the server's memory that clients raise by fetch-and-add; its processor does nothing.
 
-`clients` requests are under way at once. All numbers given out must differ, and the counter must end at their count.
+`clients` requests are in flight. All numbers given out must differ, and the counter must end at their count.
 After RDMA-bench (Kalia et al., USENIX ATC 2016), as a program over pyverbs.
 """
 

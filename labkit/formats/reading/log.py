@@ -48,10 +48,10 @@ class Run:
     ranks : number of processes; 0 if the log does not say.
     options : further coordinates, as the options of the benchmark.
     stated : settings that the log states beside the options. Runs that differ in one are no launches of one point.
-    parameters : what else the log says about the run.
+    parameters : other facts in the log about the run.
     version : of the tool, empty if it is not printed.
     verified : whether the tool checked its results and found them right.
-    remarks : what the numbers are, if that is not what their names alone say.
+    remarks : explanations of the numbers, if their names are not enough.
     doubts : what may be wrong or missing; the import prints these too.
     source : the lines, untouched.
     clock_ns : step of the clock that the log states, ns; NaN without one.

@@ -18,7 +18,7 @@ class Row:
     ----------
     size : of a message, B; None in a table without sizes.
     values : in the order of the table's columns, in the program's units; None for what is not finite.
-    remark : what stands in place of the values where the program could not measure.
+    remark : text instead of values, if the program could not measure.
     line : where it stands in the text, from 1.
     text : as it stands there.
     """
@@ -69,7 +69,7 @@ class Table:
         none that is known.
     title : as printed.
     version : of the benchmarks, empty if it is not printed.
-    parameters : what the lines above the table tell: ``Datatype``, ``#processes``…
+    parameters : facts in the lines above the table: ``Datatype``, ``#processes``…
     columns : names as printed, without that of the size.
     rows : in the order of the text.
     preamble, closing : the lines above its head and below its rows that belong to it.

@@ -1,4 +1,4 @@
-"""Too few messages, requests or streams are under way at once."""
+"""Too few messages, requests or streams are in flight."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def points(case: Case) -> list[Wanted]:
 
 
 def _under_way(spec: Spec) -> tuple[str, int]:
-    """Return the option that decides how many bytes are under way at once, and these; 0 if none does."""
+    """Return the option that decides how many bytes are in flight, and these; 0 if none does."""
     if buffer := spec.count("socket_buffer", 0):
         return "socket_buffer", buffer * spec.count("streams")
     option = next((name for name in _WINDOWS if spec.count(name, 0)), "")

@@ -1,4 +1,4 @@
-"""Rules: one file each. Its ``RULE`` defines the requirement, the reason and the remedy. Files with ``_`` help them."""
+"""Rules: one file each. Its ``RULE`` defines requirement, reason and remedy. Files with ``_`` hold shared code."""
 
 from __future__ import annotations
 

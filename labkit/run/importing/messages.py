@@ -17,7 +17,7 @@ _TEST = re.compile(r"([\w.-]+): (.*)", re.DOTALL)  # a message about a test begi
 
 @dataclass(frozen=True)
 class Warned:
-    """A message about a file: where it applies, what it says, and how often it does so again."""
+    """A message about a file: its place, its text, and the number of repetitions."""
 
     place: str
     text: str

@@ -6,7 +6,7 @@ node, started by the launcher of the ranks, copies an archive (`labkit.run.stagi
 (`labkit.run.staging.node`), and removes it when measuring ends. In a Slurm job, sbcast takes the archive to the nodes.
 If the tasks cannot be started, or a copy goes away, the first rank of a node copies.
 
-The variable `LABKIT_STAGE` switches it: ``auto`` where it is of use, ``yes`` always and with the interpreter, ``no``
+The variable `LABKIT_STAGE` switches it: ``auto`` if it is useful, ``yes`` always and with the interpreter, ``no``
 never.
 """
 
@@ -371,7 +371,7 @@ def doubts(placement: Placement | None, staged: Sequence[str]) -> list[Note]:
 
     Parameters
     ----------
-    staged : what ranks say of where they were loaded from.
+    staged : places from which ranks were loaded, as they report them.
     """
     opened = _session.get()
     reasons = opened.reasons(placement) if opened and placement is not None else []

@@ -162,7 +162,7 @@ def _loaded() -> tuple[dict[str, Path], set[Path]]:
 
 @cache
 def probed(*flags: str) -> Mapping[str, Any]:
-    """Return what a fresh interpreter says of the modules that ranks may load.
+    """Return the modules that ranks may load, from a fresh interpreter.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class Fact(Generic[T]):
     Parameters
     ----------
     name : the key.
-    empty : what `of` gives where the metadata do not have it; its type is that of the value.
+    empty : result of `of` if the metadata do not have it; it has the type of the value.
     unit : of a number.
     meaning : in a sentence.
     needed : origins that must have it.

@@ -4,7 +4,7 @@
 SHA-256. Its keys are ``format`` (1); ``host``, ``meta`` and ``spec``, as in the metadata of a samples file; and
 ``lists``: long lists of ``meta`` as their distinct ``values`` and ``runs`` of [place in them, how often in a row].
 Metadata of a point name the record as ``start_record`` and hold what differs between the points of a start. Joined,
-they are what a samples file without a record holds. Records may come from anybody.
+they equal the content of a samples file without a record. Records may come from anybody.
 """
 
 from __future__ import annotations

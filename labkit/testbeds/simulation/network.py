@@ -42,7 +42,7 @@ class Network:
     shape : dragonfly: groups, chassis, routers and hosts of a router, ``4x3x4x2``; torus: its sides, ``4x4x6``; empty
         for what fits the nodes.
     placement : hosts of the ranks: in order (``linear``), ``random``, or those of ``halo3d`` or ``fft`` in
-        ethernet2020, or ``both`` by turns, for a victim and an aggressor.
+        ethernet2020, or ``both`` alternately, for a victim and an aggressor.
     algorithm : of the collective, see docs/simulation.md; ``auto`` chooses by size.
     pingpong : one-way times of messages that the overheads are fitted to: ``0:1.3us+4Ki:2.9us``; replaces overhead.
     """

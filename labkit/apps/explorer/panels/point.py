@@ -116,7 +116,7 @@ class _Point:
         self.widget.children = (self.name, *measure, *((self._inside,) if numbers else ()), self.facts, self.at)
 
     def _offered(self, chosen: Chosen) -> None:
-        """Offer to measure the point anew, and the launches that its interval lacks."""
+        """Offer to measure the point again, and the launches that its interval lacks."""
         name, count = str(chosen.row["campaign"]), len(self._samples)
         mine = self._samples[0].origin in ("measured", "reported")
         self.again.propose(offers.again(self._session, self._samples, name) if mine else Offer())
