@@ -30,6 +30,7 @@ RUNS = {
     "tail_latency": (EXAMPLES / "two-cores-limits", BUSY / "tail_latency/busy-1", BUSY / "tail_latency/busy-2"),
     "which_setting": (EXAMPLES / "two-cores-settings", BUSY / "which_setting/busy-1", BUSY / "which_setting/busy-2"),
 }
+RUNS["lies_and_statistics"] = (EXAMPLES / "two-cores-launches",)
 STEPS = ("open_device", "protection_domain", "memory", "completion_channel", "completion_queue", "queue_pair")
 STEPS += ("to_rtr", "to_rts", "address_handle")
 
@@ -161,11 +162,41 @@ def confirmed(results: Results) -> Answers:
     )
 
 
+def sent(results: Results) -> Answers:
+    loop = [times for times, _ in of_loop(results, "sockets.tcp_rr")]
+    return Answers(
+        [float(np.median([1e6 / times.mean() for times in loop]))],
+        {"of the median": float(np.median([1e6 / np.median(times) for times in loop])), "requested": 10_000.0},
+    )
+
+
+def messages(results: Results) -> list[NDArray[np.float64]]:
+    """Times of the messages of 256 B over shared memory, µs, for each launch."""
+    chosen = [s for s in results.samples if (s.spec.size, s.spec.transport) == (256, "shm")]
+    return [np.asarray(s.time_ns, float).ravel() / 2e3 for s in chosen]
+
+
+def rate(results: Results) -> Answers:
+    times = messages(results)
+    return Answers(
+        [float(np.median([256 / one.mean() for one in times]))],
+        {"mean of rates": float(np.median([(256 / one).mean() for one in times]))},
+    )
+
+
+def tail(results: Results) -> Answers:
+    times = messages(results)
+    return Answers([p99(times)], {"pooled": float(np.quantile(np.concatenate(times), 0.99))})
+
+
 ASKED: dict[Callable[[Results], Answers], str] = {
     share: "verbs_by_hand",
     ahead: "storage",
     opened: "tail_latency",
     due: "tail_latency",
+    sent: "tail_latency",
+    rate: "lies_and_statistics",
+    tail: "lies_and_statistics",
     factor: "which_setting",
     rest: "which_setting",
     confirmed: "which_setting",
