@@ -139,7 +139,7 @@ class Cause:
     name : the subject of a sentence.
     seen : what must be visible if it holds.
     excluded : what would exclude it.
-    decides : which measurement decides it.
+    decides : what to measure to decide it: a setting, counters, or another benchmark.
     clues : code → template of the sentence about a piece of evidence.
     remedy : what to do about it, as a sentence; empty for nothing.
     test : returns a finding with the evidence for it and against it; None if the data show neither.

@@ -22,4 +22,4 @@ def every() -> Mapping[str, Cause]:
 def described() -> str:
     """Return all causes as a table in Markdown."""
     rows = [(f"`{one.code}`: {one.name}", one.seen, one.excluded, one.decides) for one in every().values()]
-    return table(("cause", "speaks for it", "excludes it", "decides"), rows)
+    return table(("cause", "speaks for it", "excludes it", "measure to decide"), rows)

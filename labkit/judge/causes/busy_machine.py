@@ -111,7 +111,7 @@ CAUSE = Cause(
     seen="other programs used the processors, or processes waited for a processor",
     excluded="the value is even; the load changes by more than a tenth, and the value does not; another setting on "
     "the path is good under the same load; or the processor time that is left explains less than half of the factor",
-    decides="the same point on the idle machine",
+    decides="the idle machine",
     clues={
         "marked": "other programs used the processors in {marked} of {launches}",
         "waited": "in {share} of the time some process waited for a processor, although there were enough for the "

@@ -48,7 +48,7 @@ CAUSE = Cause(
     name="the data no longer fit in a cache near the core",
     seen="the messages in flight are larger than a core's own cache",
     excluded="they are smaller, or go over a network",
-    decides="the same sizes with a smaller window",
+    decides="a smaller window",
     clues={"flight": "{count} × {size} = {total} in flight", **VARIED},
     remedy="State that the larger messages come from a farther cache or from memory.",
     test=test,

@@ -53,7 +53,7 @@ CAUSE = Cause(
     name="cadence",
     seen="another cadence gives another value, or the tool pauses for longer than it waits for messages",
     excluded="another cadence gives the same",
-    decides="the same point with another cadence",
+    decides="another cadence",
     clues={**CLUES, "pauses": "a message was under way in {share} of the time only: between messages processors sleep"},
     remedy="Compare points of one cadence only: processors sleep in pauses, and a barrier before each iteration lets "
     "ranks start at different moments.",

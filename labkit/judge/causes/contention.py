@@ -57,7 +57,7 @@ CAUSE = Cause(
     name="another job on the same links",
     seen="launches differ widely over a shared network, counters of congestion grow, or other hosts move bytes",
     excluded="the value is even",
-    decides="launches spread over hours, or the same point on a reserved network",
+    decides="launches spread over hours, or a reserved network",
     clues={
         "counted": "{name} grew by {count}",
         **OTHERS,

@@ -43,7 +43,7 @@ CAUSE = Cause(
     name="degraded PCI Express link",
     seen="the adapter uses fewer lanes or an older generation than it supports",
     excluded="the link of the adapter carries far more as it is",
-    decides="LnkCap and LnkSta of lspci -vv, and the same point in another slot",
+    decides="LnkCap and LnkSta of lspci -vv, and another slot",
     clues={
         "degraded": "{adapter} runs with generation {generation} and {lanes} lanes, but it can generation {best} and "
         "{most} lanes",

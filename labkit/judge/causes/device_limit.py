@@ -26,7 +26,7 @@ CAUSE = Cause(
     name="a rate limit of the device",
     seen="requests of several sizes reach the same rate, and the device reached more in another setting",
     excluded="the rate grows with the size of the requests",
-    decides="the same point outside the control group or container: io.max, blkio.throttle, or the quota of a cloud",
+    decides="no control group, container or cloud quota (io.max, blkio.throttle)",
     clues={
         "even": "{sizes} reach the same within {spread}",
         "narrow": "its launches differ by {spread} only",

@@ -70,7 +70,7 @@ CAUSE = Cause(
     seen="the time jumps just below this size, where the library begins to wait for the receiver; on a long path it "
     "jumps by whole round trips at any smaller size",
     excluded="the time does not jump at smaller sizes, or another eager limit changes nothing",
-    decides="the same point with a higher eager limit",
+    decides="a higher eager limit",
     clues={
         **CLUES,
         "jump": "the time jumps by {jump} between {after} and {before}",

@@ -85,7 +85,7 @@ CAUSE = Cause(
     name="too few messages in flight",
     seen="a larger window, queue depth or number of streams moves more bytes",
     excluded="neither a larger window, queue depth or number of streams nor larger messages move more",
-    decides="the same point with a larger window, queue depth or number of streams",
+    decides="a larger window, queue depth or number of streams",
     clues={
         **CLUES,
         "flat": "{sizes} reach the same within {spread}",

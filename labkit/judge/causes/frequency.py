@@ -25,7 +25,7 @@ CAUSE = Cause(
     name="power saving",
     seen="the frequency changes during a launch, or the governor may change it and the times scatter",
     excluded="the value is even",
-    decides="the same point with the governor 'performance'",
+    decides="the governor 'performance'",
     clues={
         "marked": "the frequency changed in {marked} of {launches}",
         "governor": "{found}",

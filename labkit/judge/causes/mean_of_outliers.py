@@ -77,7 +77,7 @@ CAUSE = Cause(
     name="a mean with outliers",
     seen="the value is a mean, and its slowest iteration dominates it, or another tool's median is far lower",
     excluded="the slowest iteration hardly affects the mean",
-    decides="a measurement that keeps each iteration, and its median",
+    decides="a tool that keeps each iteration, and its median",
     clues={
         "much": "the slowest of {count} makes up {share} of the mean; the others take {rest} on average",
         "little": "the slowest of {count} makes up {share} of the mean",

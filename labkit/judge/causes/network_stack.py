@@ -53,7 +53,7 @@ CAUSE = Cause(
     name="each message passes the network stack of the kernel",
     seen="network interfaces received at least the payload on the slower path, and almost nothing on the other",
     excluded="the interfaces received the payload of neither path, or of both",
-    decides="the counters of the interfaces during both points",
+    decides="counters of the interfaces during both points",
     clues={
         "counted": "counted: network interfaces, loopback included, received {busy} while messages of {timed} in all "
         "were timed, and {quiet} while {others} took the other path",

@@ -56,7 +56,7 @@ CAUSE = Cause(
     name="another NUMA node",
     seen="ranks on different NUMA nodes, or a rank on another node than its adapter",
     excluded="another binding of the ranks is not faster",
-    decides="the same point with ranks on the node of the adapter, or on one node",
+    decides="ranks on the node of the adapter, or on one node",
     clues={
         "apart": "rank {rank} is on NUMA node {node}, rank {other} on node {second}",
         "adapter": "rank 0 is on NUMA node {node}, {adapter} on node {second}",

@@ -112,7 +112,7 @@ CAUSE = Cause(
     name="one processor is the limit",
     seen="more streams or threads raise the bandwidth, or it is near the loopback rate of one thread",
     excluded="more streams do not raise the bandwidth, or the loopback rate of one thread is far higher",
-    decides="the same point with streams=1,2,4",
+    decides="streams=1,2,4",
     clues={
         **CLUES,
         "fewer": "{setting} gives {value} only",

@@ -75,7 +75,7 @@ CAUSE = Cause(
     name="too few cores for the ranks",
     seen="more ranks on a host than processors that they may use",
     excluded="the value is even",
-    decides="the same point with at most one rank for each core",
+    decides="at most one rank per core",
     clues={
         "marked": "ranks shared cores in {marked} of {launches}",
         "shared": "{ranks} on {host} may use {cores} only",

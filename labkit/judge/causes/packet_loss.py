@@ -126,7 +126,7 @@ CAUSE = Cause(
     seen="retransmission counters grow, fewer bytes arrive than are sent, or single iterations take as long as "
     "TCP's retransmission timeout",
     excluded="adapters counted none, or all bytes arrived and hosts detected reordered segments",
-    decides="counters of both ends before and after the point: ethtool -S, nstat, rdma statistic",
+    decides="counters of both ends: ethtool -S, nstat, rdma statistic",
     clues={
         "again": "adapters counted {count} {what}",
         "grown": "{name} grew by {count}",

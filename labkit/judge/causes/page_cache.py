@@ -54,7 +54,7 @@ CAUSE = Cause(
     name="page cache instead of the device",
     seen="the rate exceeds the device's rate, and the page cache could hold the file",
     excluded="the page cache was bypassed or emptied",
-    decides="the same point with O_DIRECT",
+    decides="O_DIRECT",
     clues={
         "could": "it is faster than the device, and memory could hold {much} of the file; page cache: {how}",
         "ahead": "the kernel reads ahead of sequential requests",

@@ -102,7 +102,7 @@ CAUSE = Cause(
     name="a longer path than stated",
     seen="each crossing exceeds its floor by the same time, at all sizes and in other benchmarks",
     excluded="the excess grows with the size, or other benchmarks on the path take far less",
-    decides="the round trip of a small packet: ping, or sockets.udp_rr, in both directions",
+    decides="the round trip of a small packet (ping, sockets.udp_rr), in both directions",
     clues={
         "constant": "{sizes} take {excess} more for each crossing",
         "each": "{other} takes {excess} more for each crossing too",

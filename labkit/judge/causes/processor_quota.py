@@ -39,7 +39,7 @@ CAUSE = Cause(
     name="a quota of processor time",
     seen="a control group limits the processor time in each period, and the processes used it up",
     excluded="the processes never used up their quota",
-    decides="the same point without the quota",
+    decides="no quota",
     clues={
         "throttled": "processes waited in {share} of the periods: control groups give the time of {quota} processors",
         "free": "control groups give the time of {quota} processors, which was used up in {share} of the periods",

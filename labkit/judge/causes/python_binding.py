@@ -29,7 +29,7 @@ CAUSE = Cause(
     name="a loop in Python",
     seen="messages go through mpi4py, and the same point in C is faster",
     excluded="the same point in C is no faster",
-    decides="the same point with binding=c",
+    decides="binding=c",
     clues={**CLUES, "python": "the loop is in {words}"},
     remedy="Measure with binding=c to judge the library; in programs, send buffers instead of objects.",
     test=test,

@@ -27,7 +27,7 @@ CAUSE = Cause(
     name="the root rotates, and some ranks are slower roots",
     seen="the option rotate is on",
     excluded="the root is always the same rank",
-    decides="the same point with rotate=false",
+    decides="rotate=false",
     clues={"rotate": "rotate=true", **VARIED},
     remedy="Measure with -o rotate=false to see one root alone.",
     test=test,

@@ -42,7 +42,7 @@ CAUSE = Cause(
     name="a shared uplink",
     seen="at the uplink's stated rate, the bytes that must pass it take longer than the messages of a rank",
     excluded="these bytes take only a small part of the time",
-    decides="the same point with an uplink that is as fast as all hosts below it",
+    decides="an uplink that is as fast as all hosts below it",
     clues={
         "shared": "{size} must pass each uplink of {rate}, which takes {predicted} at least, {part} of the time",
         "missed": "{size} pass each uplink of {rate} in {predicted} at least",

@@ -67,7 +67,7 @@ CAUSE = Cause(
     name="a short warm-up",
     seen="the first timed iterations take longer than the rest",
     excluded="the value is the same without them",
-    decides="the same point with more untimed iterations (-x)",
+    decides="more untimed iterations (-x)",
     clues={
         "first": "the first {count} take {times:3} the rest",
         "warm": "after {count} it is {value}",

@@ -27,7 +27,7 @@ CAUSE = Cause(
     seen="messages of more than 10 segments take one more round trip, of more than 30 segments two more, and few "
     "messages preceded them",
     excluded="the step is at another size, or enough messages preceded it",
-    decides="the same point with more untimed iterations (-x)",
+    decides="more untimed iterations (-x)",
     clues={
         "trips": "from {before} on a message takes {step} more than up to {after}: {trips} of the path, as many as an "
         "eager limit",

@@ -97,7 +97,7 @@ CAUSE = Cause(
     name="small packets",
     seen="the MTU is smaller than stated, or smaller than usual for the rate of the link",
     excluded="headers explain only a small part of the missing bandwidth, and the link is slow",
-    decides="the same point with a larger MTU",
+    decides="a larger MTU",
     clues={
         "small": "the MTU of {name} is {mtu} B: {best} B carry {gain} more payload in fewer packets",
         "smaller": "the MTU of {name} is {mtu} B, not {stated} B as stated",

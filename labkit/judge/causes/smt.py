@@ -55,7 +55,7 @@ CAUSE = Cause(
     name="two threads on one core (SMT)",
     seen="ranks are bound to threads of one core; or they may share a core, and the times scatter",
     excluded="each rank is bound to a separate core",
-    decides="the same point with --bind core",
+    decides="--bind core",
     clues={
         "shared": "ranks {first} and {second} run on two threads of one core",
         "on": "{found}, and ranks are not bound to cores",

@@ -53,7 +53,7 @@ CAUSE = Cause(
     name="each message waits for a timer",
     seen="the excess of a round trip is within 10 % of a well-known timer",
     excluded="the excess fits no timer",
-    decides="the same point with TCP_NODELAY, or without other load",
+    decides="TCP_NODELAY, or no other load",
     clues={
         "tick": "the wait is {share} of a tick of the scheduler, 4 ms",
         "acknowledgement": "the wait is {share} of TCP's delayed acknowledgement, 40 ms",

@@ -47,7 +47,7 @@ CAUSE = Cause(
     name="the link is a token bucket that collects tokens while messages go the other way",
     seen="a round trip takes at least as long as one direction needs",
     excluded="a round trip is too short even for one direction",
-    decides="a benchmark that sends in one direction only, over the same link",
+    decides="a benchmark that sends in one direction only",
     clues={
         "both": "a round trip takes {both}, of which one direction needs {needed}",
         "within": "messages in one direction reach {value}, no more than the link allows",

@@ -38,7 +38,7 @@ CAUSE = Cause(
     name="unbound ranks",
     seen="each rank may run on several cores, and its times scatter or bound ranks are faster",
     excluded="bound ranks are not faster, or the value is even",
-    decides="the same point with --bind core",
+    decides="--bind core",
     clues={
         "free": "each rank may run on {cores}",
         **CLUES,

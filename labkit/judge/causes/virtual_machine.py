@@ -23,7 +23,7 @@ CAUSE = Cause(
     name="virtual machine",
     seen="the hypervisor takes processor time, or the host is virtual and the times scatter",
     excluded="the value is even",
-    decides="the same point on a physical machine",
+    decides="a physical machine",
     clues={
         "marked": "the hypervisor took processor time in {marked} of {launches}",
         "virtual": "the host is a {found}",

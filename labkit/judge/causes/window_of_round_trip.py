@@ -98,7 +98,7 @@ CAUSE = Cause(
     name="one window in each round trip",
     seen="the bandwidth equals the bytes of a window over the round-trip time",
     excluded="a window in each round trip allows much more",
-    decides="the same point with a larger window",
+    decides="a larger window",
     clues={
         **CLUES,
         "equal": "{window} in each round trip of {trip}, and in the time of these bytes, are {allowed:3}",

@@ -69,7 +69,7 @@ CAUSE = Cause(
     seen="ranks on one host send over its loopback interface, or bytes cross a slower interface than the fastest "
     "one of the host",
     excluded="the bytes took the host's fastest path",
-    decides="the same point over the other path",
+    decides="the other path",
     clues={
         **CLUES,
         "marked": "in {marked} of {launches} the bytes did not take the path that was asked for",
