@@ -81,7 +81,7 @@ class Simulation(Generic[Options]):
         simulated as their victim and aggressor are.
     messages : about how many messages an iteration sends, of all ranks; not asked of a collective.
     follows : options that the simulation follows, beside `SAME`.
-    algorithms : names that the user may choose from, beside ``auto``; not of a collective.
+    algorithms : names that the user may choose in addition to ``auto``; empty for collectives.
     collective : SimGrid's name of the collective that is the iteration; empty for its own messages.
     ranks : number of ranks.
     places : of each rank the place of its host among those of `labkit.testbeds.simulation.Network.hosts_of`; empty for

@@ -43,7 +43,7 @@ class Statistic:
     of : from the samples of a launch to (ranks,).
     over : how launches become one number: from (launches, ranks) to (ranks,).
     said : how, in words.
-    histogram : whether it comes from one where extremes were kept.
+    histogram : whether it comes from a histogram if only extremes were kept.
     time : whether it is a time, which must span ten steps of the clock.
     """
 

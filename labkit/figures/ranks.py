@@ -1,4 +1,4 @@
-"""Ranks beside one another: how the times of each are distributed, where the slowest alone would hide it."""
+"""Distribution of the times of each rank, which the slowest rank alone would hide."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _ISSUED = r" *issued(?: rwts?)? *: total="  # closes a job
 
 
 def runs(lines: Lines) -> list[Run]:
-    """Make a run of each job and direction."""
+    """Return one run per job and direction."""
     every: list[Run] = []
     setups = [(number, match) for number, line in lines if (match := _SETUP.match(line))]
     versions = [(number, line) for number, line in lines if re.fullmatch(r"fio-\d\S*", line)]
@@ -190,7 +190,7 @@ def made(
     synced: bool,
     source: str,
 ) -> Run:
-    """Make the run of one direction of a job."""
+    """Return the run of one direction of a job."""
     doubts = [] if size else [SIZE_UNKNOWN]
     if options["cache"] == "unknown":
         doubts.append(note("cache-unknown", "fio does not say what the page cache did"))
@@ -221,7 +221,7 @@ _ORDER = ("min", "max", "mean", "stddev")
 
 
 def terse(lines: Lines) -> list[Run]:
-    """Make a run of each job and direction of terse output of version 3, the default; times are in µs."""
+    """Return one run per job and direction of terse output of version 3, the default; times are in µs."""
     setups = [(number, match) for number, line in lines if (match := _SETUP.match(line))]
     every: list[Run] = []
     for number, line in lines:

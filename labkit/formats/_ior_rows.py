@@ -45,7 +45,7 @@ def is_row(line: str) -> bool:
 
 
 def results(lines: Lines) -> list[Run]:
-    """Make a run of the repetitions of each operation; their numbers rise, so a smaller one begins another run."""
+    """Return one run for the repetitions of each operation; their numbers rise, so a smaller one begins another run."""
     groups: dict[str, list[dict[int, Cells]]] = {}
     for number, line in lines:
         texts = line.split()

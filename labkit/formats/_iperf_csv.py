@@ -65,7 +65,7 @@ def _alone(
 
 
 def _of_csv(lines: Lines, number: int, row: re.Match[str]) -> Run | None:
-    """Make the run of a connection; None if it moved nothing."""
+    """Return the run of a connection; None if it moved nothing."""
     protocol = "UDP" if row["rest"] else "TCP"
     values = [metric("bandwidth_MBps", "mean", lines.number(row["rate"], number) / 8e6)]
     if values[0].value <= 0:

@@ -31,7 +31,7 @@ _NO_VALUE = ("null", "None", "", "nan")
 
 
 def runs(lines: Lines) -> list[Run]:
-    """Make a run of each test case; it has a value of each performance variable."""
+    """Return one run per test case; it has a value of each performance variable."""
     made, head = list[Run](), list[str]()
     for number, raw in lines:
         line = raw.strip()
@@ -48,7 +48,7 @@ def runs(lines: Lines) -> list[Run]:
 
 
 def _of_table(lines: Lines, number: int, cells: dict[str, str]) -> list[Run]:
-    """Make the run of a line below a head; none if no variable has a value."""
+    """Return the run of a line below a head; none if no variable has a value."""
     names = [key.removesuffix("_value") for key in cells if key.endswith("_value")]
     values = [
         Reported(name[:100], cells.get(f"{name}_unit", "")[:40], "value", lines.number(cells[f"{name}_value"], number))
@@ -100,7 +100,7 @@ def _run(
     *,
     failed: bool = False,
 ) -> Run:
-    """Make the run of a test case."""
+    """Return the run of a test case."""
     version = next((cell for cell in lines.texts[number - 1].split("|") if cell.startswith("reframe ")), "")
     tasks = cells.get("num_tasks", "")
     options: dict[str, Scalar] = {"test": test.strip(), "system": system}

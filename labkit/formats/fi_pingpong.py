@@ -72,7 +72,7 @@ _PROVIDER = note("provider-unknown", "the table does not name the provider; it i
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each size of each table: client and server print one each."""
+    """Return one run per size of each table: client and server print one each."""
     lines, made = Lines(text, where), []
     for head, last, begun in lines.blocks(_BEGINS):
         if begun[0].startswith("- "):
@@ -117,7 +117,7 @@ def _rows(lines: Lines, head: int, last: int, columns: list[str]) -> list[tuple[
 
 
 def _of_fabtests(lines: Lines, head: int, rows: list[tuple[int, dict[str, str]]]) -> list[Run]:
-    """Make a run of each row of a table of fabtests, whose cells have the names of the columns."""
+    """Return one run per row of a table of fabtests, whose cells have the names of the columns."""
     transfers = set[int]({1, 2}).intersection(*(_transfers(lines, number, cells) for number, cells in rows))
     made = []
     for number, cells in rows:
@@ -187,7 +187,7 @@ def _run(
     values: list[Reported],
     name: str = "",
 ) -> Run:
-    """Make a run of a row, which must have a size and a time above 0.
+    """Return the run of a row, which must have a size and a time above 0.
 
     Parameters
     ----------

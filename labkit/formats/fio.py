@@ -209,7 +209,7 @@ _BEGINS = re.compile(
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each job and direction, from fio's JSON, its text or its terse lines.
+    """Return one run per job and direction, from fio's JSON, its text or its terse lines.
 
     The cache is ``direct`` or ``unknown``: a log does not say what the page cache did. If a fsync followed every write,
     the mean latency is the sum of both, as `parse` has it.

@@ -34,7 +34,7 @@ _OF_TOOL = note("tool-mean", "the mean is the tool's own over the whole run; the
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each series that has values."""
+    """Return one run per series that has values."""
     whole = document(text, where)
     meta, results = whole["metadata"], whole["results"]
     series = meta.get("SERIES_META", {})
@@ -60,7 +60,7 @@ def _numbers(entries: Entry, key: str = "") -> Iterator[float]:
 
 
 def _run(name: str, values: list[float], raw: bool, about: Entry, meta: Entry, number: int) -> Run:
-    """Make the run of a series."""
+    """Return the run of a series."""
     unit = about.get("UNITS", "ms" if "(ms)" in name and "::" not in name else "").value
     if not isinstance(unit, str) or unit == "bits/s":  # several units; or a mean in bits/s and values in Mbits/s
         unit = ""

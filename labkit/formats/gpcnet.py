@@ -291,7 +291,7 @@ _MIB = 2**20 / 1e6
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test, isolated and under load; impact factors follow from the two and are not kept."""
+    """Return one run per test, isolated and under load; impact factors follow from the two and are not kept."""
     lines, made = Lines(text, where), []
     if not any(map(_FIRST.match, lines.texts)):
         return [_of_table(lines, *row) for row in _gpcnet_tables.rows(lines)]
@@ -312,7 +312,7 @@ def runs(text: str, where: str) -> list[Run]:
 
 
 def _of_table(lines: Lines, number: int, load: str, test: str, row: Mapping[str, str]) -> Run:
-    """Make the run of a row of a table whose ranks and nodes are not known."""
+    """Return the run of a row of a table whose ranks and nodes are not known."""
     result = _result(row, test)
     run = _run(lines, number, number, Report(1, 1, (result,), version=""), load, result)
     options = {name: value for name, value in run.options.items() if name != "nodes"}
@@ -320,7 +320,7 @@ def _of_table(lines: Lines, number: int, load: str, test: str, row: Mapping[str,
 
 
 def _run(lines: Lines, first: int, end: int, report: Report, load: str, result: Result) -> Run:
-    """Make the run of one test."""
+    """Return the run of one test."""
     sized = _SIZED.fullmatch(result.name)
     name, factor = ("bandwidth_MBps", _MIB) if result.rate else ("latency_us", 1.0)
     if not result.average > 0 or report.ranks < 1:

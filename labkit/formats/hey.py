@@ -21,7 +21,7 @@ _COMMAND = re.compile(r"(?:.*[/ ])?hey +(?=.*\S)(.*)$")
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each summary."""
+    """Return one run per summary."""
     lines = Lines(text, where)
     return [_run(lines, first, last) for first, last, _ in lines.blocks(_BEGINS)]
 

@@ -38,7 +38,7 @@ Key = tuple[str, int]
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test of each summary, or of the sections of a run that ended before its summary."""
+    """Return one run per test of each summary, or of the sections of a run that ended before its summary."""
     lines, made, closed, ended = Lines(text, where), list[Run](), 0, 0
     for first, last, version in _blocks(lines):
         start = lines.find(_SUMMARY.pattern, first, last)

@@ -25,7 +25,7 @@ _ABOVE = 400  # lines of a report
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each report; the line that builds of vendors print beside their report counts only without it."""
+    """Return one run per report; the line that builds of vendors print beside their report counts only without it."""
     lines, made, former = Lines(text, where), [], 0
     ratings = [(number, rating) for number, line in lines if (rating := _RATING.match(line))]
     reported = [lines.number(rating[3], number) for number, rating in ratings if rating[2]]

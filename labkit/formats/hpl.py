@@ -23,7 +23,7 @@ _CHECK = re.compile(r"\|\|Ax-b\|\|_oo *(?:/ *\(.*|=.*)")
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each row."""
+    """Return one run per row."""
     lines, made = Lines(text, where), []
     for first, last, version in lines.blocks(_BEGINS):
         made += rows(lines, first, last, version[1])

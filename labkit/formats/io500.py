@@ -46,7 +46,7 @@ class _About:
     ranks: int = 0
 
     def run(self, lines: Lines, number: int, last: int, phase: str, values: list[Reported], *, bad: bool) -> Run:
-        """Make the run of a phase, or of the scores."""
+        """Return the run of a phase, or of the scores."""
         return Run(
             test="IO500",
             values=tuple(values),
@@ -61,7 +61,7 @@ class _About:
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each phase that has a score, and one of the scores over all phases."""
+    """Return one run per phase that has a score, and one of the scores over all phases."""
     lines = Lines(text, where)
     return sorted([*_sections(lines), *_rows(lines)], key=lambda run: run.line)
 

@@ -78,7 +78,7 @@ _KEPT = (
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each operation of each test."""
+    """Return one run per operation of each test."""
     if re.match(r"\s*\{", text):
         return _json(document(text, where))
     lines, made = Lines(text, where), []
@@ -252,7 +252,7 @@ def _json(whole_text: Entry) -> list[Run]:
 
 
 def _run(row: Entry, told: Mapping[str, str], version: str, number: int, source: str) -> Run:
-    """Make the run of an operation."""
+    """Return the run of an operation."""
 
     def numbers(*names: str) -> list[float]:
         return [row[name].real() for name in names]

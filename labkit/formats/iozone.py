@@ -158,7 +158,7 @@ _EACH = r"\s*(Min|Max|Avg) (?:throughput|xfer).* per process\s+= +(\d+\.?\d*) (?
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each table (`storage.iozone`) or of each test of throughput mode (``-t``).
+    """Return one run per table (`storage.iozone`) or of each test of throughput mode (``-t``).
 
     Both are printed in kB of 1024 B, or in operations: then each cell of a table is a run. A table needs ``iozone test
     complete.`` A test that was not run leaves its field empty, so a cell belongs to the column whose name ends where it
@@ -211,7 +211,7 @@ def _unit(lines: Lines, first: int, near: str) -> tuple[str, float]:
 
 
 def _cell(run: Run, value: Reported) -> Run:
-    """Make the run of one cell of a table in operations."""
+    """Return the run of one cell of a table in operations."""
     labels = dict(value.labels)
     record = int(labels.pop("record_size_B") or 0)
     options: dict[str, Scalar] = {"test": labels["test"], "file_size": labels["file_size_B"]}

@@ -178,7 +178,7 @@ _SIZE = re.compile(r"(?:Write buffer size: *|Sending )(\d{1,9})(?:\.0)? [Bb]yte"
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test: a client's output in any unit, what a server received, or the CSV of ``-y C``.
+    """Return one run per test: a client's output in any unit, what a server received, or the CSV of ``-y C``.
 
     Prefixes of bits are of 10^3, of bytes (``-f M``) of 2^10. The client counts what it wrote, the server what arrived.
     A client with ``-d`` or ``-r`` is a server too: with ``-d`` both ways are one test.

@@ -243,7 +243,7 @@ _START = re.compile(r"Starting Test: protocol: (\w+), (\d{1,9}) streams?, (\d{1,
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test, from the text of a client or a server, or from a client's JSON.
+    """Return one run per test, from the text of a client or a server, or from a client's JSON.
 
     The text has three digits, with prefixes of 10^3 for bits and of 2^10 for bytes (``-f M``). It names block size and
     protocol only with ``-V``; a UDP test shows by its datagrams. A server knows its own side only: what it received,

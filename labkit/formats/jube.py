@@ -30,7 +30,7 @@ _REMEDY = 'Give the columns with results a unit in JUBE, such as <key unit="s">t
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each row that has a value."""
+    """Return one run per row that has a value."""
     lines = Lines(text, where)
     heads = {number - 1: "|" for number, line in lines if number > 1 and _RULE.match(line)}
     heads |= {number: ";" if ";" in line else "," for number, line in lines if _HEAD.match(line)}

@@ -39,7 +39,7 @@ _PAIRS = note("over-pairs", "the values are over pairs of ranks; that of a pair 
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each iteration of version 1, and of each start of version 2, from its last line with totals."""
+    """Return one run per iteration of version 1, and of each start of version 2, from its last line with totals."""
     lines = Lines(text, where)
     made = [run for first, last, head in lines.blocks(_FIRST) for run in _old(lines, first, last, int(head[1]))]
     return sorted([*made, *_new(lines)], key=lambda run: run.line)

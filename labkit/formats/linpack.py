@@ -29,7 +29,7 @@ Key = tuple[int, int, int]
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each size, leading dimension and alignment of each start."""
+    """Return one run per size, leading dimension and alignment of each start."""
     lines, made, first = Lines(text, where), list[Run](), 1
     lines.texts = [line.strip() for line in lines.texts]
     starts = [number for number, line in lines if _TRIALS.match(line)] or [1]

@@ -23,7 +23,7 @@ _ITEMS = r"(\d{1,9}) tasks, (\d{1,18}) files"
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each operation with a rate."""
+    """Return one run per operation with a rate."""
     lines, made = Lines(text, where), []
     for first, last, head in lines.blocks(_BEGINS):
         made += _block(lines, first, last, head)

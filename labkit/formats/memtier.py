@@ -31,7 +31,7 @@ _PERCENTILE = re.compile(r"p(\d{1,2})\.(\d{1,4})")
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each kind of operation that was done, and of all."""
+    """Return one run per kind of operation that was done, and of all."""
     if not re.search(r"^\s*\{", text, re.MULTILINE):
         lines = Lines(text, where)
         for first, last, _ in lines.blocks(_TABLE):

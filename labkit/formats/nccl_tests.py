@@ -114,7 +114,7 @@ def _counted(row: str) -> _Layout | None:
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each size and place."""
+    """Return one run per size and place."""
     if re.match(r"\s*\{", text):
         return _json(document(text, where))
     lines, made = Lines(text, where), []

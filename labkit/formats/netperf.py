@@ -49,7 +49,7 @@ def parse(text: str, congestion: str = "") -> list[Reported]:
     Parameters
     ----------
     text : the output.
-    congestion : congestion control that was requested; netperf uses the system's default where it cannot be set.
+    congestion : congestion control that was requested; netperf uses the system's default if it cannot be set.
 
     Returns
     -------
@@ -168,7 +168,7 @@ _CELLS = rf"{NUMBER}(?: +{NUMBER})*"
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test: classic tables, that of ``-t omni``, ``-k``, ``-o`` and ``-O``."""
+    """Return one run per test: classic tables, that of ``-t omni``, ``-k``, ``-o`` and ``-O``."""
     lines = Lines(text, where)
     made = [_run(lines, first, last, head) for first, last, head in lines.blocks(_BEGINS)]
     if made:
@@ -196,7 +196,7 @@ def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
 
 
 def _of_pairs(lines: Lines, place: tuple[int, int], pairs: Mapping[str, str], protocol: str, test: str) -> Run:
-    """Make the run of a test from its selectors; `place` is its first and last line."""
+    """Return the run of a test from its selectors; `place` is its first and last line."""
     first, last = place
     doubts = [] if protocol else [_PROTOCOL_UNKNOWN]
     protocol, unit = protocol or "TCP", pairs.get("THROUGHPUT_UNITS", "")

@@ -102,7 +102,7 @@ _DIRECTION = note(
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each size, from ``np.out`` or from what the client prints.
+    """Return one run per size, from ``np.out`` or from what the client prints.
 
     ``-s`` has no latency. ``-2`` prints twice the size in ``np.out``, and is refused where that shows: its sizes are 2,
     4, 6, 8, … without any that is odd.

@@ -23,7 +23,7 @@ Found = tuple[int, re.Match[str]] | None
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each kernel that completed."""
+    """Return one run per kernel that completed."""
     lines, made = Lines(text, where), []
     for first, last, kernel in lines.blocks(_BEGINS):
         made.append(_run(lines, first, last, kernel[1], kernel[2]))

@@ -36,7 +36,7 @@ _TWO = "the head '# Size  Latency (us)', or the command, such as osu_latency, ab
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each row of each table."""
+    """Return one run per row of each table."""
     lines = reading.Lines(text, where, lambda line: bool(_BEGINS.match(line) or _program(line)))
     made, test, version = list[Run](), "", ""
     while (line := lines.past_blanks()) is not None:

@@ -26,7 +26,7 @@ class Span:
     ----------
     service : that did it.
     name : of the work.
-    kind : `SERVER` where it answers a request, `CLIENT` where it waits for another service.
+    kind : `SERVER` if it answers a request, `CLIENT` if it waits for another service.
     trace, span, parent : numbers; parent 0 for the first span of a trace.
     start_ns, end_ns : since 1970.
     attributes : further facts.

@@ -36,7 +36,7 @@ _MEDIAN = note("median-of-ranks", "the mean is the median over ranks of each ran
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each row; of point-to-point messages one for each pattern."""
+    """Return one run per row; of point-to-point messages one for each pattern."""
     lines, made = Lines(text, where), []
     for head, last, _ in lines.blocks(_BEGINS):
         columns = _COLUMN.findall(lines.texts[head - 1])[2:]

@@ -54,7 +54,7 @@ _CLOCKS = note("two-clocks", "one-way: the value contains the difference of two 
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of a result.
+    """Return the run of a result.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _stated(spec: Entry) -> dict[str, str]:
 
 
 def _throughput(result: Entry, spec: Entry, tool: str) -> Run:
-    """Make the run of a test of throughput."""
+    """Return the run of a test of throughput."""
     summary = result["summary"]["summary"]
     udp = spec.get("udp", False).value is True or summary.get("lost", None).value is not None
     size = spec.get("buffer-length", 0).whole()
@@ -130,7 +130,7 @@ def _throughput(result: Entry, spec: Entry, tool: str) -> Run:
 
 
 def _latency(result: Entry, spec: Entry, tool: str) -> Run:
-    """Make the run of a test of one-way latency."""
+    """Return the run of a test of one-way latency."""
     width = spec.get("bucket-width", _BUCKET).real()
     histogram = result["histogram-latency"]
     counts = sorted((float(key), histogram[key].whole()) for key in histogram.table() if _is_number(histogram, key))
@@ -180,7 +180,7 @@ def _of_histogram(counts: list[tuple[float, int]]) -> Iterator[tuple[str, float]
 
 
 def _round_trips(result: Entry, spec: Entry, tool: str) -> Run:
-    """Make the run of a test of round trips."""
+    """Return the run of a test of round trips."""
     trips = result["roundtrips"].items()
     times = [seconds(trip["rtt"]) for trip in trips if "rtt" in trip]
     if not times:

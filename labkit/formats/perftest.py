@@ -297,7 +297,7 @@ _UNIT = note("unit-assumed", "the JSON does not name the unit of its bandwidths:
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each size of each table.
+    """Return one run per size of each table.
 
     A table without the lines above it belongs to the command that was named last (``ib_write_bw``). The server of a
     test that reads or writes prints no table.

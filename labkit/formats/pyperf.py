@@ -1,8 +1,8 @@
 """pyperf's JSON: benchmarks with the values of each worker process.
 
 A process is a fresh start, so it becomes a launch: median, mean, least and greatest of its values, without warm-ups.
-A value is the time of one call in s, already over the number of loops; of benchmarks with another unit (bytes) it is
-kept under the name ``value`` with that unit.
+A value is the time of one call in s, already over the number of loops; benchmarks with another unit (bytes) keep it as
+``value`` with that unit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BEGINS = re.compile(r"\s*\{\"benchmarks\": ?\[\{\"(?:metadata|runs)\"|[^\n]{0,2
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each process that has values; those that only calibrated have none."""
+    """Return one run per process that has values; those that only calibrated have none."""
     suite, made = document(text, where), list[Run]()
     shared = suite.get("metadata", {}).table()
     for benchmark in suite["benchmarks"].items():
@@ -41,7 +41,7 @@ _NO_SETTING = re.compile(  # facts of one run, of its time, or the name of the m
 
 
 def _run(values: list[float], facts: Mapping[str, Any], number: int) -> Run:
-    """Make the run of a process."""
+    """Return the run of a process."""
     unit = str(facts.get("unit", "second"))
     numbers = (("p50", median(values)), ("mean", fmean(values)), ("min", min(values)), ("max", max(values)))
     if unit == "second":

@@ -118,7 +118,7 @@ _RESULT = re.compile(r"bw|lat|rate|cost|cpu|msgs|bytes|_time|^time$|max_|min_") 
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test, with or without ``-uu``.
+    """Return one run per test, with or without ``-uu``.
 
     Without ``-uu`` qperf prints three digits and a unit of its choice, prefixes of 10^3. The size of a message is
     there with ``-vc`` or ``-vvs`` only.

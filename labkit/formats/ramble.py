@@ -48,7 +48,7 @@ class _Experiment:
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each context of each experiment that has a number."""
+    """Return one run per context of each experiment that has a number."""
     if re.match(r"\s*\{", text.removeprefix("\ufeff")):
         found = list(_of_json(document(text, where)))
     else:
@@ -121,7 +121,7 @@ def _reported(name: str, statistic: str, value: str, unit: str) -> list[Reported
 
 
 def _run(one: _Experiment, name: str, context: str, values: list[Reported]) -> Run:
-    """Make the run of a context of an experiment."""
+    """Return the run of a context of an experiment."""
     options: dict[str, Scalar] = {"experiment": name}
     if context not in _DEFAULT:
         options["context"] = context

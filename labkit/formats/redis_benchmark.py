@@ -73,7 +73,7 @@ _SIX = re.compile(rf"\s*({NUMBER})" + rf" +({NUMBER})" * 5 + "$")
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each command: a line of the CSV, a block of the text, or a line of ``-q``."""
+    """Return one run per command: a line of the CSV, a block of the text, or a line of ``-q``."""
     lines = Lines(text, where)
     named = [one for one in lines.blocks(_BLOCK) if lines.find(_COMPLETED.pattern, one[0], min(one[0] + 1, one[1]))]
     made = [_block(lines, first, last, head[1]) for first, last, head in named]
@@ -112,7 +112,7 @@ def _quiet(lines: Lines, number: int, row: re.Match[str]) -> Run:
 
 
 def _run(command: str, values: list[Reported], line: int, source: str, size: int = 0) -> Run:
-    """Make the run of a command."""
+    """Return the run of a command."""
     return Run(
         test="redis-benchmark",
         values=tuple(values),

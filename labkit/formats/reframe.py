@@ -21,7 +21,7 @@ _BEGINS = re.compile(rf"[^\n]{{0,2000}}\"session_info\" *:|{_reframe_perflog.BEG
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test case that has a performance variable."""
+    """Return one run per test case that has a performance variable."""
     if '"session_info"' not in text:
         return _reframe_perflog.runs(Lines(text, where))
     report = document(text, where)
@@ -63,7 +63,7 @@ _STATED = (
 
 
 def _run(entry: Entry, values: list[Reported], version: str, number: int) -> Run:
-    """Make the run of a test case."""
+    """Return the run of a test case."""
     case = entry.table()
     name = str(case.get("display_name") or case.get("name") or case.get("unique_name"))
     tasks = case.get("num_tasks")

@@ -44,7 +44,7 @@ _US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 6e7, "h": 3.6e9}
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test; of wrk2 with ``--u_latency`` one run has both.
+    """Return one run per test; of wrk2 with ``--u_latency`` one run has both.
 
     Further statistics below those of a test, without a head, are another run of it.
     """

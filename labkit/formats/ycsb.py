@@ -55,7 +55,7 @@ Measured = tuple[int, str, str, float]  # line, operation, measurement, value
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of the whole, and of each kind of operation."""
+    """Return one run of the whole, and one per kind of operation."""
     lines = Lines(text, where)
     of_go = _go(lines) if any(_GO.match(line) for line in lines.texts) else []
     if re.search(r"\"metric\" ?:", text):

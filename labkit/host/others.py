@@ -1,8 +1,8 @@
 """Processor time of processes that are not labkit's: they make a machine busy beside our own ranks.
 
 The mean load of the last minute counts labkit's ranks, tools and notebooks as well, so it says nothing about others.
-The time that each process used between two looks at /proc does. Labkit's own processes are this one, those above it,
-and what the uppermost labkit or notebook kernel among them started; other notebooks of the same Jupyter are others. The
+The time that each process used between two looks at /proc does. labkit's own processes are this one, its ancestors, and
+what the topmost labkit or notebook kernel among them started; other notebooks of the same Jupyter count as others. The
 mark in their environment identifies ranks that the daemon of a batch system started.
 """
 

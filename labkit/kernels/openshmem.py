@@ -47,7 +47,7 @@ class OpenShmem:
     Parameters
     ----------
     path : of the library.
-    names : of the functions of the kernels' table, in order.
+    names : functions of the kernels' table, in order.
     room : B of the largest point in the symmetric heap.
     reserved : B of global memory that points need.
     """

@@ -5,7 +5,7 @@ units of the intervals, never iterations. The parameters follow from the lines o
 launches and its interval, which is widened by what the lines lie off their times in all launches alike (below):
 
 - `alpha`, `beta`: fixed and per-byte part of the time T of a message, half the round trip (Hockney).
-- `o_s`, `o_r` and `O_s`, `O_r`: the same of the overheads. LogGP has no per-byte part; LogGOPS [4]_ adds it.
+- `o_s`, `o_r` and `O_s`, `O_r`: the same for the overheads. LogGP has no per-byte part; LogGOPS [4]_ adds it.
 - `g`, `G`: the gap between messages in saturation is g + (m-1)G [2]_, [3]_.
 - `L`: T - o_s - o_r, each line at 1 B: latency as Alexandrov et al. define it. Netgauge's L is half the round trip.
 

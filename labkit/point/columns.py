@@ -126,9 +126,9 @@ METRICS = {
         Metric("recovered_us", "cost", 1e6, "µs", "recovered", "Time of an iteration of the victims after the congestors stopped."),
         Metric("congestor_us", "cost", 1e6, "µs", "congestor's round", "Time of a round of the congestors during the victims' loaded phase, mean over congestors."),
         Metric("alone_us", "cost", 1e6, "µs", "alone", "Time of an iteration of the victim without the aggressor."),
-        Metric("impact_p50_times", "cost", 1.0, "times", "interference, median", "Median time beside the aggressor over median time alone, slowest rank of each iteration."),
+        Metric("impact_p50_times", "cost", 1.0, "times", "interference, median", "Median time beside the aggressor divided by the median time alone, slowest rank of each iteration."),
         Metric("impact_mean_times", "cost", 1.0, "times", "congestion impact, mean", "Mean time under congestion over mean time in isolation: of all victims (GPCNeT's congestion impact factor), or of the slowest rank of each iteration (interference)."),
-        Metric("impact_p99_times", "cost", 1.0, "times", "congestion impact, p99", "99th percentile of the time under congestion over that in isolation, of all victims."),
+        Metric("impact_p99_times", "cost", 1.0, "times", "congestion impact, p99", "99th percentile of the time of all victims under congestion, divided by the percentile in isolation."),
         Metric("computation_s", "cost", 1.0, "s", "computation", "Time of a run outside MPI, slowest rank."),
         Metric("communication_s", "cost", 1.0, "s", "communication", "Time of a run inside MPI, including waits, "
         "longest rank."),

@@ -55,7 +55,7 @@ class Parameters(studies.Started):
 
 
 class Study(studies.Study):
-    """Bandwidth of files that ranks share or have to themselves, and rates of operations on metadata."""
+    """Bandwidth of shared and separate files, and rates of operations on metadata."""
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = (

@@ -44,7 +44,7 @@ class Parameters(studies.Parameters):
     ranks : numbers of ranks, a list.
     factor : that is tuned: algorithm, segment or fanout of a collective, env.NAME, bind, or transport.
     levels : of the factor; all for every algorithm of the library.
-    rounds : of the race, at most.
+    rounds : most rounds of the race.
     budget : min that measuring may take; 0 for no limit.
     transport : path of the messages: auto, shm or tcp.
     testbed : where the ranks run.

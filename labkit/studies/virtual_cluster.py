@@ -36,7 +36,7 @@ class Parameters(studies.Parameters):
     time_cap : s of timed iterations for a point and launch.
     testbed : the cluster; the switches, rate and uplink are set here.
     per_leaf : hosts at each leaf switch, where the testbed does not say.
-    rates : of the hosts' links, each as the testbed takes it, a list; one stream crosses the tree at each.
+    rates : list of rates of the hosts' links, in the testbed's form; one stream crosses the tree at each rate.
     tapers : of the tree, a list; at each, one stream crosses it, all hosts send to all, and two hosts exchange messages
         that tell what all to all needs at least. Empty leaves them out.
     rate : of the hosts' links for the tapers and the round trips.

@@ -86,7 +86,7 @@ class Plan:
 
     Parameters
     ----------
-    specs : of the points; a plan that was decoded makes each when it is requested, so that a rank stays small.
+    specs : of the points; a decoded plan makes each on request, so a rank stays small.
     mpi : whether the ranks need MPI.
     """
 

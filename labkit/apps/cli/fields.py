@@ -62,7 +62,7 @@ def _kind(hint: Any) -> Callable[[str], int] | Callable[[str], float] | type[str
 
 
 def whole(text: str) -> int:
-    """Read a whole number; Python also takes the digits of other scripts, and a keyboard rarely means them."""
+    """Read a whole number; Python also takes the digits of other scripts, and users rarely mean them."""
     return int(_plain(text))
 
 

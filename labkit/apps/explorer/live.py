@@ -107,7 +107,7 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
         self._sized = listener
 
     def on_brush(self, listener: Callable[[list[tuple[int, int]]], None]) -> None:
-        """Call a function with the trace and point of each point inside a box that is drawn; none takes it away."""
+        """Call a function with the trace and point of each point inside a drawn box; none if the box is removed."""
         self._brushed = listener
 
     def _answer(self, widget: Any, content: Any, buffers: Any) -> None:

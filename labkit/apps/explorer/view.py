@@ -303,7 +303,7 @@ def axes_of(summary: pd.DataFrame) -> list[str]:
 
 
 def differing_columns(summary: pd.DataFrame) -> list[str]:
-    """Columns in which the points differ, without the size: what lines can be grouped and filtered by."""
+    """Columns other than the size in which the points differ, to group and filter lines by."""
     known = next((names for table, names in _DIFFERING if table is summary), None)
     if known is None:
         known = [name for name in differing(summary) if name != "fingerprint"]

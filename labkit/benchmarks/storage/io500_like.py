@@ -1,7 +1,7 @@
 """A run like that of IO500: all its phases in its order, by all ranks, and its score over them.
 
-Writing and creating go on until the `stonewall`; then every rank goes on to as much as the fastest one made, and all of
-that is found, looked at, read and removed. The easy phases move transfers of `transfer_size` to a file of each rank,
+Writing and creating continue until the `stonewall`. Then every rank continues to the amount of the fastest one, and all
+of it is found, looked at, read and removed. The easy phases move transfers of `transfer_size` to a file of each rank,
 and create empty files in a directory of each rank. The hard phases move 47008 B to places of one shared file in turn,
 and create files of 3901 B in one directory. Ranks look at and read what another rank wrote. Inside the timed part,
 reads are compared with what was written, and writes end with fsync, or sync.

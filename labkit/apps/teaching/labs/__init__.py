@@ -10,7 +10,7 @@ from labkit.errors import SpecError, unknown_name
 
 
 def names() -> list[str]:
-    """Return the names of all labs: those of their files."""
+    """Return the names of all labs, from their files."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
