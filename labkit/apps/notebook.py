@@ -256,7 +256,7 @@ def save(
 
 
 def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
-    """Display columns of a frame as a table, with the units in the heads; a sentence where it has no rows.
+    """Display columns of a frame as a table, with the units in the heads; a sentence if it has no rows.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ _AXES = ("sizes", "numbers", "categories")
 def with_bounds(
     figure: go.Figure, rows: pd.DataFrame, samples: Iterable[Samples], costs: Callable[[], Mapping[str, Costs]]
 ) -> go.Figure:
-    """Return a figure with the bounds of the points that it shows; as it is where none are known.
+    """Return a figure with the bounds of the points that it shows; as it is if none are known.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class Line:
 
     Parameters
     ----------
-    name : in the legend; names the statistic where it is not that of the figure, and says where there is none.
+    name : in the legend; names the statistic if it differs from the figure's, or states that there is none.
     origin : of its numbers.
     rows : of the summary, one to a point.
     statistic : that is drawn.

@@ -219,7 +219,7 @@ def campaigns() -> list[str]:
 
 
 def _series(part: Part) -> str:
-    """Name of a series; the path of its messages where it has no other name."""
+    """Name of a series; the path of its messages if it has no other name."""
     if not part.series and "transport" in part.rows:
         paths = list(part.rows["transport"].unique())
         if len(paths) == 1 and paths[0] in FIXED:

@@ -119,7 +119,7 @@ def _about(entry: Entry, look: Look) -> dict[str, Any]:
 
 
 def _trace(entry: Entry, look: Look, figure: go.Figure) -> go.Scatter:
-    """A point, or a line where there is no single size."""
+    """A point, or a line if there is no single size."""
     value, half = _value(entry)
     given = figure.layout.meta["sizes"]
     smallest = min([size for size in given if size > 0], default=1)

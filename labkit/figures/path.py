@@ -128,7 +128,7 @@ def _ends(parts: Sequence[tuple[Part, float]]) -> tuple[float, float, bool]:
 
 
 def _legend(figure: go.Figure, words: Sequence[tuple[str, str]]) -> int:
-    """Write the legend as lines above the axes, where it has all the width; return the number of lines.
+    """Write the legend as lines above the axes, if it has all the width; return the number of lines.
 
     Plotly would break its own legend to the width of the axes, of which the names of parts leave little.
 
@@ -160,7 +160,7 @@ def _legend(figure: go.Figure, words: Sequence[tuple[str, str]]) -> int:
 
 
 def print_below(figure: go.Figure, lines: Sequence[str], below: float) -> None:
-    """Write lines in small print, `below` px under the axes, where they have all the width."""
+    """Write lines in small print, `below` px under the axes, if they have all the width."""
     if lines:
         text = "<br>".join(html.escape(line, quote=False) for line in lines)
         figure.add_annotation(
@@ -190,7 +190,7 @@ def _placed(stack: Stack) -> list[tuple[Part, float]]:
 
 
 def _bars(rows: Sequence[tuple[int, Part, float]], kind: str, origin: str, colour: str, unit: str) -> go.Bar:
-    """Return the bars of one kind and origin, with intervals where there are any.
+    """Return the bars of one kind and origin, with intervals if there are any.
 
     Parameters
     ----------

@@ -222,7 +222,7 @@ def pgfplots(spec: Mapping[str, Any], *, width: float, height: float) -> str:
 
 
 def _axis(layout: Mapping[str, Any], letter: str) -> list[str]:
-    """Return the options of an axis: title, scale, range, and ticks where they have texts."""
+    """Return the options of an axis: title, scale, range, and ticks if they have texts."""
     axis = layout.get(f"{letter}axis", {})
     options = [f"{letter}label={{{tex(data.title(layout, f'{letter}axis'))}}}"]
     log = axis.get("type") == "log"

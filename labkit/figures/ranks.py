@@ -182,7 +182,7 @@ def _banded(figure: go.Figure, timed: Sequence[Samples], steps: int) -> go.Figur
 def _mark_slow(
     figure: go.Figure, launch: Samples, ranks: NDArray[np.int64], order: NDArray[np.intp], medians: NDArray[np.float64]
 ) -> None:
-    """Mark the ranks of a launch that the analysis names, where it has a rule for this benchmark."""
+    """Mark the ranks of a launch that the analysis names, if it has a rule for this benchmark."""
     try:
         table = slow_rank.slow_ranks(launch).table
     except DataError:

@@ -203,7 +203,7 @@ def _middle(dots: Sequence[_Point]) -> _Point:
 
 
 def _label(one: _Point, words: _Words, *, several: bool) -> str:
-    """Return the name of a point: of its series and its place, where they differ."""
+    """Return the name of a point: of its series and its place, if they differ."""
     place = words.at(one.at)
     if not several or one.series == str(one.at):
         return place.removeprefix("at ")

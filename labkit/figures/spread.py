@@ -122,7 +122,7 @@ def _room(figure: go.Figure) -> list[float]:
 
 
 def _ends(trace: go.Scatter) -> list[float]:
-    """Ends of all error bars of a trace, or its points where it has none."""
+    """Ends of all error bars of a trace, or its points if it has none."""
     y = np.asarray(trace.y, np.float64)
     up, down = (0 if side is None else np.asarray(side) for side in (trace.error_y.array, trace.error_y.arrayminus))
     return [*(y + up).tolist(), *(y - down).tolist()]

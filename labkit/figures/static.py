@@ -42,7 +42,7 @@ def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
 
     Returns
     -------
-    Svg text of each; None for one that could not be rendered, and for all where there is no Chromium. A
+    Svg text of each; None for one that could not be rendered, and for all if there is no Chromium. A
     `LabkitWarning` gives the reason. Same spec, same text; ids differ between figures, so that one page can hold
     several.
     """
@@ -92,7 +92,7 @@ def _read(file: Path | None) -> str | None:
 
 
 def _keep(file: Path | None, svg: str | None) -> None:
-    """Keep a picture, and remove those that were not used for longest where there are too many."""
+    """Keep a picture, and remove those that were not used for longest if there are too many."""
     if file is None or svg is None:
         return
     with suppress(OSError, DataError):

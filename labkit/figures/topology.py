@@ -37,7 +37,7 @@ class _Link:
 def topology(
     facts: Mapping[str, Any], evidence: Mapping[str, int] | None = None, seconds: float | None = None
 ) -> go.Figure:
-    """Draw a single switch or a two-level tree of switches, with the load of every link where it is known.
+    """Draw a single switch or a two-level tree of switches, with the load of every link, if known.
 
     A link is two lines, one for each direction, the more loaded the warmer and wider; without `seconds` loads are
     relative to the one that carried most for its rate.

@@ -191,7 +191,7 @@ def _run(
 
     Parameters
     ----------
-    speed : usec/xfer, and MB/sec of 10^6 B; 0 where it is not printed.
+    speed : usec/xfer, and MB/sec of 10^6 B; 0 if it is not printed.
     """
     parts, command = _SIZE.fullmatch(size), _command(lines, head)
     if not speed[0] > 0 or not parts:

@@ -28,13 +28,13 @@ _BOUNCES = re.compile(r"(\d{1,18})=(\d+\.?\d*)/(\d+\.?\d*)/(\d+\.?\d*)/(\d+\.?\d
 
 
 def stream(text: str, streams: int = 1, congestion: str = "") -> list[Reported]:
-    """Bandwidth of TCP streams in one direction, and each stream's where there are several; retransmissions.
+    """Bandwidth of TCP streams in one direction, and each stream's if there are several; retransmissions.
 
     Parameters
     ----------
     text : the client's output.
     streams : that were requested.
-    congestion : congestion control that was requested; iperf only warns where it cannot be set.
+    congestion : congestion control that was requested; iperf only warns if it cannot be set.
 
     Raises
     ------

@@ -45,7 +45,7 @@ _CPU = ("host_total", "remote_total")
 
 
 def parse(text: str) -> list[Reported]:
-    """Parse bandwidth in total, per stream where there are several, per interval; retransmissions, loss and CPU use.
+    """Parse bandwidth in total, per stream if there are several, per interval; retransmissions, loss and CPU use.
 
     Returns
     -------

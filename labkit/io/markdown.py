@@ -74,7 +74,7 @@ def quiet(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """A cell on one line, with its bars escaped where they are not code."""
+    """A cell on one line, with its bars escaped if they are not code."""
     line, parts, end = " ".join(text.splitlines()), [], 0
     for code in _CODE.finditer(line):
         parts += [_BAR.sub(r"\1\\|", line[end : code.start()]), code[0]]

@@ -40,7 +40,7 @@ class Program:
     free : whether Debian has it in its main component; else in non-free.
     conda : package in `environment.yml` that brings it; empty if none does.
     install : the exact command that installs it, if it is not the Debian package.
-    rootless : a command that installs it without root, where there is one beside these.
+    rootless : a command that installs it without root, if there is one beside these.
     find_path : returns its path, if it is looked for in more places than the PATH; empty if it is in none.
     target : of ``make`` in a checkout, which installs it; empty if none does.
     built : program of labkit (`labkit.kernels.programs`) that runs as this tool; empty for a program of somebody else.

@@ -101,7 +101,7 @@ class Bound:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Ends of its interval; both the value where it has none."""
+        """Ends of its interval; both the value if it has none."""
         return (self.value, self.value) if math.isnan(self.low) else (self.low, self.high)
 
 

@@ -378,5 +378,5 @@ def _usable(line: Line, within: Range, begin: int, last: int) -> Line:
 
 
 def _below(line: Line, time: Line, begin: int, last: int) -> Line:
-    """The line, or the time of a message where it exceeds that: no end works longer than its message takes."""
+    """The line, or the time of a message if it exceeds that: no end works longer than its message takes."""
     return time if line.at(begin) > time.at(begin) or line.at(last) > time.at(last) else line

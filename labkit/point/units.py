@@ -46,7 +46,7 @@ _TIME = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "mi
 
 
 def finite(value: float) -> float | None:
-    """Return a number as JSON has it: None for infinity and where there is no number."""
+    """Return a number as JSON has it: None for infinity and if there is no number."""
     return value if math.isfinite(value) else None
 
 

@@ -1,7 +1,7 @@
 """The report: a book over the executed notebooks of a campaign, as HTML and as PDF.
 
 `build` stages copies in ``<campaign>/report/`` (other names: `labkit.store.derived.report`) and renders them with
-Quarto, where that is installed, else with pandoc and typst alone. Both read the same sources. ``docs/report.md``
+Quarto, if that is installed, else with pandoc and typst alone. Both read the same sources. ``docs/report.md``
 describes what a notebook may hold.
 """
 

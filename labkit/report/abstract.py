@@ -243,7 +243,7 @@ def verdicts(content: Content) -> str:
 
 
 def _names(chapters: Sequence[Chapter]) -> str:
-    """Return chapters by their titles, or by their numbers where there are many."""
+    """Return chapters by their titles, or by their numbers if there are many."""
     if len(chapters) > _TITLES:
         return ", ".join(f"@{one.label}" for one in chapters)
     return joined(f"{one.title} (@{one.label})" for one in chapters)

@@ -102,7 +102,7 @@ def _part(text: str) -> str:
 
 
 def _counts(values: pd.Series) -> str:
-    """Return each value with its count, or alone where all are the same."""
+    """Return each value with its count, or alone if all are the same."""
     counts = Counter(str(value) or "not recorded" for value in values)
     if len(counts) == 1:
         return escape(next(iter(counts)))

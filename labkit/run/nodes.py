@@ -55,7 +55,7 @@ def left_out(suspects: Iterable[str], campaign: Campaign) -> list[str]:
 
 
 def probed(hosts: Sequence[str]) -> dict[str, str]:
-    """Run a trivial step on each host, and again for `PROBE` where it fails; where it never runs, host → why.
+    """Run a trivial step on each host, and again for `PROBE` if it fails; if it never runs, host → why.
 
     Slurm refuses new steps for a while on a host whose last step is still being cleared away.
     """
@@ -67,7 +67,7 @@ def probed(hosts: Sequence[str]) -> dict[str, str]:
 
 
 def _probed_once(hosts: Sequence[str], end: float) -> dict[str, str]:
-    """Run a trivial step on each host, until a time of `time.monotonic`; of those where it fails, host → why."""
+    """Run a trivial step on each host, until a time of `time.monotonic`; if it fails, host → why."""
     words = ["srun", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "--immediate=10"]
     steps = {
         name: subprocess.Popen(

@@ -390,7 +390,7 @@ class Study:
 
     @derived(lambda study: (study.campaign, study._changed(costs.BENCHMARKS)))
     def costs(self) -> dict[str, Costs]:
-        """What the hosts of the campaign cost without a network, where that was measured."""
+        """What the hosts of the campaign cost without a network, if that was measured."""
         return costs.read(self.campaign)
 
     @_several.shown

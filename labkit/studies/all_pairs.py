@@ -116,7 +116,7 @@ class Study(studies.Study):
 
     @of_samples
     def verdicts(self) -> dict[int, all_pairs.Twice]:
-        """What both measurements of a size have in common, where there are two."""
+        """What both measurements of a size have in common, if there are two."""
         verdicts = {}
         for size in self.sizes:
             launches = self.pairs(size)

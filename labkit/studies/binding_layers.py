@@ -62,7 +62,7 @@ class Study(studies.Study):
         return specs
 
     def layers(self, benchmark: str) -> pd.DataFrame:
-        """Rows of a benchmark with the layer in words; only where there is more than one layer."""
+        """Rows of a benchmark with the layer in words; only if there is more than one layer."""
         rows = self.of(benchmark)
         if "option_binding" not in rows or rows["option_binding"].nunique() < 2:
             return rows.iloc[:0].assign(layer="", option_binding="")

@@ -199,7 +199,7 @@ class Study(studies.Study):
         return Figure(figures.phases(times, title="time (µs)", small=caption))
 
     def impact_table(self) -> pd.DataFrame:
-        """Impact factors of every pattern and congestor, loaded and recovered, and claims where there are any."""
+        """Impact factors of every pattern and congestor, loaded and recovered, and claims if there are any."""
         table = self.impacts("pattern", pattern=None, congestor=None)
         if table.empty:
             return table

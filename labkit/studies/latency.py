@@ -65,7 +65,7 @@ class Study(studies.Study):
 
     @of_samples
     def protocols(self) -> dict[str, protocol.Protocol]:
-        """Break points of each path, where it has enough sizes above 0 B."""
+        """Break points of each path, if it has enough sizes above 0 B."""
         rows = self.of("mpi.latency")
         rows = rows[rows["message_size_B"] > 0]
         groups = {str(path): group for path, group in rows.groupby("transport", sort=False)}

@@ -108,7 +108,7 @@ class Study(studies.Study):
         )
 
     def _requested(self) -> list[Spec]:
-        """No point where it cannot be simulated."""
+        """No point if it cannot be simulated."""
         return [] if self.values.measure and self.missing else super()._requested()
 
     def testbeds(self, ranks: int) -> dict[str, str]:
@@ -159,7 +159,7 @@ class Study(studies.Study):
         return self.drawn(figures.versus, rows, "x" if rows.empty else "ranks", shown="latency_us", series=["kind"])
 
     def engine(self) -> pd.DataFrame:
-        """Times of the collectives by the LogGP engine, of origin ``modelled``: one switch, where no links are shared.
+        """Times of the collectives by the LogGP engine, of origin ``modelled``: one switch, without shared links.
 
         The cost of a message is the latency, and its size over the rate of a link, in which an end sends one message
         and receives one.

@@ -73,7 +73,7 @@ class Study(studies.Study):
     values: Parameters
 
     def specs(self) -> list[Spec]:
-        """Every setting at every point; where nothing is measured, those that the campaign remembers."""
+        """Every setting at every point; if nothing is measured, those that the campaign remembers."""
         try:
             plan = self._plan() if self.values.measure else noted(self.campaign, self.values.benchmark)
         except DataError:

@@ -115,7 +115,7 @@ class Kind:
     attach : makes a testbed that another process keeps up, from its handle; None if there is nothing to keep up.
     absent : Debian packages that are missing; None if it needs none.
     shell : lines of the shell with which a user's own commands find one that is up, from its handle; empty for none.
-    refusal : tries to bring one up where that is cheap, and returns why it does not come up.
+    refusal : tries to bring one up if that is cheap, and returns why it does not come up.
     lacks : what this machine lacks for an argument and options; empty if nothing is known to be missing.
     settled : options in the form in which a description keeps them.
     adjustable : options that can be changed while it is up.

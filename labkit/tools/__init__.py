@@ -52,7 +52,7 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
     Parameters
     ----------
     factories : a benchmark's ``tools``, best first.
-    spec : its option ``tool``, where it has one and it is not ``auto``, leaves only the tool of that name.
+    spec : its option ``tool``, if it has one and it is not ``auto``, leaves only the tool of that name.
     effort : how long.
 
     Raises

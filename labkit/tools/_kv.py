@@ -119,6 +119,6 @@ def _parsed(text: str, folder: Path, effort: Effort, *, paced: bool) -> Parsed:
 
 
 def program() -> str:
-    """Path of the client, or what is missing where it was not built."""
+    """Path of the client, or what is missing if it was not built."""
     path = programs.path("kv_client")
     return str(path) if path.exists() else ABSENT

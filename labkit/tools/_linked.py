@@ -37,7 +37,7 @@ def mpi(program: str) -> tuple[str, str]:
 def blas(program: str) -> str:
     """Return the BLAS that a program loads; empty if it loads none of its own, or labkit cannot tell.
 
-    The version stands in the file's name, where it has one.
+    The version stands in the file's name, if it has one.
     """
     libraries = {name: Path(path).resolve() for name, path in loaded(program).items()}
     for part, title in _BLAS.items():

@@ -50,7 +50,7 @@ def buffers(spec: Spec) -> list[int]:
 
 
 def program(name: str, package: str) -> str:
-    """Path of a program, or what is missing where it was not built."""
+    """Path of a program, or what is missing if it was not built."""
     return str(programs.path(name)) if programs.path(name).exists() else programs.how(name, package)
 
 

@@ -50,7 +50,7 @@ class Place:
     server, client : words before the command that run it there and become it, such as ``ip netns exec node0``.
     clients : the same for each of several clients; empty if all are at the place of `client`.
     server_words, client_words : what fills further placeholders of each end's command, such as ``{device}``.
-    listens : whether the server listens, from protocol and port, where that cannot be read on this machine.
+    listens : whether the server listens, from protocol and port, if that cannot be read on this machine.
     loopback : whether the data stay in this machine; None to tell by the address.
     own_files : whether the hosts may have file systems of their own, so that the folder of a run must be shared.
     lead : additional time to start several clients there, compared with this machine, s.

@@ -57,7 +57,7 @@ class Service:
 
 
 def program() -> str:
-    """Path of the program, or what is missing where it was not built."""
+    """Path of the program, or what is missing if it was not built."""
     path = programs.path("microservices")
     return str(path) if path.exists() else ABSENT
 

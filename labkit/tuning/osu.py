@@ -109,7 +109,7 @@ class Runs:
         return True
 
     def run(self, written: Written, number: int, seconds: float, effort: Effort) -> None:
-        """Run the program without and with the files, alternately, where that is missing.
+        """Run the program without and with the files, alternately, if that is missing.
 
         Parameters
         ----------

@@ -175,7 +175,7 @@ def _of_ranks(plain: Tree, choices: Sequence[Choice]) -> Tree:
 
 
 def _guarded(one: Choice, plain: Tree) -> Tree:
-    """Return the algorithm of a rule where it is allowed, and the library's own elsewhere.
+    """Return the algorithm of a rule if it is allowed, and the library's own elsewhere.
 
     The restrictions are those of src/mpi/coll/coll_algorithms.txt. MPICH heeds them for its variables, but not here.
     """

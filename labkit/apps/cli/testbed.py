@@ -88,7 +88,7 @@ def _up(options: argparse.Namespace) -> int:
 
 
 def _ask_where(text: str) -> str:
-    """Return the description; for soft-roce, first ask whether to do without a guest where this is possible."""
+    """Return the description; for soft-roce, first ask whether to do without a guest if this is possible."""
     from labkit import testbeds
     from labkit.testbeds import soft_roce
 

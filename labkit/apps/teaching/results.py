@@ -51,7 +51,7 @@ class Results:
     campaigns : samples of each; of a point that several hold, the launches of the first count.
     specs : of the lab; other samples are left out.
     seed : of a learner, which chooses some launches of each point; empty takes all.
-    known : what the hosts cost without a network, where that was measured, for bounds in figures.
+    known : what the hosts cost without a network, if that was measured, for bounds in figures.
 
     Raises
     ------

@@ -20,7 +20,7 @@ class Buffers(Via, Gpus, OnGpu):
 
     Parameters
     ----------
-    memory : of all buffers, or of rank 0's where there are two ranks: `device`, `managed`, page-locked memory of the
+    memory : of all buffers, or of rank 0's if there are two ranks: `device`, `managed`, page-locked memory of the
         host (`pinned`), or pageable memory of the `host`.
     """
 

@@ -3,7 +3,7 @@
 A window of non-blocking sends, their completion, and one answer of the receiver, as mpi.bandwidth; the times to post
 and to complete the window are separate. For each message, the window's time is the injection overhead of Zambre et al.
 (ICPP 2019), equation 2: post, completion, and a rest. Here the rest is the answer; there it is the posts that find the
-queue full, because their benchmark has no answer. The receiver's speed limits a stream: where it is slower, posts wait.
+queue full, because their benchmark has no answer. The receiver's speed limits a stream: if it is slower, posts wait.
 """
 
 from labkit.benchmarks import KernelBenchmark

@@ -32,7 +32,7 @@ def test(case: Case) -> Finding | None:
 
 
 def _payload(case: Case, value: Value, size: Value) -> float:
-    """Return the payload of the timed messages of a point, B: one message per iteration where nothing is known."""
+    """Return the payload of the timed messages of a point, B: one message per iteration if nothing is known."""
     spec = case.view.spec(value.fingerprint)
     return sum(benchmarks.moved(spec, value.n).values() if spec else ()) or value.n * size.value
 

@@ -328,7 +328,7 @@ def _metric(
 
 
 def _both(metric: str, values: Floats, sessions: NDArray[np.intp]) -> dict[str, Floats]:
-    """Return the ends of the interval over launches, and of the range of sessions, where there are too few sessions.
+    """Return the ends of the interval over launches, and of the range of sessions, if there are too few sessions.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class LaunchValues:
         return self._array(name, np.float64, math.nan)
 
     def _array(self, name: str, kind: type, missing: object) -> NDArray[Any]:
-        """Return a column of the records, (records,), with one value in all rows where they have none of its name."""
+        """Return a column of the records, (records,), with one value in all rows if they have none of its name."""
         if name not in self._arrays:
             there = name in self.records
             self._arrays[name] = (

@@ -62,7 +62,7 @@ class Value:
         return replace(self, told=unit, **scaled)
 
     def readable(self) -> Value:
-        """Return it in GB/s where it exceeds 9,999 MB/s, else as it is."""
+        """Return it in GB/s if it exceeds 9,999 MB/s, else as it is."""
         return self.in_unit("GB/s") if self.unit == "MB/s" and self.value > MOST_MB else self
 
     @property

@@ -263,7 +263,7 @@ class Comparison:
 
     @property
     def chosen(self) -> str:
-        """Values of the options that the number leaves open, where they are not the benchmark's own: ``n=2000``."""
+        """Values of the options that the number leaves open, if they are not the benchmark's own: ``n=2000``."""
         row = self.rows[0]
         fields = {one.name: one.default for one in dataclasses.fields(benchmarks.get(str(row["benchmark"])).options)}
         open_to = {name: row.get(f"option_{name}") for name, value in self.number.options.items() if value == ANY}

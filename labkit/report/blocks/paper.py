@@ -172,7 +172,7 @@ def verdicts(content: Content) -> str:
 
 
 def _measured(one: Finding) -> tuple[str, str]:
-    """Return the number that decides a verdict, and what it is compared with; in words where no number is compared."""
+    """Return the number that decides a verdict, and what it is compared with; in words if no number is compared."""
     measured, limit = (one.values.get(name) for name in ("measured", "limit"))
     if not isinstance(measured, Number):
         return escape(sentence(one)), "the other pairs" if "pairs" in one.values else "none"

@@ -86,7 +86,7 @@ def bring(
     paths : files with the output of benchmarks, or folders of such files.
     into : campaign or its folder; a new one, named after the time, if left out.
     ranks : number of ranks if neither test nor text gives it; 0 for not known.
-    testbed : where it was measured; empty for not known.
+    testbed : where it was measured; empty if unknown.
     published : paper, table or figure, and conditions of published numbers that were written down in one of the
         layouts; their origin is then ``published`` instead of ``imported``.
     progress : called now and then with the bytes read and the bytes in total.

@@ -50,7 +50,7 @@ class Given:
     Parameters
     ----------
     ranks : number of ranks; 0 if unknown.
-    testbed : where it was measured; empty for not known.
+    testbed : where it was measured; empty if unknown.
     published : where the numbers were published; empty if they were not.
     host, meta : metadata of the points, if labkit ran the program.
     badges, doubts : of the points, for the same reason.

@@ -142,7 +142,7 @@ class Placement:
 
     @property
     def binding(self) -> str:
-        """What a rank is bound to: ``core``, ``socket`` or ``none``; by default a core, where there are enough."""
+        """What a rank is bound to: ``core``, ``socket`` or ``none``; by default a core, if there are enough."""
         if self.bind != "auto":
             return self.bind
         return "none" if self.yields or self.threads > 1 else "core"  # every virtual host would take the first core

@@ -314,7 +314,7 @@ _session: ContextVar[Session | None] = ContextVar("session", default=None)
 
 @contextmanager
 def session(log: Log) -> Iterator[None]:
-    """Let ranks start from copies where that is wanted, until the context ends. Then the copies are removed.
+    """Let ranks start from copies if that is wanted, until the context ends. Then the copies are removed.
 
     Inside another session it does nothing, because that session's copies are there already.
 
@@ -341,7 +341,7 @@ def session(log: Log) -> Iterator[None]:
 
 
 def command(words: Sequence[str], placement: Placement, launcher: Launcher) -> list[str]:
-    """Return the command of a rank: in a session from its node's copy where that is wanted, else as `here` says.
+    """Return the command of a rank: in a session from its node's copy if that is wanted, else as `here` says.
 
     Parameters
     ----------

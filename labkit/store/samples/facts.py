@@ -50,7 +50,7 @@ class Fact(Generic[T]):
         return type(self.empty)
 
     def of(self, meta: Mapping[str, Any]) -> T:
-        """The value in the metadata of a point; `empty` where it is not there, or null."""
+        """The value in the metadata of a point; `empty` if it is not there, or null."""
         value = meta.get(self.name)
         return self.empty if value is None else value
 

@@ -128,7 +128,7 @@ class Network:
         return tuple(f"n{k}" for k in range(self.nodes))
 
     def repeats(self, launches: Sequence[int], chosen: Sequence[str] = ()) -> Sequence[int]:
-        """Return which of some launches differ: the first alone where nothing is chosen at random.
+        """Return which of some launches differ: the first alone if nothing is chosen at random.
 
         Parameters
         ----------
