@@ -2,8 +2,8 @@
 
 The score of a phase is its work over its time (``phase_*.c``): GiB/s of 2^30 B for IOR, thousands of operations per
 second for mdtest, find and md-workbench. The scripts before November 2019 printed GiB/s as GB/s (``io500_fixed.sh``:
-MiB/s over 1024). The scores of bandwidth and metadata are geometric means over their phases, the total is that of
-both.
+MiB/s over 1024). The scores of bandwidth and metadata are geometric means over their phases, the total is the geometric
+mean of both.
 """
 
 from __future__ import annotations

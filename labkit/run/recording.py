@@ -79,7 +79,7 @@ def record(
     launches : how often it runs.
     into : campaign or its folder, which gets further launches; a new one, named after the time, if left out.
     ranks : number of ranks, if the output does not state it; 0 for not known.
-    testbed : name of the system; by default that of this host.
+    testbed : name of the system (default: name of this host).
     time_limit : s that one launch may take.
     shown : called with each piece of the output.
     told : called with the number of each launch, from 1, and how many there are.

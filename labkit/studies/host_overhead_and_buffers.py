@@ -79,7 +79,7 @@ class Study(studies.Study):
         return specs
 
     def computed(self) -> pd.DataFrame:
-        """Rows of bandwidth beside computation, by size and its time."""
+        """Rows of the bandwidth beside a computation, by size and computation time."""
         rows = self.of("mpi.availability")
         return rows.sort_values(["message_size_B", "option_compute_us"]) if len(rows) else rows
 

@@ -269,7 +269,7 @@ def matching(names: Iterable[str], metric: str, words: Iterable[str] = ()) -> li
     ----------
     names : of benchmarks.
     metric : as in `labkit.point.columns.METRICS`.
-    words : that the numbers must have, as in `search`.
+    words : words that the numbers must have, as in `search`.
     """
     wanted = set(names)
     return [
