@@ -102,6 +102,58 @@ def test_a_cut_list_of_selectors_and_interim_lines_give_no_wrong_value(kind: str
     assert not _problems(kind, text.splitlines(True))
 
 
+def _told(path: Path) -> list[tuple[bool, str]]:
+    """Return each value of a file with its test, its coordinates, and whether it is marked as from a cut log."""
+    found = []
+    for text in parts(path):
+        if text.log:
+            for run in text.runs(lambda count: None):
+                marked = bool(text.doubts) or bool(MARKS & {doubt.code for doubt in run.doubts})
+                point = f"{run.test} {run.size} {run.ranks} {sorted(run.options.items())}"
+                found += [(marked, f"{point} {value.as_dict()}") for value in run.values]
+            continue
+        lines = text.lines(lambda count: None)
+        for table in text.tables(lines):
+            marked = bool(text.doubts or lines.cuts)
+            found += [(marked, f"{table.test} {row.size} {row.values}") for row in table.rows]
+    return found
+
+
+def _cut_inside(path: Path, most: int, place: Path) -> list[str]:
+    """Return the values without a mark that a whole file lacks, if it is cut at so many places, mostly inside lines."""
+    text = path.read_text(errors="replace")
+    try:
+        whole = {value for _, value in _told(path)}
+    except DataError:
+        return []
+    wrong = []
+    for cut in sorted(random.Random(path.name).sample(range(1, len(text)), min(most, len(text) - 1))):
+        place.write_text(text[:cut])
+        with suppress(DataError):
+            wrong += [f"{cut}: {value}" for marked, value in _told(place) if not marked and value not in whole]
+    return wrong
+
+
+MARKS = {"cut", "stopped", "untitled", "head-missing", "run-left-out"}
+SOME = 8
+# line by line these are the most easily torn: each value is alone in its line, or the last in its row
+EVERYWHERE = ("param", "hpcg", "ramble", "jube", "qperf", "redis_benchmark")
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent.name for path in TOGETHER}))
+def test_a_log_that_is_cut_inside_a_line_gives_no_wrong_value_without_a_mark(folder: str, tmp_path: Path) -> None:
+    most = 100 if folder in EVERYWHERE else SOME
+    for path in TOGETHER:
+        if path.parent.name == folder:
+            assert not _cut_inside(path, most, tmp_path / "cut"), path.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TOGETHER, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_log_that_is_cut_anywhere_gives_no_wrong_value_without_a_mark(path: Path, tmp_path: Path) -> None:
+    assert not _cut_inside(path, 300, tmp_path / "cut")
+
+
 def _rows(path: Path) -> tuple[str, Counter[str]]:
     """Return the kind of a file, and what an import makes of it: the runs of a log, or the rows of its tables."""
     found, texts = Counter[str](), parts(path)

@@ -60,19 +60,60 @@ _SIDES = 80  # px beside the axes
 _FORMS = (".pdf", ".svg", ".tex", ".pgf")
 _MARKS = {"circle": "*", "square": "square*", "diamond": "diamond*", "triangle-up": "triangle*", "x": "x", "cross": "+"}
 _DASHES = {"solid": "solid", "dash": "dashed", "dot": "dotted", "dashdot": "dashdotted"}
-_TEX = {
+_TEX = {  # what pdfLaTeX does not take, or sets as another character
     "\\": r"\textbackslash{}",
     **{one: f"\\{one}" for one in "&%$#_{}"},
+    **{one: f"${one}$" for one in "<>|"},
+    '"': "''",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    "µ": r"$\mu$",
-    "α": r"$\alpha$",
-    "β": r"$\beta$",
+    "\xa0": "~",
+    **dict.fromkeys("\u200b\ufeff", ""),
+    "\ufffd": "?",
     "−": "--",
     "–": "--",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "×": r"$\times$",
+    "—": "---",
+    "…": r"\ldots{}",
+    "“": "``",
+    "”": "''",
+    "’": "'",
+    "‹": r"$\langle$",
+    "›": r"$\rangle$",
+    **{one: f"$^{digit}$" for digit, one in (("1", "¹"), ("2", "²"), ("3", "³"))},
+    "₂": "$_2$",
+    "½": r"$\frac{1}{2}$",
+    "°": r"$^{\circ}$",
+    "✓": "yes",
+    "✗": "no",
+    "■": r"\rule{1ex}{1ex}",
+    **{
+        one: rf"$\{name}$"
+        for one, name in {
+            "µ": "mu",
+            "μ": "mu",
+            "α": "alpha",
+            "β": "beta",
+            "λ": "lambda",
+            "σ": "sigma",
+            "Σ": "Sigma",
+            "Δ": "Delta",
+            "≤": "leq",
+            "≥": "geq",
+            "≈": "approx",
+            "≠": "neq",
+            "±": "pm",
+            "×": "times",
+            "·": "cdot",
+            "√": "surd",
+            "→": "to",
+            "∞": "infty",
+            "⌈": "lceil",
+            "⌉": "rceil",
+            "†": "dagger",
+            "●": "bullet",
+            "▸": "triangleright",
+        }.items()
+    },
 }
 
 
@@ -286,11 +327,11 @@ def _colour(trace: Mapping[str, Any]) -> str:
 
 
 def tex(text: str) -> str:
-    r"""Return a text for LaTeX.
+    r"""Return a text for LaTeX; letters beyond those of pdfLaTeX stay as they are, for XeLaTeX and LuaLaTeX.
 
     Examples
     --------
-    >>> print(tex("latency, 50 % (µs)"))
-    latency, 50 \% ($\mu$s)
+    >>> print(tex("latency, 50 % (µs) --mca"))
+    latency, 50 \% ($\mu$s) -{}-mca
     """
-    return "".join(_TEX.get(one, one) for one in text)
+    return "".join(_TEX.get(one, one) for one in re.sub("-(?=-)", "-\0", text)).replace("\0", "{}")

@@ -56,6 +56,7 @@ def _latex(table: Table) -> str:
     lines = [" & ".join(f"{{{head}}}" if f else head for f, head in zip(formats, heads, strict=True))]
     for row in rows:
         lines.append(" & ".join(_cell(cell, bool(f)) for f, cell in zip(formats, row, strict=True)))
+    lines = [f"{{}}{line}" if line.startswith(("[", "*")) else line for line in lines]  # no argument of the line above
     return "\n".join(
         [
             r"% needs \usepackage{booktabs} and \usepackage{siunitx}",

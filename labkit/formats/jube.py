@@ -62,6 +62,8 @@ def _table(lines: Lines, name: str, head: int, rows: Iterable[int], separator: s
     columns = [_COLUMN.match(one) for one in heads]
     made = []
     for number in rows:
+        if separator == "|" and not lines.texts[number - 1].endswith("|"):
+            raise lines.wrong(number, "a row that ends with |: the table is cut")
         cells = _cells(lines.texts[number - 1], separator)
         if len(cells) != len(heads):
             raise lines.wrong(number, f"{len(heads)} cells, as in the head of the table")

@@ -141,6 +141,8 @@ def runs(text: str, where: str) -> list[Run]:
                         raise lines.wrong(number, f"'name = value unit', because line {further[0]} goes on with such")
                     break
                 continue
+            if not pair[2].strip():
+                raise lines.wrong(number, "'name = value unit': the log is cut")
             if pair[1] in seen:
                 raise lines.wrong(number, "each name once: write the name of the test above each of its runs")
             seen.add(pair[1])

@@ -55,7 +55,7 @@ _NUMBERS = re.compile(r"\s*\d[\d.,]*(?:[ \t|]+\d[\d.,]*)+\s*")  # a row of a tab
 _SHORT = 1 << 17  # B of a text in which rows without a head beside other outputs are looked for
 _LINES = 10_000  # that are searched for such a name
 _ZIP = "PK\x03\x04"  # first characters of a ZIP archive, as an Excel workbook is
-_IN_LINE = re.compile(r"[\w.,%+-]")  # a file that ends with one of these may be cut; JSON ends with a bracket
+_IN_LINE = re.compile(r".*(?:[\w.,%+/(:;-]|\S[ \t]+)")  # a last line that may be cut; that of JSON ends with a bracket
 _OPEN = note(
     "open-end", "the file does not end with a line end, so its last line may be cut. Compare it with the tool's output"
 )
@@ -224,11 +224,11 @@ def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
     UnknownError
         If it is in no format that labkit knows, or a line begins the output of two programs.
     """
-    digest, kinds, first_line, begin, rest, last, size = hashlib.sha256(), set[str](), "", "", "", "", 0
+    digest, kinds, first_line, begin, rest, size = hashlib.sha256(), set[str](), "", "", "", 0
     head, name = "", name or Path(path).name
     encoding = encoding_of(path)
     for count, piece in pieces(path, encoding, inside):
-        size, last = size + count, piece[-1:] or last
+        size += count
         digest.update(piece.encode(errors="surrogatepass"))
         head = head or piece
         if not first_line:
@@ -261,7 +261,7 @@ def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
         line = head.split("\n")[number - 1]
         wanted, remedy = "one output: this line has the same text twice", "Save each of the two outputs to a file."
         raise UnknownError(malformed(str(path), number, line, wanted, remedy), "two outputs side by side")
-    cut = bool(_IN_LINE.match(last)) and not inside
+    cut = bool(_IN_LINE.fullmatch(rest)) and not inside
     whole = Text(Path(path), "", digest.hexdigest(), size, encoding, name, cut, (), inside)
     if further and (texts := _parted(whole, further | begins)) and all(map(_readable, texts)):
         return texts  # rows without a head beside other outputs
