@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 import labkit
 from labkit.errors import SpecError
 from labkit.figures.parts import Table
-from labkit.figures.publication import tex
+from labkit.figures.publication import pgfplots, tex
 from labkit.figures.tabulated import written
 
 HOME = Path(labkit.__file__).parent
@@ -92,3 +94,16 @@ def test_numbers_stand_below_one_another() -> None:
     assert text.splitlines()[5:8] == [r"1234.5 \\", r"-3.25 \\", r"{--} \\"]
     with pytest.raises(SpecError, match=r"A table cannot end in .\.doc"):
         written(table, ".doc")
+
+
+def test_code_for_pgfplots_has_bars_only_where_there_are_intervals() -> None:
+    """Bars of thousands of points exceed TeX's memory, also if they have no length."""
+    figure = go.Figure()
+    figure.add_scatter(x=[1, 2], y=[3.5, 4.5], name="50 % & more", mode="lines")
+    figure.add_scatter(x=[1, 2], y=[3.0, 4.0], name="b", error_y={"array": [0.5, 1], "arrayminus": [0.25, 1]})
+    plain, barred = pgfplots(json.loads(str(figure.to_json())), width=84, height=55).split(r"\addplot")[1:]
+    assert "(1,3.5)\n" in plain
+    assert "error bars" not in plain
+    assert r"\addlegendentry{50 \% \& more}" in plain
+    assert "(1,3) += (0,0.5) -= (0,0.25)" in barred
+    assert "y dir=both, y explicit" in barred

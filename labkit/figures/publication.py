@@ -300,6 +300,7 @@ def _plot(trace: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]) -> lis
         dash if "lines" in mode else "only marks",
     ]
     pieces: list[list[str]] = [[]]
+    barred = any(isinstance(end, int | float) for name in ("y_low", "y_high") for end in columns.get(name) or [])
     xs, ys = columns.get("x", []), columns.get("y", [])
     lows, highs = columns.get("y_low") or [""] * len(ys), columns.get("y_high") or [""] * len(ys)
     for x, y, low, high in zip(xs, ys, lows, highs, strict=False):
@@ -307,13 +308,14 @@ def _plot(trace: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]) -> lis
             pieces.append([])  # a gap
             continue
         down, up = (abs(end - y) if isinstance(end, int | float) else 0.0 for end in (low, high))
-        pieces[-1].append(f"  ({x:.8g},{y:.8g}) += (0,{up:.6g}) -= (0,{down:.6g})")
+        bar = f" += (0,{up:.6g}) -= (0,{down:.6g})" if barred else ""  # those of many points exceed TeX's memory
+        pieces[-1].append(f"  ({x:.8g},{y:.8g}){bar}")
     lines: list[str] = []
     first = True
     for piece in filter(None, pieces):
         hidden = [] if first and trace.get("showlegend") is not False else ["forget plot"]
-        bars = "error bars/.cd, y dir=both, y explicit"
-        lines += [rf"\addplot[{', '.join([*options, *hidden, bars])}] coordinates {{", *piece, "};"]
+        bars = ["error bars/.cd, y dir=both, y explicit"] if barred else []
+        lines += [rf"\addplot[{', '.join([*options, *hidden, *bars])}] coordinates {{", *piece, "};"]
         if not hidden:
             lines.append(rf"\addlegendentry{{{tex(data.plain(str(trace.get('name') or '')))}}}")
         first = False
