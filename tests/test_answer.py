@@ -554,6 +554,76 @@ def test_all_to_all_over_a_tapered_tree_shares_its_uplink() -> None:
             assert "256 KiB must pass each uplink of 200 Mbit/s" in sentence(lead.causes[0])
 
 
+@pytest.mark.parametrize(("faster", "excluded"), [(17.3e3, True), (9e3, False)])
+def test_a_shared_uplink_is_compared_with_a_faster_one(faster: float, excluded: bool) -> None:
+    points = []
+    for uplink, times in ((200e6, [23e3] * 6), (800e6, [faster] * 6)):
+        facts = {"nodes": 4, "per_leaf": 2, "rate_bps": 200e6, "uplink_bps": uplink}
+        where: dict[str, Any] = {"badges": [], "testbed": facts, "rank_hosts": ["a", "b", "c", "d"]}
+        points += point(
+            "mpi.alltoall", "latency_us", *times, size=1 << 16, ranks=4, testbed=f"tree:{uplink}", meta=where
+        )
+        for size, time in ((8, 14.0), (1 << 16, 2700.0)):
+            points += point(
+                "mpi.latency", "latency_us", *[time] * 6, size=size, ranks=2, testbed=f"tree:{uplink}", meta=where
+            )
+    lead = next(one.lead for one in asked(points).topics if "collectives" in one.name)
+    found = next(one for one in lead.causes if one.code == "shared-uplink")
+    assert bool(found.against) == excluded
+    assert "an uplink of 800 Mbit/s gives" in sentence(found)
+
+
+def test_emulated_hosts_that_share_cores_are_not_judged_by_short_messages() -> None:
+    meta = noted([badge("emulated link"), badge("oversubscription")], []) | {"rank_hosts": ["a", "b", "c", "d"]}
+    where: dict[str, Any] = {"testbed": "virtual-cluster:4", "meta": meta}
+    pair = point("mpi.latency", "latency_us", *[18.0] * 6, size=8, ranks=2, **where)
+    for ranks, time, verdict in ((4, 13e3, "not judged"), (4, 40.0, "good")):
+        answer_ = asked(pair, point("mpi.barrier", "latency_us", *[time] * 6, size=0, ranks=ranks, **where))
+        topic = next(one for one in answer_.topics if "collectives" in one.name)
+        assert topic.verdict == verdict
+    real = {"meta": meta | noted([badge("oversubscription"), badge("shared memory")], [])}
+    pair = point("mpi.latency", "latency_us", *[1.0] * 6, size=8, ranks=2, **real)
+    crowded = point("mpi.barrier", "latency_us", *[13e3] * 6, size=0, ranks=4, **real)
+    topic = next(one for one in asked(pair, crowded).topics if "collectives" in one.name)
+    assert topic.verdict == "bad"
+    assert topic.cause is not None
+    assert topic.cause.code == "oversubscription"
+
+
+def test_what_can_never_be_judged_is_counted_apart() -> None:
+    emulated = noted([badge("soft-RoCE: functional, not performance")], [])
+    answer_ = asked(point("verbs.write_latency", "latency_us", *[9.0] * 6, size=8, meta=emulated, testbed="soft-roce"))
+    assert [one.verdict for one in answer_.topics] in (["not judged"], ["no reference"])
+    assert "unknown" not in answer_.counts
+
+
+@pytest.mark.parametrize(("get", "code"), [(39e3, "copy-instruction"), (4000.0, "")])
+def test_gets_tell_that_puts_are_copied_byte_by_byte(get: float, code: str) -> None:
+    host = HOST | {"architecture": "x86_64", "frequency_nominal_MHz": 2600}
+    both = [
+        samples(
+            Spec(benchmark=f"mpi.{name}_bandwidth", size=4096, transport="shm"),
+            reported=values("bandwidth_MBps", mean=rate),
+            meta={"fingerprint": name, "library": "x", "engine": "c", "start": "2026-01-01T00:00:00", **SHARED},
+            launch=number,
+            host=host,
+        )
+        for name, rate in (("put", 3400.0), ("get", get))
+        for number in range(6)
+    ]
+    copies = [
+        point(f"micro.{name}_copy", "bandwidth_MBps", *[50e3] * 6, size=4096, meta={})
+        for name in ("memory", "core_to_core")
+    ]
+    lead = next(
+        one
+        for topic in asked(both, LINE, *copies).topics
+        for one in topic.findings
+        if one.subject.benchmark == "mpi.put_bandwidth"
+    )
+    assert [one.code for one in lead.causes if one.likely] == [code] * bool(code)
+
+
 @pytest.fixture
 def judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """All places read and judge the same campaign, which is therefore read and judged once."""

@@ -18,7 +18,7 @@ from labkit.judge import congestion
 from labkit.judge import gpcnet as gpcnet_tables
 from labkit.point.spec import Spec
 from labkit.read import records
-from labkit.stats.decision import OPEN, TOO_FEW
+from labkit.stats.decision import OPEN
 from labkit.store.samples import Samples
 from labkit.studies import congestion_impact
 
@@ -152,11 +152,27 @@ def test_each_reason_is_given_where_it_holds_and_nowhere_else(made: dict[str, ob
     assert ("No effect is certain" in impact.sentence) == (made.get("factor") is None)
 
 
+FEW = "a comparison needs at least 6 launches"
+
+
+def test_a_factor_that_every_launch_shows_is_claimed_although_the_launches_differ_more() -> None:
+    def scaled(one: Samples, times: float) -> Samples:
+        extras = {name: (one.extras[name] * times).astype(np.int64) for name in ("isolated_ns", "recovered_ns")}
+        return replace(one, time_ns=(one.time_ns * times).astype(np.int64), extras={**one.extras, **extras})
+
+    launches = [scaled(launch(1.8, number=k), 2.0**k) for k in range(6)]
+    rows = congestion.impact(launches).table.set_index(["statistic", "phase"])
+    assert rows.loc[("mean", "loaded"), "differs"] == "longer"
+    assert rows.loc[("p99", "loaded"), "differs"] == "longer"
+    assert rows.loc[("mean", "recovered"), "differs"] == OPEN
+    assert rows.loc[("p99", "recovered"), "differs"] == OPEN, "tested although the mean shows no difference"
+
+
 @pytest.mark.parametrize(
     ("launches", "why"),
     [
-        ([launch(3.0, recovered=28.0)], TOO_FEW),
-        ([launch(3.0, number=k, recovered=28.0) for k in range(4)], TOO_FEW),  # of a family of six
+        ([launch(3.0, recovered=28.0)], FEW),
+        ([launch(3.0, number=k, recovered=28.0) for k in range(4)], FEW),
         ([launch(f, number=k, recovered=f) for k, f in enumerate((0.5, 28, 60, 0.6, 0.4, 0.5))], OPEN),
     ],
 )

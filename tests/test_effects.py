@@ -51,7 +51,7 @@ def test_no_difference_is_claimed_without_one(value: Measured, base: Measured, w
 def test_launches_that_do_not_decide_are_counted() -> None:
     open_ = Effect(Measured(3.0, [1.0, 3.0, 3.0, 5.0]), Measured(2.0, [1.0, 2.0, 2.0, 4.0]), tests=6)
     assert open_.said("", "A took 3 µs, B 2 µs") == (
-        "A took 3 µs, B 2 µs; the launches do not decide (4 launches, 6 comparisons)."
+        "A took 3 µs, B 2 µs; no difference is claimed, because 6 comparisons need at least 5 launches on each side."
     )
     alone = Effect(Measured(3.0, [3.0]), Measured(2.0, [2.0]))
     assert alone.said("", "A took 3 µs, B 2 µs") == "A took 3 µs, B 2 µs; a single launch decides nothing."

@@ -269,6 +269,24 @@ def test_a_caption_ends_with_what_the_values_show(spec: dict, sight: str) -> Non
     assert seen.seen(spec) == sight
 
 
+def test_a_caption_of_ratios_compares_them_with_one_and_not_with_each_other() -> None:
+    table = pd.DataFrame(
+        {
+            "what": ["latency, 8 B", "bandwidth", "fast"],
+            "words": ["mean"] * 3,
+            "factor": [1.85, 1.02, 0.8],
+            "low": [1.63, 0.95, 0.7],
+            "high": [1.9, 1.7, 0.9],
+            "label": ["range"] * 3,
+        }
+    )
+    drawn = figures.factors(table, "what", "words", title="loaded over isolated (times)")
+    said = seen.seen(json.loads(drawn.to_json()))
+    assert said == (
+        "Above 1: latency, 8 B (1.85 times). Below 1: fast (0.80 times). Not clearly either: bandwidth (1.02 times)."
+    )
+
+
 def test_bandwidths_above_9999_are_told_in_gigabytes_with_the_same_digits() -> None:
     slow = records.summary(records.table([bandwidth(size, n) for size in (64, 4096) for n in range(6)]))
     rows = slow.copy()

@@ -23,6 +23,7 @@ from labkit.figures.parts import NOTHING
 from labkit.figures.plotly import go
 from labkit.io import project
 from labkit.judge import answer, checking, sentences
+from labkit.judge.effects import needed
 from labkit.judge.finding import Count, Decided, Finding, Subject, Value
 from labkit.judge.rules import slow_pairs
 from labkit.judge.rules._contrasts import contrast
@@ -57,7 +58,7 @@ from labkit.report.blocks import paper as blocks_paper
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
 from labkit.report.markdown import needing
-from labkit.stats.decision import OPEN, TOO_FEW
+from labkit.stats.decision import OPEN
 from labkit.store.samples import Samples
 
 from . import made
@@ -189,9 +190,8 @@ def test_a_difference_between_times_is_stated_with_its_reservation() -> None:
     assert "TCP takes 9.00 times [8.95 to 9.05] as long as shared memory" in said
     assert "but both were measured at different times, so the machine may have changed" in said
     assert math.isnan(late.cost), "no claim follows from it"
-    assert "Measured at different times, so the machine may have changed: latency." in conclusion._paragraph(
-        [("latency", late)]
-    )
+    told = conclusion._paragraph([("latency", late)], {"latency"})
+    assert "No difference is claimed in *latency* (the settings were measured at different times)." in told
 
 
 COSTS = (("shm", 1000.0), ("tcp", 9000.0))
@@ -221,7 +221,7 @@ def test_different_quantities_are_never_compared() -> None:
     both = [*alone, hpcc("HPL", "b.txt", 3.5), hpcc("StarDGEMM", "b.txt", 38), hpcc("SingleFFT", "b.txt", 11)]
     assert text(found(both, "compute.hpcc")).startswith("HPC Challenge, test=StarDGEMM: b.txt and a.txt: no")
     equal = found([hpcc("HPL", "a.txt", 3.5), hpcc("HPL", "b.txt", 3.5)], "compute.hpcc")
-    assert f"a.txt and b.txt: no difference is claimed, because {TOO_FEW}; 3.5 Gflop/s against 3.5" in text(equal)
+    assert f"a.txt and b.txt: no difference is claimed, because {needed(1)}; 3.5 Gflop/s against 3.5" in text(equal)
 
 
 def test_a_campaign_of_imported_numbers_was_not_measured(tmp_path: Path) -> None:
@@ -274,12 +274,15 @@ def test_the_abstract_takes_no_comparison_of_one_launch_and_of_no_emulated_devic
 
 def test_conclusion_and_table_claim_nothing_that_the_abstract_leaves_out() -> None:
     once, emulated, sound = found(per_message(1)), found(soft(per_message())), found(per_message())
-    told = conclusion._paragraph([("Once", once), ("Guest", emulated)])
-    assert told.startswith("In 0 of 2 chapters the launches show a difference.")
+    told = conclusion._paragraph([("Once", once), ("Guest", emulated)], {"Once", "Guest"})
+    assert told.startswith("0 of 2 chapters show a difference between settings.")
     assert "largest" not in told
-    assert "because there is one launch: Once." in told
-    assert "because the device shows function and not performance: Guest." in told
-    assert "The largest difference: Latency" in conclusion._paragraph([("Guest", emulated), ("Sound", sound)])
+    assert "*Once* (there is one launch)" in told
+    assert "*Guest* (the device shows function and not performance)" in told
+    assert "1 other chapter, which is left out here" in conclusion._paragraph(
+        [("Once", once), ("Guest", emulated)], {"Once"}
+    )
+    assert "The largest one: Latency" in conclusion._paragraph([("Guest", emulated), ("Sound", sound)], set())
     assert judged.told(emulated) == "No claim, because the device shows function and not performance."
     assert judged.told(sound).replace("\xa0", " ").replace("\\", "") == text(sound)
     assert "4.020\xa0µs\xa0\\[4.000 to 4.040\\]" in judged.told(sound)
@@ -297,8 +300,8 @@ def test_a_badge_that_denies_performance_denies_the_claim(code: str) -> None:
 
 def test_a_conclusion_does_not_call_a_curve_without_comparison_a_lack_of_launches() -> None:
     one = found([point(size, "shm", n, 100 + size) for size in (8, 65536) for n in range(6)])
-    told = conclusion._paragraph([("Curve", one)])
-    assert "Without a comparison: Curve." in told
+    told = conclusion._paragraph([("Curve", one)], {"Curve"})
+    assert "*Curve* (nothing is compared)" in told
     assert "too few launches" not in told
 
 
@@ -445,7 +448,7 @@ def test_a_time_that_includes_the_stated_delay_or_computation_is_compared_with_i
 def test_one_launch_on_a_busy_machine_makes_no_claim() -> None:
     points = [point(8, path, 0, ns, badges=["busy-machine"]) for path, ns in (("shm", 100), ("tcp", 4000))]
     one = found(points)
-    assert f"no difference is claimed, because {TOO_FEW}" in text(one)
+    assert f"no difference is claimed, because {needed(1)}" in text(one)
     assert "times" not in text(one)
 
 
@@ -479,7 +482,7 @@ def test_full_links_are_compared_with_their_rate_and_badges_are_a_likely_reason(
 @pytest.mark.parametrize(
     ("step", "launches", "why", "how"),
     [
-        (100, 3, f": no difference is claimed, because {TOO_FEW}", "few launches"),
+        (100, 3, f": no difference is claimed, because {needed(1)}", "few launches"),
         (100, 6, f": no difference is claimed, because {OPEN}", "tested"),
         (0, 8, " do not differ by 2 % or more", "tested"),
     ],

@@ -179,7 +179,7 @@ def show(thing: Any) -> None:
     if part == parts.NOTHING and study:
         part = needs.omitted(study)
     if isinstance(part, parts.Figure) and study:
-        needs.note_one_place(study, part.plot)
+        needs.note_one_place(part.plot)
     display(parts.bundle(part), raw=True)
 
 

@@ -21,6 +21,7 @@ _IN = re.compile(r" in ([A-Z]\w*)$")
 _SEVERAL = re.compile(r"([a-z]+ )?[a-z]+s( [a-z]+)*")  # what an axis counts
 _MANY = 50  # points of a series, from which on only the highest is named
 _FEW = 6  # series of a distribution that are listed
+_NAMED = 4  # ratios of a kind that are named
 _ALIKE = 1.01  # ratio from which a difference is named
 _STATISTICS = frozenset(one.label for one in STATISTICS.values()) | {"mean", "maximum"}
 _RATIO = "times"  # unit of ratios, whose own ratio says nothing
@@ -122,6 +123,8 @@ def _panel(title: str, traces: Sequence[Mapping[str, Any]], layout: Mapping[str,
     points = [point for trace in traces for point in _points(trace, layout, sideways)]
     if unit and unit == other:
         sight = _least_alike(points, words)
+    elif words.unit == _RATIO and _has_line_at_one(layout):
+        sight = _beside_one(points, words)
     else:
         sight = _largest(points, words) if layout.get("barmode") == "stack" else _sight(points, words)
     return " ".join(filter(None, (_better(layout, words.unit), sight))) if sight else ""
@@ -161,13 +164,44 @@ def _points(trace: Mapping[str, Any], layout: Mapping[str, Any], sideways: bool)
             yield _Point(name, at, float(value), *ends)
 
 
-def _sight(points: Sequence[_Point], words: _Words) -> str:
-    """Return what stands out among points; of several statistics of one thing, among the first."""
+def _has_line_at_one(layout: Mapping[str, Any]) -> bool:
+    """Whether a line shows where ratios mean no change."""
+    shapes = [one for one in layout.get("shapes") or () if isinstance(one, Mapping) and one.get("type") == "line"]
+    return any(one.get(f"{axis}0") == 1 == one.get(f"{axis}1") for one in shapes for axis in "xy")
+
+
+def _beside_one(points: Sequence[_Point], words: _Words) -> str:
+    """Return which ratios are above or below 1 with their whole interval, or with all their dots, and which are not."""
+    points = _first_statistic(points)
+    if not any(math.isfinite(point.low) for point in points):
+        return _sight(points, words)
+    kinds: dict[str, list[_Point]] = {"Above 1": [], "Below 1": [], "Not clearly either": []}
+    several = len({point.series for point in points}) > 1
+    for one in sorted(points, key=lambda point: -abs(math.log(point.value)) if point.value > 0 else -math.inf):
+        kinds["Above 1" if one.low > 1 else "Below 1" if one.high < 1 else "Not clearly either"].append(one)
+    said = [
+        f"{kind}: {'; '.join(f'{_label(one, words, several=several)} ({words.value(one)})' for one in some)}"
+        if len(some) <= _NAMED
+        else f"{kind}: {len(some)} of {len(points)}, most of all {_label(some[0], words, several=several)} "
+        f"({words.value(some[0])})"
+        for kind, some in kinds.items()
+        if some
+    ]
+    return f"{'. '.join(said)}."
+
+
+def _first_statistic(points: Sequence[_Point]) -> Sequence[_Point]:
+    """Return one point for each series and place; of several statistics of one thing, the first."""
     names = dict.fromkeys(point.series for point in points)
     if len(names) > 1 and names.keys() <= _STATISTICS:
         points = [point for point in points if point.series == next(iter(names))]
-        names = dict.fromkeys([points[0].series])
-    points = _single(points)
+    return _single(points)
+
+
+def _sight(points: Sequence[_Point], words: _Words) -> str:
+    """Return what stands out among points; of several statistics of one thing, among the first."""
+    points = _first_statistic(points)
+    names = dict.fromkeys(point.series for point in points)
     if len(points) < 2:
         return ""
     if max(sum(p.series == name for p in points) for name in names) > _MANY:

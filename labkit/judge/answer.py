@@ -16,7 +16,7 @@ from labkit import benchmarks
 from labkit.benchmarks import CollectiveBenchmark, FileBenchmark, OneSidedBenchmark
 from labkit.judge import causes, rules
 from labkit.judge.checking import check
-from labkit.judge.finding import DEFECT, Finding, Wanted, likeliest, ordered
+from labkit.judge.finding import DEFECT, Finding, Wanted, best, likeliest, ordered
 from labkit.judge.rule import METHOD
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
@@ -30,11 +30,12 @@ from labkit.read.columnar import Launches
 if TYPE_CHECKING:
     import pandas as pd
 
-Verdict = Literal["bad", "doubtful", "unknown", "no reference", "good"]
-VERDICTS: tuple[Verdict, ...] = ("bad", "doubtful", "unknown", "no reference", "good")
+Verdict = Literal["bad", "doubtful", "unknown", "no reference", "not judged", "good"]
+VERDICTS: tuple[Verdict, ...] = ("bad", "doubtful", "unknown", "no reference", "not judged", "good")
 PATHS = ("bandwidth-of-path", "latency-of-path")  # rules that judge paths
 STEPS = 3  # things to do next that are named
 NO_REFERENCE = "no reference"  # form of a verdict that has nothing to compare with
+UNJUDGED = ("functional", "crowded")  # forms of verdicts on what shows the emulation, and can never be judged
 FAMILIES = {
     "mpi": "MPI",
     "sockets": "sockets",
@@ -72,7 +73,10 @@ class Topic:
         """Verdict of the deciding finding; else why nothing is known."""
         if self.lead.level in ("bad", "doubtful", "good"):
             return self.lead.level
-        return "no reference" if all(one.form == NO_REFERENCE for one in self.findings) else "unknown"
+        forms = {one.form for one in self.findings}
+        if forms <= {NO_REFERENCE, *UNJUDGED}:
+            return "no reference" if forms == {NO_REFERENCE} else "not judged"
+        return "unknown"
 
     @cached_property
     def _best(self) -> tuple[Finding, ...]:
@@ -81,7 +85,7 @@ class Topic:
         for one in self.findings:
             key = (_judged(one), one.form == DEFECT, one.subject.benchmark, one.subject.system)
             groups.setdefault(key, []).append(one)
-        return tuple(ordered(some)[-1] if judged else some[0] for (judged, *_), some in groups.items())
+        return tuple(best(some) if judged else some[0] for (judged, *_), some in groups.items())
 
     @cached_property
     def lead(self) -> Finding:
@@ -107,7 +111,7 @@ class Topic:
 
 def _judged(one: Finding) -> bool:
     """Whether a verdict compares its value with a reference; one whose interval is too wide does so too."""
-    return one.level != "unknown" or (math.isfinite(one.cost) and one.form != "functional")
+    return one.level != "unknown" or (math.isfinite(one.cost) and one.form not in UNJUDGED)
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from labkit.judge.comparison.judging import BETWEEN, SAME, Judgement, Launches, Pair, judge
+from labkit.judge.comparison.judging import BETWEEN, PAIRED, SAME, Judgement, Launches, Pair, judge
 from labkit.models.breakdown import Breakdown, Time
 from labkit.point.columns import METRICS
 from labkit.point.notes import Note
 from labkit.point.units import format_number, format_share, plural
 from labkit.read.records import launches_of, value_of
 from labkit.stats.decision import OPEN, RELEVANT, TOO_FEW, beyond_limit
+from labkit.stats.shift import least_launches
 
 DISTURBED = ("busy-machine", "oversubscription", "stolen-time")  # badges: something else took processor time
 SESSIONS = "they were measured at different times, and the machine may have changed in between"
@@ -93,6 +94,26 @@ def founded(row: Mapping[str, Any]) -> bool:
 def disturbed(badges: Iterable[Note]) -> bool:
     """Whether a badge reports that other programs took processor time."""
     return any(note.code in DISTURBED for note in badges)
+
+
+def needed(tests: int, *, paired: bool = False) -> str:
+    """Return how many launches so many comparisons need at least, as a clause.
+
+    Parameters
+    ----------
+    tests : number of comparisons.
+    paired : whether differences within sessions decide.
+
+    Examples
+    --------
+    >>> needed(30)
+    '30 comparisons need at least 7 launches on each side'
+    >>> needed(1, paired=True)
+    'a comparison needs at least 6 launches'
+    """
+    sides = "" if paired else " on each side"
+    what = "a comparison needs" if tests < 2 else f"{plural(tests, 'comparison')} need"
+    return f"{what} at least {plural(least_launches(max(tests, 1), paired=paired), 'launch')}{sides}"
 
 
 @dataclass(frozen=True)
@@ -181,6 +202,8 @@ class Effect:
             return f"no difference is claimed, because {self.doubt}"
         if launches == 1:
             return "a single launch decides nothing"
+        if self.doubt == TOO_FEW:
+            return f"no difference is claimed, because {needed(self.tests, paired=self.judgement.basis == PAIRED)}"
         return f"the launches do not decide ({plural(launches, 'launch')}, {plural(self.tests, 'comparison')})"
 
     def said(self, claim: str, values: str) -> str:

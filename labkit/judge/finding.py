@@ -382,6 +382,11 @@ def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=_rank))
 
 
+def best(findings: Iterable[Finding]) -> Finding:
+    """Return the last of some findings in that order; of equal ones the first."""
+    return max(findings, key=_rank)
+
+
 def _rank(one: Finding) -> tuple[int, float, int]:
     cost = -one.cost if math.isfinite(one.cost) else 0.0
     return LEVELS.index(one.level), cost, [*HOW].index(one.decided.how)

@@ -15,6 +15,7 @@ from labkit.point.notes import joined
 from labkit.point.units import format_share, plural
 
 if TYPE_CHECKING:
+    from labkit.judge.answer import Step
     from labkit.judge.gate import Result
 
 Detail = Literal["whole", "brief", "short"]
@@ -120,6 +121,17 @@ def settings(findings: Sequence[Finding], most: int = 2) -> str:
         parts.append(f"{one.subject.setting or one.subject.benchmark} ({one.level}{why})")
     more = len(findings) - len(parts)
     return joined([*parts, plural(more, "more setting")] if more else parts)
+
+
+def purpose(step: Step) -> str:
+    """Return what a step is about: its topic, with the cause that it decides or removes, or what was found there."""
+    first = step.why[0]
+    causes_ = [cause for one in step.why for cause in one.causes if cause.command == step.command and cause.supported]
+    if open_ := [name_of(one) for one in causes_ if not one.likely]:
+        return f"decides whether the cause is {open_[0]}: {step.about}"
+    likely = next((name for one in step.why if (name := cause_name(one))), "")
+    found = likely or ("" if first.kind == "verdict" else sentence(first, intervals=False))
+    return f"{step.about}: {found}" if found else step.about
 
 
 def name_of(cause: Finding) -> str:

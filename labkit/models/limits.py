@@ -63,21 +63,22 @@ def limit_curves(
     """
     curves: list[tuple[str, dict[str, None], dict[Any, tuple[float, Bound]], set[int]]] = []
     for one in samples:
-        bound = _binding(one, metric, costs, stated)
-        if bound is None or one.spec.size is None or not bound.value:
+        binding = _binding(one, metric, costs, stated)
+        bound = _reference(binding, metric) if binding is not None else None
+        if binding is None or bound is None or one.spec.size is None or not bound.value:
             continue
         place, value = at(one), bound.value * METRICS[metric].factor
-        fitting = (curve for curve in curves if curve[0] == bound.name and curve[2].get(place, (value,))[0] == value)
+        fitting = (curve for curve in curves if curve[0] == binding.name and curve[2].get(place, (value,))[0] == value)
         curve = next(fitting, None)
         if curve is None:
-            curves.append(curve := (bound.name, {}, {}, set()))
+            curves.append(curve := (binding.name, {}, {}, set()))
         curve[1][one.spec.benchmark] = None
         curve[2][place] = value, bound
         curve[3].add(one.spec.size)
     kind: Literal["bound", "floor"] = "floor" if metric in METRICS_OF_LATENCY else "bound"
     return [
         Limit(
-            name=name,
+            name=points[max(points)][1].name,
             benchmarks=tuple(names),
             kind=kind,
             metric=metric,
@@ -87,7 +88,7 @@ def limit_curves(
             sizes=tuple(sorted(sizes)),
             soft=any(bound.soft for _, bound in points.values()),
         )
-        for name, names, points, sizes in curves
+        for _, names, points, sizes in curves
     ]
 
 
@@ -101,9 +102,13 @@ def _binding(
         known = bounds.of_latency(one, stated, costs)
     else:
         return None
-    bound = known[0] if known else None
-    if bound is not None and metric == "bandwidth_MBps" and bound.measured and bound.usual_name:
-        return replace(bound, name=bound.usual_name, value=bound.usual, soft=True)  # what verdicts compare with
+    return known[0] if known else None
+
+
+def _reference(bound: Bound, metric: str) -> Bound:
+    """Return what verdicts compare with, as a bound of the figure."""
+    if bound.usual_name and (bound.measured or metric != "bandwidth_MBps"):
+        return replace(bound, name=bound.usual_name, value=bound.usual, soft=True)
     return bound
 
 

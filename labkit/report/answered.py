@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from labkit.judge import rules
-from labkit.judge.answer import Answer, Step, Topic
+from labkit.judge.answer import Answer, Topic
 from labkit.judge.finding import EMULATED, likeliest
-from labkit.judge.sentences import beyond, cause, cause_name, name_of, sentence, settings
+from labkit.judge.sentences import beyond, cause, cause_name, purpose, sentence, settings
 from labkit.point.notes import listed
 from labkit.point.units import plural
 from labkit.report import markdown
@@ -110,21 +110,11 @@ def steps(content: Content) -> str:
 def _steps(found: Sequence[tuple[Source, Answer]], *, several: bool) -> Iterator[str]:
     for source, one in found:
         if steps := [
-            f"{code(step.command) if step.runnable else escape(step.command)} ({escape(_purpose(step))})"
+            f"{code(step.command) if step.runnable else escape(step.command)} ({escape(purpose(step))})"
             for step in one.steps
         ]:
             of = f" about {escape(source.name)}" if several else ""
             yield f"To do next{of}:\n\n{markdown.bullets(steps)}"
-
-
-def _purpose(step: Step) -> str:
-    """Return what a step is about, and which cause it decides."""
-    causes = (cause for one in step.why for cause in one.causes if cause.command == step.command and cause.supported)
-    open_ = [name_of(cause) for cause in causes if not cause.likely]
-    if open_:
-        return f"decides whether the cause is {open_[0]}: {step.about}"
-    likely = next((cause_name(one) for one in step.why if cause_name(one)), "")
-    return f"{step.about}: {likely}" if likely else step.about
 
 
 def _row(topic: Topic, campaign: str) -> list[str]:

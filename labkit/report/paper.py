@@ -14,7 +14,7 @@ from typing import Any
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from labkit.figures.parts import Table
-from labkit.judge.answer import NO_REFERENCE, Topic
+from labkit.judge.answer import NO_REFERENCE, UNJUDGED, Topic
 from labkit.judge.finding import Finding, Value
 from labkit.report import answered, judged, slides, topics
 from labkit.report.content import Content
@@ -32,7 +32,7 @@ _SENTENCE = re.compile(r"(?<=[a-z0-9)])\. ")
 _FACTORS = (1, 1000)  # between the units of a figure and of a finding
 _ROWS = 12  # of a table that a section of the results has room for
 _DRAWN = 200  # values of a figure, at most: among those of every iteration, any value is found by chance
-_SILENT = ("functional", NO_REFERENCE)  # forms of verdicts that say nothing about performance
+_SILENT = (*UNJUDGED, NO_REFERENCE)  # forms of verdicts that say nothing about performance
 
 
 def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> list[str]:

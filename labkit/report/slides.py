@@ -11,7 +11,7 @@ import yaml
 from nbformat.v4 import new_markdown_cell, new_notebook, new_raw_cell
 
 from labkit.judge import sentences
-from labkit.judge.finding import Finding, ordered
+from labkit.judge.finding import Finding, best
 from labkit.report import answered, judged
 from labkit.report.book import CONFIG, Book
 from labkit.report.campaigns import members
@@ -76,9 +76,9 @@ def _title(chapter: Chapter, content: Content) -> str:
     ]
     for name in own:
         if some := [one for one in verdicts if one.subject.benchmark == name]:
-            best = ordered(some)[-1]  # the best setting stands for a benchmark, as in the table of verdicts
-            size = best.subject.setting.rpartition(", ")[2]
-            return _headline(name, f", {size}: {sentences.claim(best)}: {best.level}")
+            lead = best(some)  # the best setting stands for a benchmark, as in the table of verdicts
+            size = lead.subject.setting.rpartition(", ")[2]
+            return _headline(name, f", {size}: {sentences.claim(lead)}: {lead.level}")
     one = found_by(chapter, content)
     if one is None or not one.claims or not one.certain or one.form == "open":
         return ""

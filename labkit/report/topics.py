@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from labkit import benchmarks as registry
 from labkit import studies
+from labkit.benchmarks import FileBenchmark
 from labkit.errors import LabkitError
 from labkit.judge import checking
 from labkit.judge.finding import Finding
@@ -115,6 +117,13 @@ def chosen(found: Sequence[Finding], most: int, least: int) -> list[Finding]:
     best = [*distinct[:1], *(one for one in rest if cost(one) > 1)][:most]
     best += [one for one in rest if one not in best][: max(0, least - len(best))]
     return [one for one in distinct if one in best]
+
+
+def weight(one: Finding) -> tuple[bool, float]:
+    """Return how much a finding matters to readers: one about messages more than one about files, then its cost."""
+    known = registry.look_up(one.subject.benchmark)
+    files = isinstance(known, FileBenchmark) or one.subject.benchmark.startswith("storage.")
+    return not files, cost(one)
 
 
 def cost(one: Finding) -> float:

@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 
 from labkit import figures, studies, testbeds
 from labkit.errors import DataError, SpecError
+from labkit.figures import small_print
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import all_pairs, effects
 from labkit.judge.finding import Finding, Subject
 from labkit.judge.rules import slow_pairs
 from labkit.judge.sentences import sentence
+from labkit.point.notes import Note, note
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_sizes, plural
 from labkit.read.records import per_rank, resolution
 from labkit.run import launch, measuring
-from labkit.studies import amount, size_words, words
+from labkit.stats.decision import beyond_limit
+from labkit.studies import amount, number, size_words, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -154,7 +157,9 @@ class Study(studies.Study):
         first, verdict = self.pairs(size)[0], self.verdicts[size]
         bad = [*verdict.of_parts, *zip(verdict.table["rank"], verdict.table["other"], strict=True)]
         seconds = resolution.known(verdict.seconds, first, work=2)
-        return Figure(figures.pairs(seconds, all_pairs.hosts_of(first), self.switches(first), bad=bad))
+        figure = figures.pairs(seconds, all_pairs.hosts_of(first), self.switches(first), bad=bad)
+        small_print.add(figure, *_order(verdict.seconds))
+        return Figure(figure)
 
     def twice_figure(self, size: int) -> Figure | Omitted:
         """Every pair in the first measurement and in the second, with the limits."""
@@ -309,6 +314,27 @@ class Study(studies.Study):
                     yield f"{size_words(size)}: no rate of false alarms can be given. {error}"
         if simulated:
             yield all_pairs.SIMULATED
+
+
+def _order(seconds: NDArray[np.float64]) -> list[Note]:
+    """Return how the exchange of a pair that comes first differs from the second one, if most pairs agree.
+
+    Parameters
+    ----------
+    seconds : (ranks, ranks), of the exchange that a rank, the row, started with another one.
+    """
+    upper = np.triu_indices(len(seconds), 1)
+    ratios = seconds[upper] / seconds.T[upper]
+    ratios = ratios[np.isfinite(ratios)]
+    if not len(ratios) or abs(np.log(middle := float(np.median(ratios)))) < _APART:
+        return []
+    if beyond_limit([ratios], [1.0])[0] == "cannot say":
+        return []
+    said = f"a pair's lower rank starts first, after a barrier; its exchange takes {number(middle)} times the other"
+    return [note("first-exchange", said)]
+
+
+_APART = 0.05  # of the logarithm of the ratio of both exchanges, from which it is told
 
 
 def _whole(one: Finding) -> str:

@@ -41,14 +41,12 @@ def omitted(study: Study) -> Omitted:
     return Omitted(f"nothing that it needs was measured here. It shows points of {', '.join(names)}{more}.")
 
 
-def note_one_place(study: Study, figure: Any) -> None:
+def note_one_place(figure: Any) -> None:
     """Add a note to a figure whose lines have a single point: a line needs at least two."""
     about = figure.layout.meta if isinstance(figure.layout.meta, dict) else {}
     lines = [trace for trace in figure.data if trace.type == "scatter" and not (trace.meta or {}).get("overlay")]
     places = {place for trace in lines for place in (trace.x if trace.x is not None else ()) if place is not None}
     if about.get("axis") not in _AXES or len(places) != 1:
         return
-    changed = {name: own for name, (_, own) in list(parameters(study).items())[:_NAMED]}
-    as_with = f", as with {', '.join(f'{name}={own}' for name, own in changed.items())}" if changed else ""
     what = title(about["column"]).partition(" (")[0]
-    small_print.add(figure, note("one-place", f"one {what} alone: a line needs 2 or more{as_with}"))
+    small_print.add(figure, note("one-place", f"only one {what} was measured, so there is no line"))

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from labkit.judge.answer import Step, Topic
 from labkit.judge.finding import Finding
-from labkit.judge.sentences import cause, sentence, settings
+from labkit.judge.sentences import cause, purpose, sentence, settings
 
-_SIGNS = {"bad": "✗", "doubtful": "?", "unknown": "–", "no reference": "–", "good": "✓"}
+_SIGNS = {"bad": "✗", "doubtful": "?", "unknown": "–", "no reference": "–", "not judged": "–", "good": "✓"}
 
 
 def chip(topic: Topic) -> str:
@@ -46,7 +46,7 @@ def verdict(head: str, one: Finding) -> str:
 def todo(step: Step) -> str:
     """Return the next steps with their topics."""
     told = html.escape(step.command)
-    return f"Next: {f'<code>{told}</code>' if step.runnable else told} ({html.escape(step.about)})"
+    return f"Next: {f'<code>{told}</code>' if step.runnable else told} ({html.escape(purpose(step))})"
 
 
 def items(texts: Iterable[str]) -> str:

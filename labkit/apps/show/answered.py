@@ -15,7 +15,7 @@ from labkit.io import csv_export
 from labkit.judge import rules
 from labkit.judge.answer import Answer, Topic
 from labkit.judge.finding import Finding, Value, likeliest
-from labkit.judge.sentences import cause, clue, sentence, settings
+from labkit.judge.sentences import cause, clue, purpose, sentence, settings
 from labkit.point.notes import joined
 from labkit.point.units import plural
 
@@ -107,7 +107,7 @@ def _steps(answer: Answer) -> Iterator[str]:
             yield f"  {number}. {step.command}"
         else:
             yield from _wrapped(f"  {number}. ", step.command)
-        yield from _wrapped("     ", f"for {step.about}")
+        yield from _wrapped("     ", f"for {purpose(step)}")
 
 
 def _all(answer: Answer) -> Iterator[str]:

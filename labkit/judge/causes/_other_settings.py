@@ -23,7 +23,7 @@ CLUES = {
     "better later": "{setting} gives {value}, in another session",
     "better in ranges": "{setting} gives {value}, in launches too few for a test",
     "no better": "{setting} gives {value}, which is no better",
-    "little": "{setting} gives {value}, at most a small part of what is missing",
+    "little": "{setting} gives {value}, which explains the smaller part at most",
 }
 VARIED = {"gone": "it is gone with {setting}", "stays": "it is the same with {setting}"}  # of violations
 

@@ -11,10 +11,13 @@ from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._other_settings import CLUES, others
 from labkit.judge.finding import Evidence, Finding, Value, Wanted
 from labkit.models import bounds
+from labkit.models.inside import MACHINE
 from labkit.point.units import KiB
+from labkit.read.records import statistic_of
 
 _VARIABLE = "GLIBC_TUNABLES"
 _OTHERWISE = "glibc.cpu.x86_rep_movsb_threshold=1073741824"  # no message is as large
+_PUT, _GET = "mpi.put_bandwidth", "mpi.get_bandwidth"
 _LEAST = 2 * KiB  # of a copy by this instruction
 _A_CYCLE = (0.8, 1.8)  # bytes in each cycle of the nominal frequency; processors run faster at times
 
@@ -24,7 +27,9 @@ def test(case: Case) -> Finding | None:
     if bounds.inside(case.samples) != "shared-memory" or not case.metric or not case.rate:
         return None
     other = others(case, f"env_{_VARIABLE}".__eq__)
-    clues = other.evidence or (() if other.against else _a_cycle(case))
+    clues = other.evidence
+    if not clues and not other.against and (clues := _a_cycle(case)):
+        clues = (*clues, *_of_get(case))
     return CAUSE.found(case, clues, other.against, without=other.without, command=other.command)
 
 
@@ -41,6 +46,19 @@ def _a_cycle(case: Case) -> tuple[Evidence, ...]:
     return (Evidence(code="cycle", values={"clock": clock}),) if least <= case.measured.value <= most else ()
 
 
+def _of_get(case: Case) -> tuple[Evidence, ...]:
+    """Return that gets of as many bytes are much faster than puts: memory and window are not what makes puts slow."""
+    if case.spec.benchmark != _PUT:
+        return ()
+    row = case.view.measured(Wanted(case.spec.replace(benchmark=_GET)))
+    if row is None or statistic_of(row, case.metric) != statistic_of(case.row, case.metric):
+        return ()
+    value = case.view.value(row, case.metric, statistic_of(row, case.metric))
+    most = case.measured.high if case.measured.bounded else case.measured.value
+    much = (value.low if value.bounded else value.value) > MACHINE[0] * most
+    return (Evidence(code="get", values={"value": value}),) if much else ()
+
+
 def points(case: Case) -> list[Wanted]:
     """Return the point with copies that do not use the instruction."""
     if not benchmarks.get(case.spec.benchmark).mpi:  # a tool gets no variables
@@ -52,10 +70,14 @@ CAUSE = Cause(
     code="copy-instruction",
     name="copies byte by byte",
     seen="messages in shared memory are faster without the copy instruction (rep movsb), or move about one byte in "
-    "each cycle",
+    "each cycle; gets much faster than such puts make it likely",
     excluded="they are no faster without it",
-    decides=f"{_VARIABLE}={_OTHERWISE}",
-    clues={**CLUES, "cycle": "it is about one byte in each cycle of {clock}"},
+    decides=f"the same point with {_VARIABLE}={_OTHERWISE}",
+    clues={
+        **CLUES,
+        "cycle": "it is about one byte in each cycle of {clock}",
+        "get": "a get of as many bytes reaches {value:interval}, over the same memory",
+    },
     remedy=f"Set {_VARIABLE}={_OTHERWISE}, or use a glibc that avoids rep movsb on this processor.",
     test=test,
     weak=("cycle",),

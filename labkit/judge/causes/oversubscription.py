@@ -87,7 +87,7 @@ CAUSE = Cause(
         **SCATTER,
         **EVEN,
     },
-    remedy="Measure with at most one rank for each core: fewer ranks, or more hosts.",
+    remedy="Measure with at most one rank for each core: with fewer ranks, or with more cores.",
     test=test,
     weak=("full", *SCATTER),
     points=points,

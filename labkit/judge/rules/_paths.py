@@ -184,8 +184,8 @@ def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level
     if most < bad:
         return "bad", ""
     if centre < bad:
-        return "doubtful", "; its interval reaches a value that is not bad"
-    return "doubtful", "; its interval reaches a value that is bad" if centre >= good else ""
+        return "doubtful", "; at the better end of its interval, it would not be bad"
+    return "doubtful", "; at the worse end of its interval, it would be bad" if centre >= good else ""
 
 
 def usual(one: Chosen, bound: Bound) -> str:

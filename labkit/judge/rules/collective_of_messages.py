@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from labkit import benchmarks
-from labkit.judge.finding import TIMES, Finding, Value, Wanted
+from labkit.judge.finding import EMULATED, TIMES, Finding, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
 from labkit.judge.rules._paths import Chosen
@@ -18,6 +18,7 @@ from labkit.models import schedules
 from labkit.models.bounds import Bound, Stated, inside, path
 from labkit.models.inside import INSIDE, LIBRARY_S, MACHINE, OWN_WORK
 from labkit.point.columns import METRICS, statistic_column
+from labkit.point.notes import has
 from labkit.point.spec import Spec
 from labkit.point.units import KiB, format_number, format_size
 from labkit.read.records import headline_statistic, rerun, sound
@@ -77,7 +78,8 @@ def _messages(view: View) -> Mapping[tuple[str, ...], list[_Message]]:
                     ends = (float(row[f"{metric}_{end}"]) / factor for end in ("low", "high"))
                     message = _Message(name, size, value / factor, *ends)
                 else:
-                    message = _Message(name, size, size * factor / value)
+                    ends = (size * factor / float(row[f"{metric}_{end}"]) for end in ("high", "low"))
+                    message = _Message(name, size, size * factor / value, *ends)
                 found.setdefault(_place(row), []).append(message)
     return {place: sorted(some, key=lambda one: (one.size, one.time)) for place, some in found.items()}
 
@@ -119,23 +121,28 @@ def _bounds(
         if first.size < spec.size or spec.size > _LINE:
             return ()
         return (_bound(latencies, waiting, how, ends),)  # so few bytes cost nothing beside the latency
-    rate, best = found
+    rate, (low, high), best = found
     wire = path(samples, stated or Stated())
     if wire is not None:  # a bucket that saved up bytes lets single messages pass faster
-        rate, best = min((rate, best), (wire.rate / 8 * wire.efficiency.share, wire.name))
+        most = wire.rate / 8 * wire.efficiency.share
+        if most < rate:
+            rate, low, high, best = most, math.nan, math.nan, wire.name
     moving = count / rate
     how = f"the longer of {how} and {format_size(math.ceil(count))} at {format_number(rate / 1e6)} MB/s ({best})"
     if waiting >= moving:
         return (_bound(latencies, waiting, how, ends),)
     straight = spec.benchmark in schedules.STRAIGHT and not inside(samples)
     moved = f"{format_size(math.ceil(count))} that one rank moves, at {format_number(rate / 1e6)} MB/s"
-    return (_bound(moved, moving, how, limits=OF_LINKS if straight else MACHINE),)
+    ends = (count / high, count / low)
+    return (_bound(moved, moving, how, ends, OF_LINKS if straight else MACHINE),)
 
 
-def _rate(known: list[_Message], benchmark: str, first: _Message, size: int) -> tuple[float, str] | None:
-    """Return at what rate (B/s) messages of about a size pass after their latency, and which; None if unknown.
+def _rate(
+    known: list[_Message], benchmark: str, first: _Message, size: int
+) -> tuple[float, tuple[float, float], str] | None:
+    """Return at what rate (B/s) messages of about a size pass after their latency, its interval, and which messages.
 
-    Larger messages may pass more slowly, because they do not fit into a cache.
+    None if it is unknown. Larger messages may pass more slowly, because they do not fit into a cache.
     """
     some = [one for one in known if one.benchmark == benchmark and one.size > first.size]
     if first.size >= LARGE / 4 and benchmark == _LATENCY[0]:
@@ -145,8 +152,14 @@ def _rate(known: list[_Message], benchmark: str, first: _Message, size: int) -> 
     if chosen * _NEAR < size or chosen < (LARGE if benchmark == _BANDWIDTH[0] else 1):
         return None
     best = next(one for one in some if one.size == chosen)  # the fastest of this size
-    time = best.time - first.time if benchmark == _LATENCY[0] else best.time
-    return ((best.size - first.size) / time, f"{benchmark}, {format_size(best.size)}") if time > 0 else None
+    before = first.time if benchmark == _LATENCY[0] else 0.0
+    if not best.time > before:
+        return None
+    moved = best.size - first.size
+    rate, ends = moved / (best.time - before), (math.nan, math.nan)
+    if before < best.low <= best.high:
+        ends = moved / (best.high - before), moved / (best.low - before)
+    return rate, ends, f"{benchmark}, {format_size(best.size)}"
 
 
 def _bound(
@@ -209,7 +222,15 @@ def _judged(one: Chosen, view: View) -> Finding:
         unsure=unsure,
         measure=_paths.more(view, level, one),
     )
-    return replace(found, form="functional", level="unknown", measure=()) if one.functional else found
+    if one.functional:
+        return replace(found, form="functional", level="unknown", measure=())
+    crowded = one.path == EMULATED and has(one.row["badges"], "oversubscription") and bound.reference < _SLICE_S
+    if level in ("bad", "doubtful") and crowded:
+        return replace(found, form="crowded", level="unknown", measure=())
+    return found
+
+
+_SLICE_S = 4e-3  # for which a scheduler lets a process run while others wait, about
 
 
 def _wanted(spec: Spec) -> Iterator[Spec]:
@@ -244,6 +265,8 @@ RULE = Rule(
         "no reference": "{measured:interval}; no reference, because {reason}",
         "functional": "{measured:interval} is {times:3} the {limit} that its messages need ({what}); the device shows "
         "function, not performance",
+        "crowded": "{measured:interval} is {times:3} the {limit} that its messages need ({what}); the emulated hosts "
+        "share cores, so that their ranks wait for the scheduler, and the time says little of a network",
     },
     check=check,
 )

@@ -15,11 +15,9 @@ from labkit.judge.rules._contrasts import Contrast, End, contrast, in_words
 from labkit.judge.rules._deciding import OPEN, SHOWN
 from labkit.judge.view import View
 from labkit.point.columns import METRICS
-from labkit.point.units import plural
 from labkit.read.records import headline_metric
 from labkit.read.records.factors import named
 from labkit.stats.decision import RELEVANT, TOO_FEW, enough
-from labkit.stats.shift import least_launches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,11 +110,10 @@ def _undecided(end: End) -> Decided:
 
 
 def _doubt(end: End) -> str:
-    """Return why no difference is claimed; how many comparisons need more launches, where one alone would not."""
-    enough_for_one = all(one.launches >= least_launches(1) for one in end.values)
-    if end.effect.doubt != TOO_FEW or not enough_for_one or end.tests < 2:
+    """Return why no difference is claimed; of too few launches, how many the comparisons need."""
+    if end.effect.doubt != TOO_FEW:
         return end.effect.doubt
-    return f"{TOO_FEW} among {plural(end.tests, 'comparison')}"
+    return effects.needed(end.tests, paired=end.effect.judgement.basis == PAIRED)
 
 
 def _times(end: End) -> Value:

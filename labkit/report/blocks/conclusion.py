@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 
 from labkit.judge import sentences
 from labkit.judge.finding import Finding
 from labkit.judge.rules.setting_matters import APART
-from labkit.point.notes import listed
+from labkit.judge.sentences import cause_name
+from labkit.point.notes import joined, listed
 from labkit.point.units import plural
-from labkit.report import judged
+from labkit.report import answered, judged
 from labkit.report.campaigns import all_members, members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
-from labkit.report.topics import finding
+from labkit.report.sources import Source
+from labkit.report.topics import finding, weight
 from labkit.stats.shift import least_launches
+
+_WORST = 4  # topics that are named
 
 
 def topics(content: Content) -> str:
-    """Return a paragraph for each campaign on the chapters with a certain answer."""
+    """Return a paragraph for each campaign: which numbers are not good, and what its chapters show."""
     parts = []
     several = len(all_members(content)) > 1
     for source in content.sources:
@@ -26,12 +31,29 @@ def topics(content: Content) -> str:
         for member in members(source):
             if len(member.summary):
                 findings = [(c.title, one) for c in chapters if (one := finding(c, member))]
-                parts.append((f"**{escape(member.name)}**: " if several else "") + _paragraph(findings))
+                present = {one.title for one in chapters if one in content.chapters.values()}
+                said = [_verdicts(content, member.source)] if member.source else []
+                said.append(_paragraph(findings, present))
+                parts.append((f"**{escape(member.name)}**: " if several else "") + " ".join(filter(None, said)))
     return "\n\n".join(parts)
 
 
-def _paragraph(findings: list[tuple[str, Finding]]) -> str:
-    """Say how many chapters have a certain answer, which one is largest, and which have none and why."""
+def _verdicts(content: Content, source: Source) -> str:
+    """Say how many topics are good, and name those that are not, with their causes."""
+    worse = [one for one in answered.of_source(content, source).topics if one.verdict in ("bad", "doubtful")]
+    names = [f"{one.name} ({one.verdict}; {cause_name(one.lead) or 'cause unknown'})" for one in worse[:_WORST]]
+    more = [plural(len(worse) - _WORST, "more topic")] if len(worse) > _WORST else []
+    not_good = f" Not good: {escape(listed([*names, *more]))}." if names else ""
+    return answered.overall(content, source) + not_good
+
+
+def _paragraph(findings: list[tuple[str, Finding]], present: Collection[str]) -> str:
+    """Say how many chapters show a difference, which one is largest, and which show none and why.
+
+    Parameters
+    ----------
+    present : titles of the chapters that the reader has before them; others are counted.
+    """
     if not findings:
         return "No chapter compares settings that were measured."
     sound = [(topic, one) for topic, one in findings if one.claims]
@@ -41,26 +63,34 @@ def _paragraph(findings: list[tuple[str, Finding]]) -> str:
     apart = [topic for topic, one in sound if one.form.endswith(APART)]
     none = {*open_, *apart}
     alone = [topic for topic, one in sound if one.certain and one not in certain and topic not in none]
-    text = f"In {len(certain)} of {plural(len(findings), 'chapter')} the launches show a difference."
+    text = f"{len(certain)} of {plural(len(findings), 'chapter')} show a difference between settings."
     if certain:
-        text += f" The largest difference: {judged.told(max(certain, key=lambda one: one.cost))}"
-    if open_:
-        text += f" No difference is shown in: {listed([escape(one) for one in open_])}."
-    if apart:
-        text += (
-            f" Measured at different times, so the machine may have changed: {listed([escape(one) for one in apart])}."
-        )
-    if few:
-        text += f" Without a claim, because there are too few launches: {listed([escape(one) for one in few])}."
-    if alone:
-        text += f" Without a comparison: {listed([escape(one) for one in alone])}."
-    for reason in filter(None, dict.fromkeys(sentences.no_claim(one) for _, one in findings)):
-        topics = listed([escape(topic) for topic, one in findings if sentences.no_claim(one) == reason])
-        text += f" Without a claim, because {reason}: {topics}."
-    if few:
+        text += f" The largest one: {judged.told(max(certain, key=weight))}"
+    reasons = {"the launches show none": open_, "the settings were measured at different times": apart}
+    reasons |= {"too few launches": few, "nothing is compared": alone}
+    for _, one in findings:
+        if reason := sentences.no_claim(one):
+            reasons.setdefault(reason, [])
+    for topic, one in findings:
+        if reason := sentences.no_claim(one):
+            reasons[reason].append(topic)
+    shown = [
+        f"{_named(names, present)} ({reason})"
+        for reason, names in reasons.items()
+        if any(name in present for name in names)
+    ]
+    rest = sum(name not in present for names in reasons.values() for name in names)
+    shown += [f"{plural(rest, 'other chapter')}, which {'is' if rest == 1 else 'are'} left out here"] if rest else []
+    if shown:
+        text += f" No difference is claimed in {joined(shown)}."
+    if any(name in present for name in few):
         fewest = plural(least_launches(1), "launch")
-        text += f" A single difference needs at least {fewest} on each side, and several at once need more."
+        text += f" A single comparison needs at least {fewest} on each side, and several at once need more."
     return text
+
+
+def _named(names: Sequence[str], present: Collection[str]) -> str:
+    return listed([f"*{escape(one)}*" for one in names if one in present])
 
 
 BLOCKS = {"conclusion": topics}

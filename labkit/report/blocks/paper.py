@@ -6,8 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from labkit import benchmarks, stats
-from labkit.benchmarks import FileBenchmark
+from labkit import stats
 from labkit.judge.answer import FAMILIES, counted
 from labkit.judge.finding import Finding
 from labkit.judge.finding import Value as Number
@@ -76,13 +75,7 @@ def summary(content: Content) -> str:
 def _worth_saying(found: Sequence[Finding]) -> list[Finding]:
     """Return the findings of an abstract, those about messages and then the greatest differences first."""
     some = topics.chosen([one for one in found if math.isfinite(one.cost)] or found, len(found), _FINDINGS)
-    return sorted(some, key=lambda one: (_about_files(one), -topics.cost(one)))[:_FINDINGS]
-
-
-def _about_files(one: Finding) -> bool:
-    """Return whether a finding is about files, and not about messages."""
-    known = benchmarks.look_up(one.subject.benchmark)
-    return isinstance(known, FileBenchmark) or one.subject.benchmark.startswith("storage.")
+    return sorted(some, key=topics.weight, reverse=True)[:_FINDINGS]
 
 
 def _much(content: Content) -> str:
