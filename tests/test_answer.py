@@ -31,8 +31,8 @@ from labkit.host import machine
 from labkit.judge import answer, causes, rules
 from labkit.judge.answer import PATHS, Answer, Topic
 from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Decided, Finding, Subject, Value, ordered, sound
-from labkit.judge.rules import collective_of_messages, latency_of_path
-from labkit.judge.sentences import beyond, clue, sentence, settings
+from labkit.judge.rules import collective_of_messages, latency_of_path, setting_matters
+from labkit.judge.sentences import beyond, clue, sentence, settings, told
 from labkit.judge.sentences import cause as said_cause
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
@@ -622,6 +622,23 @@ def test_gets_tell_that_puts_are_copied_byte_by_byte(get: float, code: str) -> N
         if one.subject.benchmark == "mpi.put_bandwidth"
     )
     assert [one.code for one in lead.causes if one.likely] == [code] * bool(code)
+
+
+def test_a_ratio_of_medians_stands_beside_that_of_means_where_few_operations_are_slow() -> None:
+    both = [
+        replace(one, reported=values("latency_us", p50=median * (1 + 0.001 * one.launch), mean=mean), launch=one.launch)
+        for pattern, median, mean in (("random", 70.0, 72.0), ("sequential", 0.9, 9.0))
+        for one in point(
+            "storage.read", "latency_us", *[1.0] * 6, size=4096, ranks=1, options={"pattern": pattern}, meta={}
+        )
+    ]
+    launches = of_samples(both)
+    one = setting_matters.of_rows(records.summary(launches.records))
+    assert one is not None
+    assert "by their means 8 times" in told(one)
+    even = [replace(each, reported=values("latency_us", p50=10.0 * (1 + each.launch % 2))) for each in both]
+    one = setting_matters.of_rows(records.summary(of_samples(even).records))
+    assert one is None or "by their means" not in told(one)
 
 
 @pytest.fixture

@@ -83,8 +83,8 @@ class Case:
     def metric(self) -> str:
         """Metric of the value that is not good; empty if the summary does not have it."""
         for name in [name for name, metric in METRICS.items() if metric.unit == self.measured.unit]:
-            column = statistic_column(name, statistic_of(self.row, name) or "p50")
-            if self.row.get(column) == self.measured.value:
+            columns = [statistic_column(name, one) for one in (statistic_of(self.row, name) or "p50", "mean")]
+            if self.measured.value in [self.row.get(column) for column in columns]:
                 return name
         return ""
 

@@ -14,7 +14,7 @@ from labkit.judge.rule import SETTINGS, Rule
 from labkit.judge.rules._contrasts import Contrast, End, contrast, in_words
 from labkit.judge.rules._deciding import OPEN, SHOWN
 from labkit.judge.view import View
-from labkit.point.columns import METRICS
+from labkit.point.columns import METRICS, statistic_column
 from labkit.read.records import headline_metric
 from labkit.read.records.factors import named
 from labkit.stats.decision import RELEVANT, TOO_FEW, enough
@@ -95,8 +95,25 @@ def _claimed(one: Contrast) -> dict[str, Any]:
         "times": _times(end),
         "cost": end.least,
         "decided": _decided(end),
-        "evidence": tuple(_at_other_end(one)),
+        "evidence": (*_by_means(one), *_at_other_end(one)),
     } | ({"more": Value(value=end.ratio - 1, unit=SHARE)} if near else {})
+
+
+def _by_means(one: Contrast) -> Iterator[Evidence]:
+    """Yield how many times the means differ, if that is far from the ratio of the medians: few operations are slow."""
+    columns = [statistic_column(one.metric, statistic) for statistic in ("p50", "mean")]
+    medians, means = ([float(row.get(column, math.nan)) for row in one.main.rows] for column in columns)
+    if not all(math.isfinite(value) and value > 0 for value in (*medians, *means)):
+        return
+    by_median, by_mean = (max(pair) / min(pair) for pair in (medians, means))
+    reversed_ = (medians[0] < medians[1]) != (means[0] < means[1])
+    if not reversed_ and max(by_median, by_mean) >= _UNEVEN * min(by_median, by_mean):
+        yield Evidence(code="means", values={"times": Value(value=by_mean, unit=TIMES)})
+    elif reversed_ and by_mean >= NEAR:
+        yield Evidence(code="means reversed", values={"times": Value(value=by_mean, unit=TIMES)})
+
+
+_UNEVEN = 2  # between the ratios of medians and of means, from which both are told
 
 
 def _decided(end: End) -> Decided:
@@ -179,6 +196,8 @@ RULE = Rule(
     },
     clues={
         "values": "{good:interval} against {bad:interval}",
+        "means": "by their means {times:2}",
+        "means reversed": "by their means the order is reversed ({times:2})",
         "same there": "at {size} they do not differ by {relevant} or more",
         "apart there": "at {size} {times:about}, but measured at different times",
         "open there": "at {size} no difference is claimed, because {doubt}",

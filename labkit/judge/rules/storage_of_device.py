@@ -8,6 +8,7 @@ from functools import partial
 from math import isnan, nan
 from typing import Literal
 
+from labkit import stats
 from labkit.judge.finding import SHARE, TIMES, Finding, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
@@ -19,21 +20,22 @@ from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
 from labkit.point.storage import MEMORY
 from labkit.point.units import MiB, format_number, format_share, format_size
-from labkit.read.records import rerun
+from labkit.read.records import launches_of, rerun
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import DEVICE, FILESYSTEM, O_DIRECT
 
 _NAMES = ("storage.read", "storage.write")
 _METRIC = "bandwidth_MBps"
 _DEVICE = "the best of the device in this campaign"
-_UNEVEN = 0.5  # of the rate of the median request, below which slow requests take most of the time
+_TOGETHER = "mean"  # statistic of all requests together: their bytes divided by their time
 _DEEP = {"depth": 16}  # of the requests that find out what a device can do
 _Best = Mapping[tuple[str, ...], Chosen]  # host, device and benchmark → the point with the best rate
 
 
 def check(view: View) -> Iterator[Finding]:
     """Yield a verdict for each setting of reads and writes."""
-    chosen = [*_paths.chosen(view, _NAMES.__contains__, (_METRIC,), lambda samples, stated, costs: ())]
+    every = _paths.chosen(view, _NAMES.__contains__, (_METRIC,), lambda samples, stated, costs: ())
+    chosen = [_together(one, view) for one in every]
     best: dict[tuple[str, ...], Chosen] = {}
     for one in sorted(chosen, key=lambda one: one.measured.value):
         if O_DIRECT.of(one.samples.meta) and one.measured.value:
@@ -66,19 +68,24 @@ def _judged(view: View, best: _Best, one: Chosen) -> Finding:
     low, high = top.measured.low / METRICS[_METRIC].factor, top.measured.high / METRICS[_METRIC].factor
     bound = Bound(name=_DEVICE, value=rate, formula="", source="measured", low=low, high=high, good=good, bad=bad)
     faster = not O_DIRECT.of(one.samples.meta) and ends_of(one.measured)[0] > (1 + TOLERANCE) * top.measured.value
+    cached = not O_DIRECT.of(one.samples.meta) and _half(one) > (1 + TOLERANCE) * top.measured.value
     what = f"{_DEVICE}, with {top.beside(one)}"
-    return _found(one, bound, view, what, ("mostly" if _uneven(one) else "faster") if faster else "")
+    return _found(one, bound, view, what, "faster" if faster else "mostly" if cached else "")
 
 
-def _overall(one: Chosen) -> float:
-    """Return all bytes divided by the time of all requests, in the unit of the metric; NaN if that is not known."""
-    return float(one.row.get(statistic_column(_METRIC, "mean"), nan)) if one.statistic == "p50" else nan
+def _together(one: Chosen, view: View) -> Chosen:
+    """Return a point with the rate of all its requests together in place of that of the median request, if known."""
+    row, column = view.row(str(one.row["fingerprint"])), statistic_column(_METRIC, _TOGETHER)
+    if row is None or one.statistic != "p50" or isnan(float(one.row.get(column, nan))):
+        return one
+    rates = stats.headline(launches_of(row, _METRIC, _TOGETHER)[0])
+    given = {f"{_METRIC}_low": rates.low, f"{_METRIC}_high": rates.high}
+    return replace(one, row={**one.row, **given}, statistic=_TOGETHER)
 
 
-def _uneven(one: Chosen) -> bool:
-    """Whether a few slow requests take more time than all others together."""
-    overall = _overall(one)
-    return not isnan(overall) and overall < _UNEVEN * one.measured.value
+def _half(one: Chosen) -> float:
+    """Return the rate that half of the requests reach, in the unit of the metric; NaN if that is not known."""
+    return float(one.row.get(statistic_column(_METRIC, "p50"), nan))
 
 
 def _copied(samples: Samples, view: View) -> Bound | None:
@@ -111,7 +118,7 @@ def _found(one: Chosen, bound: Bound, view: View, what: str, form: Literal["", "
         what=what,
         answered="answered the reads" if one.samples.spec.benchmark == "storage.read" else "took the writes",
         how=bound.formula,
-        **({"overall": Value(value=_overall(one), unit=METRICS[_METRIC].unit)} if form == "mostly" else {}),
+        **({"half": Value(value=_half(one), unit=METRICS[_METRIC].unit)} if form == "mostly" else {}),
         unsure=unsure,
         measure=() if form else _paths.more(view, level, one),
     )
@@ -149,16 +156,17 @@ RULE = Rule(
     kind="verdict",
     level="unknown",
     about="path",
-    must=f"a rate from memory reaches {format_share(1 / MACHINE[0])} of a copy with a system call; any other rate "
-    f"reaches {format_share(1 / LINK[0])} of the device's best rate in the campaign, and does not exceed it. Below "
+    must="the rate of all requests together counts. From memory, it reaches "
+    f"{format_share(1 / MACHINE[0])} of a copy with a system call; from a device, {format_share(1 / LINK[0])} of the "
+    "device's best rate in the campaign, and it does not exceed that rate. Below "
     f"{format_share(1 / MACHINE[1])} and {format_share(1 / LINK[1])} it is bad",
     why=f"the kernel adds its own work to a copy, up to {format_number(MACHINE[0])} times; a device has one rate, and "
     "a higher one came from memory",
     says={
         "": "{measured:interval} is {share} of {limit:interval} ({what}){unsure}",
         "faster": "{measured:interval} is {times:3} {limit:interval} ({what}): memory {answered}, and not the device",
-        "mostly": "half of the requests reach {measured:interval}, {times:3} {limit:interval} ({what}); memory "
-        "{answered}. A few waited for the device, so that all requests together reach {overall}",
+        "mostly": "{measured:interval} is {share} of {limit:interval} ({what}), but half of the requests reach {half}: "
+        "memory {answered} of these, and the others waited for the device",
         "no reference": "{measured:interval}; no reference, because {reason}",
     },
     check=check,
