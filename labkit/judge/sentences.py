@@ -229,12 +229,14 @@ def guidelines(violations: Sequence[Finding], checked: int) -> str:
     what = f"{count} of {plural(checked, 'comparison')} {'violates' if count == 1 else 'violate'} a guideline"
     larger = sum(f"{one.values['guideline']}".endswith(LARGER) for one in shown)
     why = f"; {larger} of them because a larger size takes less time" if larger else ""
-    most = f"{why}; most of all {worst.subject}: {sentence(worst)}."
+    most = f"{why}; the largest violation is {worst.subject}: {sentence(worst)}."
     if not certain:
         doubt = joined(clue(worst, each) for each in worst.against)
         return f"{what} by the medians, but the launches do not show it ({doubt}){most}"
     rest = len(violations) - count
-    more = f" {rest} more {'does' if rest == 1 else 'do'} so, but the launches do not show it." if rest else ""
+    more = (
+        f" {rest} more {'does' if rest == 1 else 'do'} by the medians, but the launches do not show it." if rest else ""
+    )
     return f"{what}, and the launches show it{most}{more}"
 
 

@@ -5,6 +5,8 @@ All results are in one chapter, with a section for each topic, or for each of se
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
 from collections.abc import Mapping
@@ -54,6 +56,7 @@ def shorten(chapters: Mapping[str, Chapter], content: Content, most: int) -> lis
         for name, one in chapters.items()
         if (drawn := [cell for cell in one.notebook.cells if slides.is_figure(cell)])
     }
+    figures = {name: [one for one in cells if _tells(chapters[name], one)] for name, cells in figures.items()}
     found = {name: slides.found_by(chapters[name], content) for name in figures}
     compared: dict[str, Any] = {}  # the figure, or else the table, that has all values of what a chapter found
     for name, cells in figures.items():
@@ -85,6 +88,16 @@ def _introduced(cell: Any, both: Any) -> str:
         return f"@{chosen['label']} has both values."
     caption = _SENTENCE.split(str(chosen.get("fig-cap", "")))[0].rstrip(".")
     return f"See also @{chosen['label']}: {caption[:1].lower()}{caption[1:]}."
+
+
+def _tells(chapter: Chapter, cell: Any) -> bool:
+    """Return whether a figure shows more than a sentence could: values at three places at least, by its data."""
+    text = chapter.csv.get(f"{options(cell.source)[0]['label']}.csv", "")
+    places = {row[1] for row in [*csv.reader(io.StringIO(text))][1:] if len(row) > 1}
+    return not text or len(places) >= _PLACES
+
+
+_PLACES = 3  # of a figure that the paper has
 
 
 def _is_small_table(cell: Any) -> bool:

@@ -259,7 +259,9 @@ class Study(studies.Study):
             f"{plural(int(few['option_senders']), 'sender')} {self._segments(few, named=False)}"
         )
         if sure:
-            head = f"Certain in {len(sure)} of {plural(len(pairs), 'comparison')}, most of all: "
+            head = (
+                f"The launches show it in {len(sure)} of {plural(len(pairs), 'comparison')}; the greatest difference: "
+            )
             why = "Likely reason: the queue before the receiver's link overflows."
             yield f"{head if len(pairs) > 1 else ''}{said}. {why}"
         elif most["again"] > few["again"]:

@@ -21,7 +21,7 @@ from labkit.point.notes import note
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_number, plural
 from labkit.store.samples.facts import RANK_HOSTS
-from labkit.studies import words
+from labkit.studies import size_words, words
 
 if TYPE_CHECKING:
     from labkit.store.samples import Samples
@@ -169,6 +169,7 @@ class Study(studies.Study):
                     "victim": victim,
                     "aggressor": aggressor,
                     "qos": mode,
+                    "size": size_words(group[0].spec.size),
                     "alone (µs)": alone,
                     "beside (µs)": beside,
                     "median, times": middle.centre,

@@ -206,11 +206,12 @@ class Study(studies.Study):
         if over.empty:
             yield "No stream was faster than its link."
         else:
-            yield f"Faster than their link by more than 5 %: {len(over)} of {points}. Do not trust them."
+            yield f"{len(over)} of {points} exceed the rate of the link by more than 5 %. Do not trust them."
         if len(few):
+            reach = "reaches" if len(few) == 1 else "reach"
             yield (
-                f"Below 80 % of it: {len(few)} of {points}. This machine was busy, or forwards no more. Set lower "
-                "rates."
+                f"{len(few)} of {points} {reach} less than 80 % of the link: this machine was busy, or forwards no more. "
+                "Set lower rates."
             )
 
     def _trips(self) -> Iterator[str]:

@@ -44,7 +44,7 @@ def _one_way(case: Case, rate: float) -> tuple[list[Evidence], list[Evidence]]:
 _ONE_WAY, _MORE = "mpi.bandwidth", 1.1  # times the rate of the link from which it is no bucket
 CAUSE = Cause(
     code="token-bucket",
-    name="the link is a token bucket that collects tokens while messages go the other way",
+    name="the token bucket of the link, which fills while messages go the other way",
     seen="a round trip takes at least as long as one direction needs",
     excluded="a round trip is too short even for one direction",
     decides="a benchmark that sends in one direction only",

@@ -132,7 +132,8 @@ def _bounds(
     if waiting >= moving:
         return (_bound(latencies, waiting, how, ends),)
     straight = spec.benchmark in schedules.STRAIGHT and not inside(samples)
-    moved = f"{format_size(math.ceil(count))} that one rank moves, at {format_number(rate / 1e6)} MB/s"
+    single = " in single messages" if best.startswith(_LATENCY[0]) else ""
+    moved = f"{format_size(math.ceil(count))} that one rank moves{single}, at {format_number(rate / 1e6)} MB/s"
     ends = (count / high, count / low)
     return (_bound(moved, moving, how, ends, OF_LINKS if straight else MACHINE),)
 
