@@ -62,6 +62,11 @@ def _one_moment(member: Member) -> str:
     return f"{plural(count, 'point')} of {len(member.summary)} with an interval of dependent launches" if count else ""
 
 
+def _odd(member: Member) -> str:
+    count = int(member.summary["fingerprint"].isin(member.doubted).sum()) if len(member.summary) else 0
+    return f"{plural(count, 'point')} of {len(member.summary)} with a value that contradicts another" if count else ""
+
+
 def _one_host(member: Member) -> str:
     hosts = {str(one) for one in member.records["host"]} - {""} if len(member.records) else set()
     return f"one host, {next(iter(hosts))}" if len(hosts) == 1 else ""
@@ -106,6 +111,9 @@ THREATS = (
     Threat("conclusion", _single, "Differences between single launches may be chance."),
     Threat("conclusion", _few, "A range has no level of confidence, so overlap proves nothing."),
     Threat("conclusion", _one_moment, "The interval describes one moment of the machine and is too narrow for others."),
+    Threat(
+        "conclusion", _odd, "One of the two values is wrong or unexplained; no main result is taken from these points."
+    ),
     Threat("conclusion", _marked("time cap"), "Intervals inside launches are wider than requested."),
     Threat("conclusion", _marked("few iterations"), "High percentiles are unreliable."),
     Threat("external", _one_host, "Other machines, and pairs of machines, may behave differently."),
