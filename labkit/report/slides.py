@@ -10,6 +10,7 @@ import nbformat
 import yaml
 from nbformat.v4 import new_markdown_cell, new_notebook, new_raw_cell
 
+from labkit import benchmarks as registry
 from labkit.judge import sentences
 from labkit.judge.finding import Finding, best
 from labkit.report import answered, judged
@@ -82,7 +83,11 @@ def _title(chapter: Chapter, content: Content) -> str:
     one = found_by(chapter, content)
     if one is None or not one.claims or not one.certain or one.form == "open":
         return ""
-    return _headline(one.subject.benchmark, f": {sentences.told(one, 'short').rstrip('.')}")
+    name = one.subject.benchmark
+    known = registry.look_up(name)
+    of_slowest = known is not None and known.reduce == "max" and "slowest" not in title(name)
+    whose = ", slowest rank" if of_slowest else ""
+    return _headline(name, f"{whose}: {sentences.told(one, 'short').rstrip('.')}")
 
 
 def _headline(benchmark: str, text: str) -> str:

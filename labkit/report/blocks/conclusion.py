@@ -65,7 +65,7 @@ def _paragraph(findings: list[tuple[str, Finding]], present: Collection[str]) ->
     alone = [topic for topic, one in sound if one.certain and one not in certain and topic not in none]
     text = f"{len(certain)} of {plural(len(findings), 'chapter')} show a difference between settings."
     if certain:
-        text += f" The largest one: {judged.told(max(certain, key=weight))}"
+        text += " The largest one: " + judged.told(max(certain, key=weight), "brief")
     reasons = {"the launches show none": open_, "the settings were measured at different times": apart}
     reasons |= {"too few launches": few, "nothing is compared": alone}
     for _, one in findings:
