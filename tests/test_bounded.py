@@ -15,8 +15,9 @@ from labkit import figures
 from labkit.errors import SpecError
 from labkit.figures import bounded, parts, small_print, style, with_bounds
 from labkit.judge.finding import Value
-from labkit.models import limits
+from labkit.models import bounds, limits
 from labkit.models.limits import Limit
+from labkit.point.columns import METRICS
 from labkit.point.notes import badge, joined
 from labkit.point.spec import Spec
 from labkit.read import records
@@ -266,3 +267,19 @@ def test_a_campaign_without_bounds_has_no_answer_on_the_first_page(tmp_path: Pat
     assert answered.overall(content, source) == answered.bad(content, source) == ""
     assert answered.answers(content) == ""
     assert answered.steps(content).startswith("To do next:"), "launches are missing"
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "metric", "known"),
+    [("mpi.bandwidth", "bandwidth_MBps", bounds.of_bandwidth), ("mpi.latency", "latency_us", bounds.of_latency)],
+)
+def test_lines_of_two_paths_are_the_references_of_their_own_points(benchmark: str, metric: str, known: Any) -> None:
+    view = sources.read(Path(__file__).parents[1] / "data" / "campaigns" / "examples" / "two-cores").view
+    samples = [*view.first_launches([*view.tables[benchmark].rows["fingerprint"]]).values()]
+    curves = limits.limit_curves(samples, metric, view.costs)
+    assert len({one.name for one in curves}) == len(curves) == 2
+    lines = {one.name.removesuffix(", and a copy"): one.values for one in curves}
+    for one in samples:
+        bound = known(one, None, view.costs)[0]
+        line = lines[bound.reference_name.removesuffix(", and a copy")]
+        assert line[one.spec.size] == bound.reference * METRICS[metric].factor

@@ -582,7 +582,7 @@ def test_reads_faster_than_the_device_came_from_the_page_cache() -> None:
 
 @pytest.mark.parametrize(("overall", "form"), [(440.0, "mostly"), (4000.0, "faster")])
 def test_a_few_slow_requests_after_many_fast_ones_are_not_hidden_by_the_median(overall: float, form: str) -> None:
-    reads = accessed(6000.0, "all", cache="drop", pattern="sequential")
+    reads = accessed(6000.0, "all", cache="drop", pattern="random")
     reads = [replace(one, reported=made.values("bandwidth_MBps", p50=6000.0, mean=overall)) for one in reads]
     uneven, _best = found("storage-of-device", DIRECT, reads)
     assert (uneven.form, uneven.level) == (form, "doubtful")
@@ -591,6 +591,19 @@ def test_a_few_slow_requests_after_many_fast_ones_are_not_hidden_by_the_median(o
     one = cause("page-cache", "storage.read", DIRECT, reads)
     assert one is not None
     assert one.supported
+
+
+def test_sequential_reads_beyond_random_ones_were_read_ahead() -> None:
+    ahead = accessed(6000.0, "all", cache="drop", pattern="sequential")
+    one, _best = found("storage-of-device", DIRECT, ahead)
+    assert (one.form, one.level) == ("ahead", "doubtful")
+    assert "the kernel read ahead" in sentence(one)
+    why = cause("page-cache", "storage.read", DIRECT, ahead)
+    assert why is not None
+    assert why.supported
+    direct = accessed(2000.0, "none", cache="direct", depth=16, pattern="sequential")
+    one, _best = found("storage-of-device", direct, ahead)
+    assert one.form == "faster"
 
 
 def test_writes_that_wait_for_the_disk_are_not_compared_with_those_that_do_not() -> None:

@@ -1017,10 +1017,10 @@ def test_a_slot_that_slows_its_adapter_is_no_excuse() -> None:
     [
         (95, 96, 97, "good", ""),
         (75, 92, 97, "unknown", "too wide for a verdict"),
-        (60, 92, 97, "doubtful", "it would be bad"),
+        (60, 92, 97, "doubtful", "its interval reaches bad ones"),
         (75, 80, 97, "unknown", "too wide for a verdict"),
         (75, 80, 85, "doubtful", ""),
-        (60, 65, 75, "doubtful", "it would not be bad"),
+        (60, 65, 75, "doubtful", "its interval reaches better ones"),
         (60, 65, 69, "bad", ""),
     ],
 )

@@ -175,7 +175,7 @@ def test_a_paper_cites_what_has_both_values_and_says_what_another_figure_shows()
 
 def test_a_verdict_without_a_number_is_a_sentence_in_the_table_of_verdicts() -> None:
     pairs = slow_pairs.RULE.found(Subject(), "good", form="none", pairs=Count(6, "pair"), few=Count(0, "pair"), path="")
-    assert blocks_paper._measured(pairs) == ("none of 6 pairs was slow in two launches", "the other pairs")
+    assert blocks_paper._measured(pairs) == ("none of 6 pairs was slow in both launches", "the other pairs")
     assert blocks_paper._measured(replace(pairs, values={**pairs.values, "measured": Value(value=2.0, unit="µs")})) == (
         "2 µs",
         "none",

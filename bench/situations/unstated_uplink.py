@@ -34,7 +34,7 @@ KIND = Kind(
     words="an uplink slower than stated",
     labels=(
         Label(_STREAM, ("rate-limit", "slow-part")),
-        Label("mpi.alltoall", ("slow-part", "shared-uplink", "rate-limit")),
+        Label("mpi.alltoall", ("slow-part", "rate-limit")),
     ),
     source="recorded",
     cases=_cases,

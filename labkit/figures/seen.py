@@ -13,6 +13,7 @@ from typing import Any
 from labkit.figures import data, looks
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.units import OTHER_UNITS, format_number, format_size
+from labkit.stats.decision import RELEVANT
 
 _UNIT = re.compile(r"\(([\w/µ%]+)\)$")
 _TIMES = ("ns", "µs", "ms", "s")
@@ -39,6 +40,7 @@ class _Point:
     value: float
     low: float = math.nan
     high: float = math.nan
+    axis: str = ""  # upward axis of its subplot
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def _points(trace: Mapping[str, Any], layout: Mapping[str, Any], sideways: bool)
     for at, value, low, high in zip(places, heights, lows, highs, strict=False):
         if isinstance(value, int | float) and math.isfinite(value) and at is not None:
             ends = [float(end) if isinstance(end, int | float) else math.nan for end in (low, high)]
-            yield _Point(name, at, float(value), *ends)
+            yield _Point(name, at, float(value), ends[0], ends[1], data.axis_of(trace, "y"))
 
 
 def _has_line_at_one(layout: Mapping[str, Any]) -> bool:
@@ -178,7 +180,10 @@ def _beside_one(points: Sequence[_Point], words: _Words) -> str:
     kinds: dict[str, list[_Point]] = {"Above 1": [], "Below 1": [], "Not clearly either": []}
     several = len({point.series for point in points}) > 1
     for one in sorted(points, key=lambda point: -abs(math.log(point.value)) if point.value > 0 else -math.inf):
-        kinds["Above 1" if one.low > 1 else "Below 1" if one.high < 1 else "Not clearly either"].append(one)
+        small = abs(one.value - 1) < RELEVANT
+        kinds[
+            "Not clearly either" if small or one.low <= 1 <= one.high else "Above 1" if one.low > 1 else "Below 1"
+        ].append(one)
     said = [
         f"{kind}: {'; '.join(f'{_label(one, words, several=several)} ({words.value(one)})' for one in some)}"
         if len(some) <= _NAMED
@@ -225,9 +230,9 @@ def _sight(points: Sequence[_Point], words: _Words) -> str:
 
 def _single(points: Sequence[_Point]) -> Sequence[_Point]:
     """Return one point for each series and place: of several dots their median, with the ends of their range."""
-    groups: dict[tuple[str, str], list[_Point]] = {}
+    groups: dict[tuple[str, str, str], list[_Point]] = {}
     for point in points:
-        groups.setdefault((point.series, str(point.at)), []).append(point)
+        groups.setdefault((point.axis, point.series, str(point.at)), []).append(point)
     return [some[0] if len(some) == 1 else _middle(some) for some in groups.values()]
 
 

@@ -188,7 +188,7 @@ def _explain(
                 )
             )
     bare = {"showgrid": False, "showticklabels": False, "showline": False, "ticks": "", "zeroline": False}
-    top = 2.3 if "uplink_bps" in facts else 1.3
+    top = (_ROW["spine"] if "uplink_bps" in facts else _ROW["leaf"]) + 0.7  # with room for a name
     figure.update_layout(
         xaxis=bare | {"title": {"text": ""}},
         yaxis=bare | {"range": [-0.6, top]},

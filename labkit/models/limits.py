@@ -10,6 +10,7 @@ from labkit import benchmarks
 from labkit.models import bounds
 from labkit.models.bounds import Bound
 from labkit.models.costs import Costs
+from labkit.models.inside import AND_COPY
 from labkit.point.columns import METRICS
 from labkit.store.samples import Samples
 
@@ -65,13 +66,13 @@ def limit_curves(
     for one in samples:
         binding = _binding(one, metric, costs, stated)
         bound = _reference(binding, metric) if binding is not None else None
-        if binding is None or bound is None or one.spec.size is None or not bound.value:
+        if bound is None or one.spec.size is None or not bound.value:
             continue
-        place, value = at(one), bound.value * METRICS[metric].factor
-        fitting = (curve for curve in curves if curve[0] == binding.name and curve[2].get(place, (value,))[0] == value)
+        place, value, name = at(one), bound.value * METRICS[metric].factor, bound.name.removesuffix(AND_COPY)
+        fitting = (curve for curve in curves if curve[0] == name and curve[2].get(place, (value,))[0] == value)
         curve = next(fitting, None)
         if curve is None:
-            curves.append(curve := (binding.name, {}, {}, set()))
+            curves.append(curve := (name, {}, {}, set()))
         curve[1][one.spec.benchmark] = None
         curve[2][place] = value, bound
         curve[3].add(one.spec.size)

@@ -180,7 +180,7 @@ def sure(members: Sequence[Member]) -> str:
         several = any((member.summary["sessions"] >= stats.LAUNCHES).any() for member in members)
         over = f"launches, or over {stats.LAUNCHES} sessions and more" if several else "launches"
         return f"Brackets are {level} intervals of the median over {over}."
-    text = f"Brackets are {level} intervals from {stats.LAUNCHES} launches on, else ranges of launches."
+    text = f"Brackets are {level} intervals with {stats.LAUNCHES} launches or more, else ranges."
     if not enough:
         text = f"Brackets are ranges of launches: {level} intervals need {stats.LAUNCHES} launches."
     at_once = sum(

@@ -33,7 +33,7 @@ Side = Literal["above", "below", "cannot say"]
 RELEVANT = 0.02  # smallest relevant difference, as a fraction of the value
 TOO_FEW = "there are too few launches to decide"
 SMALL = "there is a difference, but it may be too small to matter"
-OPEN = "the launches show neither a difference nor equality"
+OPEN = "the launches leave it undecided"
 
 
 @dataclass(frozen=True)

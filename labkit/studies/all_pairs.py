@@ -330,7 +330,9 @@ def _order(seconds: NDArray[np.float64]) -> list[Note]:
         return []
     if beyond_limit([ratios], [1.0])[0] == "cannot say":
         return []
-    said = f"a pair's lower rank starts first, after a barrier; its exchange takes {number(middle)} times the other"
+    said = (
+        f"the exchange that a pair's lower rank starts comes first, after a barrier: {number(middle)} times the other"
+    )
     return [note("first-exchange", said)]
 
 
@@ -348,7 +350,7 @@ def _said(twice: all_pairs.Twice) -> str:
     whole = "".join(f"{_whole(one)}, in both measurements. " for one in found if one.form == "part")
     rest = [f"{one.subject.setting}: {sentence(one)}" for one in found if one.form in ("pairs", "alone")]
     count, were = (len(twice.table), "were") if rest else ("None", "was")
-    pairs = f"{count} of {plural(twice.pairs, 'pair')} {were} slow in two launches{' beside that' if whole else ''}"
+    pairs = f"{count} of {plural(twice.pairs, 'pair')} {were} slow in both launches{' beside that' if whole else ''}"
     passed = f" {twice.passing} more were slow the first time only." if twice.passing else ""
     return f"{whole}{pairs}{': ' if rest else ''}{'; '.join(rest)}.{passed}"
 

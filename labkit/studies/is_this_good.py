@@ -133,9 +133,7 @@ class Study(studies.Study):
                     found.setdefault(sentence(cause), []).append(cause)
         if not found:
             bad = any(one.level in ("bad", "doubtful") for one in self.judged)
-            return Text(
-                "The data support no cause." if bad else "Nothing: no verdict of this chapter is doubtful or bad."
-            )
+            return Text("The data support no cause." if bad else "No verdict of this chapter is doubtful or bad.")
         return listed(
             f"**{text}**, of {_listed([str(one.subject) for one in some])}. {_to_do(some[0])}"
             for text, some in found.items()

@@ -210,8 +210,8 @@ class Study(studies.Study):
         if len(few):
             reach = "reaches" if len(few) == 1 else "reach"
             yield (
-                f"{len(few)} of {points} {reach} less than 80 % of the link: this machine was busy, or forwards no "
-                "more. Set lower rates."
+                f"{len(few)} of {points} {reach} less than 80 % of the link: the processors of this machine may be "
+                "why. Set lower rates to find out."
             )
 
     def _trips(self) -> Iterator[str]:

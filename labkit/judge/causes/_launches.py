@@ -27,17 +27,30 @@ SCATTER = {
 def marked(case: Case, *codes: str) -> list[Evidence]:
     """Return the number of launches of the points with a badge or warning of some codes.
 
-    For a verdict, more than half of the launches must have one, because its value is their median.
+    For a verdict, more than half of the launches must have one, because its value is their median. A slow launch must
+    have one that most of the others do not have.
     """
     records = case.view.records
     rows = np.concatenate([case.view.rows_of(name) for name in case.about.subject.points])
     cells = [[*badges, *warnings] for badges, warnings in zip(
         records["badges"].to_numpy()[rows], records["warnings"].to_numpy()[rows], strict=True
     )]  # fmt: skip
-    count = sum(any(note.code in codes for note in cell) for cell in cells)
+    has = [any(note.code in codes for note in cell) for cell in cells]
+    count, slow = sum(has), slow_launch(case)
     if not count or (case.about.kind == "verdict" and 2 * count <= len(rows)):
         return []
+    if slow is not None and (not has[rows.tolist().index(slow)] or 2 * (count - 1) >= len(rows) - 1):
+        return []
     return [Evidence(code="marked", values={"marked": str(count), "launches": Count(len(rows), "launch")})]
+
+
+def slow_launch(case: Case) -> int | None:
+    """Return the row, among the records, of the launch that a finding of a slow launch is about; None for others."""
+    if case.about.code != "slow-launch":
+        return None
+    numbers = case.view.record_columns["launch"]
+    rows = case.view.rows_of(case.fingerprint).tolist()
+    return next((row for row in rows if f"launch {numbers[row]}" == case.measured.of), None)
 
 
 def one_sided(case: Case, code: str, *, worse: bool) -> list[Evidence]:

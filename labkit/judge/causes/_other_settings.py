@@ -11,7 +11,7 @@ from labkit import benchmarks, stats
 from labkit.judge import effects
 from labkit.judge.cause import Case
 from labkit.judge.comparison.judging import BETWEEN
-from labkit.judge.finding import Evidence, Value, Wanted
+from labkit.judge.finding import SHARE, Evidence, Value, Wanted
 from labkit.judge.view import View, measuring
 from labkit.judge.view.points import Row, headline
 from labkit.point.spec import Scalar, Spec
@@ -23,7 +23,7 @@ CLUES = {
     "better later": "{setting} gives {value}, in another session",
     "better in ranges": "{setting} gives {value}, in launches too few for a test",
     "no better": "{setting} gives {value}, which is no better",
-    "little": "{setting} gives {value}, which explains the smaller part at most",
+    "little": "{setting} gives {value}, which removes {part} of the excess",
 }
 VARIED = {"gone": "it is gone with {setting}", "stays": "it is the same with {setting}"}  # of violations
 
@@ -76,7 +76,8 @@ def others(
     if not chosen:
         return Others()
     value, setting, code = (max if case.rate else min)(chosen, key=lambda one: one[0].value)
-    clue = (Evidence(code=code, values={"setting": setting, "value": value}),)
+    part = {"part": Value(value=_part(case, value), unit=SHARE)} if code == "little" else {}
+    clue = (Evidence(code=code, values={"setting": setting, "value": value, **part}),)
     if not better:
         return Others(against=clue)
     few = case.view.more(value.fingerprint) if value.launches < stats.LAUNCHES else None
@@ -114,6 +115,14 @@ def _little(case: Case, effect: effects.Effect, value: Value) -> str:
     own, cost = case.measured.value, case.about.cost
     gain = value.high / own if case.rate else own / value.low if value.low > 0 else math.inf
     return "little" if cost > 1 and max(gain, 1.0) < math.sqrt(cost) else ""
+
+
+def _part(case: Case, value: Value) -> float:
+    """Return which part of the time beyond what is necessary another setting saves, from 0 to 1."""
+    limit = case.about.values["limit"]
+    assert isinstance(limit, Value)
+    own, other, least = (1 / each if case.rate else each for each in (case.measured.value, value.value, limit.value))
+    return min(1.0, max(0.0, (own - other) / (own - least))) if own > least else 0.0
 
 
 def _beyond(effect: effects.Effect, *, up: bool) -> bool:
@@ -180,7 +189,8 @@ _HALF = 0.5  # of the logarithm of a factor
 def changes(own: Spec, other: Spec) -> str:
     """Describe the difference of a spec from another one: ``bind=core``."""
     old, new = (
-        {"benchmark": one.benchmark, "size": one.size, "testbed": one.testbed, **one.setting, **one.values}
+        {"benchmark": one.benchmark, "size": one.size, "ranks": one.ranks, "testbed": one.testbed, **one.setting}
+        | one.values
         for one in (own, other)
     )
     return ", ".join(f"{name}={level(value)}" for name, value in new.items() if old.get(name) != value)

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._launches import slow_launch
 from labkit.judge.causes._other_settings import VARIED, every, varied
 from labkit.judge.finding import Count, Evidence, Finding, Wanted
 from labkit.read.records import in_effect
 
 _SWITCHES = 0.01  # of the iterations
+_MORE = 2  # times the share of the other launches
 
 
 def test(case: Case) -> Finding | None:
     """Linux counted the switches of rank 0."""
-    view = case.view
+    view, slow = case.view, slow_launch(case)
+    if slow is not None:
+        return _of_launch(case, slow)
     switches = {str(row["fingerprint"]): view.switches(str(row["benchmark"])) for row in case.rows}
     lost = sum(counts[launch] for name, counts in switches.items() for launch in view.rows_of(name).tolist())
     samples = sum(int(row["n"]) for row in case.rows)
     if not samples or lost <= _SWITCHES * samples:
         return None
     values = {"lost": Count(lost, "time"), "iterations": Count(samples, "iteration")}
+    gone, stays = varied(case, points(case))
+    return CAUSE.found(case, [Evidence(code="lost", values=values), *gone], stays)
+
+
+def _of_launch(case: Case, slow: int) -> Finding | None:
+    """Return that the slow launch lost its processor in more of its iterations than the other launches."""
+    counts, iterations = case.view.switches(case.about.subject.benchmark), case.view.record_columns["n"]
+    shares = {
+        row: counts[row] / iterations[row] for row in case.view.rows_of(case.fingerprint).tolist() if iterations[row]
+    }
+    own, others = shares.pop(slow, 0.0), [*shares.values()]
+    if own <= max(_SWITCHES, _MORE * float(np.median(others)) if others else 0.0):
+        return None
+    values = {"lost": Count(counts[slow], "time"), "iterations": Count(int(iterations[slow]), "iteration")}
     gone, stays = varied(case, points(case))
     return CAUSE.found(case, [Evidence(code="lost", values=values), *gone], stays)
 

@@ -17,6 +17,8 @@ from labkit.store.samples.facts import RANK_AFFINITY, RANK_HOSTS
 def test(case: Case) -> Finding | None:
     """Ranks share processors. An even value that other benchmarks reproduce excludes it."""
     if case.about.code == "setting-matters":
+        if case.about.values.get("factor") in _OF_WORK:  # more ranks have more to do, and not only fewer cores each
+            return None
         return CAUSE.found(case, one_sided(case, "oversubscription", worse=True))
     clues = _shared(case.samples)
     if not clues and throttled(case) >= SELDOM:  # a quota leaves so few cores
@@ -29,6 +31,9 @@ def test(case: Case) -> Finding | None:
     better, same = _judged(case)
     gone, stays = varied(case, points(case))
     return CAUSE.found(case, [*clues, *better, *gone], [*([] if better else even(case)), *same, *stays])
+
+
+_OF_WORK = ("ranks", "ppn")
 
 
 def _judged(case: Case) -> tuple[list[Evidence], list[Evidence]]:

@@ -16,7 +16,7 @@ def test(case: Case) -> Finding | None:
         if case.about.values.get("factor") == "pattern":  # read-ahead or cached pages: the badge tells neither apart
             return None
         return CAUSE.found(case, one_sided(case, "page-cache", worse=False))
-    if case.about.code != "storage-of-device" or case.about.form not in ("faster", "mostly"):
+    if case.about.code != "storage-of-device" or case.about.form not in ("faster", "mostly", "ahead"):
         return None
     much, how = CACHEABLE.of(case.samples.meta), PAGE_CACHE.of(case.samples.meta)
     if not much:
@@ -57,7 +57,7 @@ CAUSE = Cause(
     decides="O_DIRECT",
     clues={
         "could": "it is faster than the device, and memory could hold {much} of the file; page cache: {how}",
-        "ahead": "the kernel reads ahead of sequential requests",
+        "ahead": "the kernel reads ahead of sequential requests, which makes them larger",
         "without": "page cache: {how}",
         "slower": "past the page cache it reaches {value} only",
         "no slower": "past the page cache it reaches {value} too",
@@ -66,5 +66,6 @@ CAUSE = Cause(
     remedy="Bypass the page cache (cache=direct, sync=direct), or use a file larger than memory.",
     test=test,
     points=points,
+    names={"ahead": "read-ahead of the page cache"},
     explains=("verdict", "setting-matters"),
 )

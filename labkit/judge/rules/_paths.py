@@ -150,12 +150,18 @@ class Chosen:
         """Return the level of its value against a bound, and the end of a sentence on what its interval leaves open."""
         rate, factor = METRICS[self.metric].kind == "rate", METRICS[self.metric].factor
         found, unsure = leveled(self.measured, bound.good * factor, bound.bad * factor, rate=rate)
-        scales = (end / bound.reference * factor for end in bound.reference_ends if math.isfinite(end))
-        others = {leveled(self.measured, bound.good * scale, bound.bad * scale, rate=rate)[0] for scale in scales}
-        if not unsure and "unknown" not in (found, *others) and (others := others - {found}):
-            worst = min(others, key=LEVELS.index)
-            unsure += f"; at the other end of the reference's interval, the verdict would be {worst}"
+        ends = [end for end in bound.reference_ends if math.isfinite(end)]
+        scales = [end / bound.reference * factor for end in ends]
+        others = [leveled(self.measured, bound.good * scale, bound.bad * scale, rate=rate)[0] for scale in scales]
+        differ = [pair for pair in zip(others, ends, strict=True) if pair[0] != found]
+        if not unsure and "unknown" not in (found, *others) and differ:
+            level, end = min(differ, key=_worst)
+            unsure += f"; with a reference of {self.limit(end, '')} it would be {level}"
         return found, unsure
+
+
+def _worst(pair: tuple[Level, float]) -> int:
+    return LEVELS.index(pair[0])
 
 
 def ends_of(value: Value) -> tuple[float, float]:
@@ -184,8 +190,8 @@ def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level
     if most < bad:
         return "bad", ""
     if centre < bad:
-        return "doubtful", "; at the better end of its interval, it would not be bad"
-    return "doubtful", "; at the worse end of its interval, it would be bad" if centre >= good else ""
+        return "doubtful", "; the value alone would be bad, but its interval reaches better ones"
+    return "doubtful", "; the value alone would be good, but its interval reaches bad ones" if centre >= good else ""
 
 
 def usual(one: Chosen, bound: Bound) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,6 +17,8 @@ from labkit.judge.view import View
 from labkit.models import schedules
 from labkit.models.bounds import Bound, Stated, inside, path
 from labkit.models.inside import INSIDE, LIBRARY_S, MACHINE, OWN_WORK
+from labkit.models.links import SHAPED_FRAME, ethernet
+from labkit.point.adapters import links_of
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.notes import has
 from labkit.point.spec import Spec
@@ -24,7 +26,7 @@ from labkit.point.units import KiB, format_number, format_size
 from labkit.read.records import headline_statistic, rerun, sound
 from labkit.read.records.factors import OPEN
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import LIBRARY, RANK_HOSTS, badges
+from labkit.store.samples.facts import LIBRARY, RANK_HOSTS, TESTBED, badges
 
 _LATENCY, _BANDWIDTH = ("mpi.latency", "latency_us"), ("mpi.bandwidth", "bandwidth_MBps")
 LARGE = 64 * KiB  # B, from which the bytes take most of the time of a message
@@ -129,6 +131,8 @@ def _bounds(
             rate, low, high, best = most, math.nan, math.nan, wire.name
     moving = count / rate
     how = f"the longer of {how} and {format_size(math.ceil(count))} at {format_number(rate / 1e6)} MB/s ({best})"
+    if (shared := _shared(samples)) is not None and shared[1] > max(waiting, moving):
+        return (_bound(shared[0], shared[1], shared[0], limits=OF_LINKS),)
     if waiting >= moving:
         return (_bound(latencies, waiting, how, ends),)
     straight = spec.benchmark in schedules.STRAIGHT and not inside(samples)
@@ -136,6 +140,26 @@ def _bounds(
     moved = f"{format_size(math.ceil(count))} that one rank moves{single}, at {format_number(rate / 1e6)} MB/s"
     ends = (count / high, count / low)
     return (_bound(moved, moving, how, ends, OF_LINKS if straight else MACHINE),)
+
+
+def _shared(samples: Samples) -> tuple[str, float] | None:
+    """Return in words which bytes pass each uplink of an emulated tree, and their time, s; None without one."""
+    links, spec, hosts = links_of(TESTBED.of(samples.meta)), samples.spec, RANK_HOSTS.of(samples.meta)
+    crossing = _CROSSING.get(spec.benchmark)
+    first = {*[*dict.fromkeys(hosts)][: links.per_leaf]}
+    inside_leaf = sum(host in first for host in hosts)
+    if crossing is None or not links.uplink or not 0 < inside_leaf < len(hosts):
+        return None
+    size = crossing(inside_leaf, len(hosts), spec.size)
+    share = ethernet(links.mtu, "tcp", frame=SHAPED_FRAME).share
+    words = f"{format_size(size)} that must pass each uplink, rate set to {format_number(links.uplink / 1e6)} Mbit/s"
+    return words, size * 8 / links.uplink / share
+
+
+_CROSSING: Mapping[str, Callable[[int, int, int], int]] = {  # → bytes that must leave a leaf switch
+    "mpi.alltoall": lambda inside, ranks, size: inside * (ranks - inside) * size,
+    "mpi.allgather": lambda inside, ranks, size: inside * size,
+}
 
 
 def _rate(

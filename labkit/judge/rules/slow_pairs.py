@@ -88,8 +88,8 @@ RULE = Rule(
         "{high})",
         "pairs": "{pairs} slow in both launches, by {excess} (median)",
         "alone": "no host and no switch in common with other slow pairs: {named}; by {excess} (median)",
-        "none": "none of {pairs} was slow in two launches",
-        "seldom": "none of {pairs} was slow in two launches, but {few} met less than six times, too seldom for a "
+        "none": "none of {pairs} was slow in both launches",
+        "seldom": "none of {pairs} was slow in both launches, but {few} met less than six times, too seldom for a "
         "judgement",
     },
     remedy="Compare adapter, cable and port with those of the other hosts; measure the slow pairs alone.",

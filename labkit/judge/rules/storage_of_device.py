@@ -70,7 +70,19 @@ def _judged(view: View, best: _Best, one: Chosen) -> Finding:
     faster = not O_DIRECT.of(one.samples.meta) and ends_of(one.measured)[0] > (1 + TOLERANCE) * top.measured.value
     cached = not O_DIRECT.of(one.samples.meta) and _half(one) > (1 + TOLERANCE) * top.measured.value
     what = f"{_DEVICE}, with {top.beside(one)}"
+    if (faster or cached) and _read_ahead(one, top):
+        return _found(one, bound, view, what, "ahead")
     return _found(one, bound, view, what, "faster" if faster else "mostly" if cached else "")
+
+
+def _read_ahead(one: Chosen, top: Chosen) -> bool:
+    """Whether the kernel may read ahead of a point, in larger requests than those of the device's best rate.
+
+    That is so if its reads are sequential and each block is read once, after the page cache was emptied.
+    """
+    spec, other = one.samples.spec, top.samples.spec
+    once = spec.values.get("cache") == "drop" and spec.values.get("pattern") == "sequential"
+    return spec.benchmark == "storage.read" and once and other.values.get("pattern") != "sequential"
 
 
 def _together(one: Chosen, view: View) -> Chosen:
@@ -101,7 +113,7 @@ def _copied(samples: Samples, view: View) -> Bound | None:
     return Bound(name="copy and system call", value=value, formula=formula, source="measured", good=good, bad=bad)
 
 
-def _found(one: Chosen, bound: Bound, view: View, what: str, form: Literal["", "faster", "mostly"]) -> Finding:
+def _found(one: Chosen, bound: Bound, view: View, what: str, form: Literal["", "faster", "mostly", "ahead"]) -> Finding:
     limit = one.reference(bound)
     level, unsure = one.leveled(bound)
     share = one.measured.value / limit.value
@@ -165,6 +177,8 @@ RULE = Rule(
     says={
         "": "{measured:interval} is {share} of {limit:interval} ({what}){unsure}",
         "faster": "{measured:interval} is {times:3} {limit:interval} ({what}): memory {answered}, and not the device",
+        "ahead": "{measured:interval} is {times:3} {limit:interval} ({what}): the kernel read ahead of these "
+        "requests, in larger ones",
         "mostly": "{measured:interval} is {share} of {limit:interval} ({what}), but half of the requests reach {half}: "
         "memory {answered} of these, and the others waited for the device",
         "no reference": "{measured:interval}; no reference, because {reason}",

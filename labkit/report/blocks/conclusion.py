@@ -65,9 +65,11 @@ def _paragraph(findings: list[tuple[str, Finding]], present: Collection[str]) ->
     alone = [topic for topic, one in sound if one.certain and one not in certain and topic not in none]
     text = f"{len(certain)} of {plural(len(findings), 'chapter')} show a difference between settings."
     if certain:
-        text += " The largest one: " + judged.told(max(certain, key=weight), "brief")
-    reasons = {"the launches show none": open_, "the settings were measured at different times": apart}
-    reasons |= {"too few launches": few, "nothing is compared": alone}
+        largest = max(certain, key=weight)
+        which = "largest one of messages" if any(one.cost > largest.cost for one in certain) else "largest one"
+        text += f" The {which}: {judged.told(largest, 'brief')}"
+    reasons = {"the launches leave it undecided": open_, "the settings were measured at different times": apart}
+    reasons |= {"too few launches": few, "no two settings are tested": alone}
     for _, one in findings:
         if reason := sentences.no_claim(one):
             reasons.setdefault(reason, [])

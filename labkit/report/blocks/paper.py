@@ -158,8 +158,9 @@ def verdicts(content: Content) -> str:
     every = [(source, topic) for source in content.sources for topic in answered.of_source(content, source).topics]
     rows = [(source, [escape(topic.name), topic.verdict, *_measured(topic.lead)]) for source, topic in every]
     caption = (
-        "Whether the numbers are good. Each topic is judged by its worst benchmark, in that benchmark's best setting; "
-        f"its number is shown with its reference.{answered.emulated(topic for _, topic in every)} {{#tbl-judged}}"
+        "Whether the numbers are good. Of each benchmark the best setting counts, and of each topic the worst "
+        "benchmark; its number stands beside its reference."
+        f"{answered.emulated(topic for _, topic in every)} {{#tbl-judged}}"
     )
     return content.table(["topic", "verdict", "number", "reference"], rows, align="llrr", caption=caption, empty="")
 
@@ -179,8 +180,8 @@ def published(content: Content) -> str:
         return "No number that the five papers of the supplement print was measured here with the same arguments."
     head = ["published in", "quantity", "published", "measured here", "launches", "ratio"]
     caption = (
-        "Published numbers beside measured ones with the same arguments, quantity and statistic. The ratio is measured "
-        "divided by published; a missing one has a reason. Intervals are over launches of the measured values. "
+        "Published numbers beside measured ones of the same quantity and statistic. The ratio is measured "
+        "over published; without one, the reason is given. Intervals are over launches of the measured values. "
         "{#tbl-published}"
     )
     rated = any(not one.why for _, one, _ in found)
