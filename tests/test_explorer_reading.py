@@ -637,8 +637,8 @@ def test_the_answer_and_explain_say_the_same_about_the_same_points(name: str, ex
 
 
 def test_verdicts_are_shown_before_their_causes_and_judged_once(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(SHIPPED / "data/campaigns/examples/sixteen-hosts", example.with_name("sixteen-hosts"))
-    session, seen = Session(["sixteen-hosts"]), list[Any]()
+    shutil.copytree(SHIPPED / "data/campaigns/examples/virtual-cluster", example.with_name("virtual-cluster"))
+    session, seen = Session(["virtual-cluster"]), list[Any]()
     panel = answers._Answers(session)
     show = panel._show
     monkeypatch.setattr(panel, "_show", lambda found: (seen.append(found), show(found)))
@@ -656,7 +656,7 @@ def test_verdicts_are_shown_before_their_causes_and_judged_once(example: Path, m
     ]
     assert not any(one.cause for one in first.answer.topics)
     assert any(one.cause for one in second.answer.topics)
-    assert [*answers._said(first, "mpi.barrier")][-1] == "looking for causes …"
-    assert "(too few cores for the ranks)" in " · ".join(answers._said(second, "mpi.barrier"))
+    assert [*answers._said(first, "mpi.alltoall")][-1] == "looking for causes …"
+    assert "(too few cores for the ranks)" in " · ".join(answers._said(second, "mpi.alltoall"))
     asyncio.run(judge())
     assert len(seen) == 2, "what is known is not shown again"

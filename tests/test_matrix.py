@@ -46,7 +46,7 @@ def test_the_notebook_shows_the_pairs_of_the_recorded_campaign() -> None:
     figure = next(one for one in shown("virtual-cluster", "62-congestion") if one.label.endswith("-matrix"))
     texts = figure.spec["data"][0]["text"]
     assert [len(row) for row in texts] == [2, 2, 2]
-    assert all(text.startswith("(") for row in texts for text in row), "three launches show no effect"
+    assert sum(text.startswith("(") for row in texts for text in row) == 3, "three of six effects are not shown"
     assert "congestors" in figure.small
     factors = [float(text.strip("()")) for row in texts for text in row]
     assert [row["z"] for row in data.rows(figure.spec)] == pytest.approx(factors, rel=0.01), "and no logarithms"

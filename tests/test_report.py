@@ -406,7 +406,7 @@ def test_tables_keep_their_rows(built: report.Built, pdf: str) -> None:
 
 def test_intervals_say_what_they_are(built: report.Built) -> None:
     front = pages(built)["index.html"].text
-    assert "Brackets are 95 % intervals from 6 launches on, else ranges of launches" in front.replace("\xa0", " ")
+    assert "Brackets are 95 % intervals with 6 launches or more, else ranges" in front.replace("\xa0", " ")
     rows = {
         (row["interval"], row["launches"])
         for row in json.loads((built.html.parents[1] / "key-numbers.json").read_text())

@@ -187,7 +187,8 @@ def sure(members: Sequence[Member]) -> str:
         any(note.code == _AT_ONCE for note in notes) for member in members for notes in member.summary["warnings"]
     )
     if at_once:
-        text += f" For {format_share(at_once / len(launches))} of the points, all launches started within 10 min."
+        text += f" For {format_share(at_once / len(launches))} of the points, all launches started within 10 min: "
+        text += "their intervals show one moment of the machine."
     if one:
         has = "has" if one == 1 else "have"
         text += f" {plural(one, 'point')} ({format_share(one / len(launches))}) {has} a single launch."
