@@ -226,7 +226,7 @@ def test_the_interval_of_a_reference_is_said_and_may_allow_another_verdict() -> 
     (topic,) = asked(over("shm", *[1.0] * 6, size=8), line).topics
     assert topic.verdict == "doubtful"
     assert "its reference of 0.30 µs [0.30 to 0.65]" in sentence(topic.lead)
-    assert sentence(topic.lead).endswith("; at the other end of the reference's interval, the verdict would be good")
+    assert sentence(topic.lead).endswith("; with a reference of 0.65 µs it would be good")
     (topic,) = asked(over("shm", *[1.0] * 6, size=8), LINE).topics
     assert "other end" not in sentence(topic.lead)
 

@@ -301,7 +301,7 @@ def test_a_badge_that_denies_performance_denies_the_claim(code: str) -> None:
 def test_a_conclusion_does_not_call_a_curve_without_comparison_a_lack_of_launches() -> None:
     one = found([point(size, "shm", n, 100 + size) for size in (8, 65536) for n in range(6)])
     told = conclusion._paragraph([("Curve", one)], {"Curve"})
-    assert "*Curve* (nothing is compared)" in told
+    assert "*Curve* (no two settings are tested)" in told
     assert "too few launches" not in told
 
 

@@ -72,7 +72,7 @@ CAUSE = Cause(
     seen="messages in shared memory are faster without the copy instruction (rep movsb), or move about one byte in "
     "each cycle; gets much faster than such puts make it likely",
     excluded="they are no faster without it",
-    decides=f"the same point with {_VARIABLE}={_OTHERWISE}",
+    decides=f"{_VARIABLE}={_OTHERWISE}",
     clues={
         **CLUES,
         "cycle": "it is about one byte in each cycle of {clock}",

@@ -25,7 +25,7 @@ from labkit.models.inside import of_host
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.notes import NO_SPEED, has
 from labkit.point.spec import Spec
-from labkit.point.units import KiB, MiB, format_size
+from labkit.point.units import KiB, MiB, format_number, format_size
 from labkit.read.records import headline_statistic, sound
 from labkit.read.records.factors import UNSTATED, alike, differing, setting, text
 from labkit.store.samples import Samples
@@ -156,7 +156,8 @@ class Chosen:
         differ = [pair for pair in zip(others, ends, strict=True) if pair[0] != found]
         if not unsure and "unknown" not in (found, *others) and differ:
             level, end = min(differ, key=_worst)
-            unsure += f"; with a reference of {self.limit(end, '')} it would be {level}"
+            named = format_number(end * factor, METRICS[self.metric].unit, width=(max(ends) - min(ends)) * factor)
+            unsure += f"; with a reference of {named} it would be {level}"
         return found, unsure
 
 

@@ -290,8 +290,8 @@ RULE = Rule(
         "no reference": "{measured:interval}; no reference, because {reason}",
         "functional": "{measured:interval} is {times:3} the {limit} that its messages need ({what}); the device shows "
         "function, not performance",
-        "crowded": "{measured:interval} is {times:3} the {limit} that its messages need ({what}); the emulated hosts "
-        "share cores, so that their ranks wait for the scheduler, and the time says little of a network",
+        "crowded": "the emulated hosts share cores, so that their ranks wait for the scheduler, and the time says "
+        "little of a network: {measured:interval} is {times:3} the {limit} that its messages need ({what})",
     },
     check=check,
 )
