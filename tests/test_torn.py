@@ -271,6 +271,15 @@ def test_two_runs_of_sockperf_in_one_file_are_two_points() -> None:
         read(one + "".join(one.splitlines(True)[:9]), "the second one is cut")
 
 
+def test_of_two_ranks_in_one_log_only_the_one_that_is_cut_says_so(tmp_path: Path) -> None:
+    lines = (GOLDEN / "logs/wrk/wrk_latency.txt").read_text().splitlines()
+    text = "\n".join(f"{rank}: {line}" for line in lines for rank in (0, 1))
+    file = tmp_path / "ranks.txt"
+    for content, marked in ((text, [False, True]), (f"{text}\n", [False, False])):
+        file.write_text(content)
+        assert [bool(one.doubts) for one in parts(file)] == marked
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["omb/pt2pt_latency.txt", "logs/netperf/*", "logs/ucx_perftest/*", "logs/wrk/*"])
 def test_a_log_that_ends_inside_a_line_says_so(name: str, tmp_path: Path) -> None:

@@ -261,7 +261,8 @@ def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
         line = head.split("\n")[number - 1]
         wanted, remedy = "one output: this line has the same text twice", "Save each of the two outputs to a file."
         raise UnknownError(malformed(str(path), number, line, wanted, remedy), "two outputs side by side")
-    cut = bool(_IN_LINE.fullmatch(rest)) and not inside
+    # a string of JSON ends without a line end; the lines of a rank keep theirs
+    cut = bool(_IN_LINE.fullmatch(rest)) and (not inside or inside.startswith(embedded.RANK))
     whole = Text(Path(path), "", digest.hexdigest(), size, encoding, name, cut, (), inside)
     if further and (texts := _parted(whole, further | begins)) and all(map(_readable, texts)):
         return texts  # rows without a head beside other outputs
