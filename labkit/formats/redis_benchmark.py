@@ -126,5 +126,6 @@ def _run(command: str, values: list[Reported], line: int, source: str, size: int
 
 
 _CSV_BEGINS = re.compile(re.escape(",".join(f'"{name}"' for name in _HEAD)) + "$")
-_BEGINS = re.compile(f"{_CSV_BEGINS.pattern}|{_COMPLETED.pattern}|{_QUIET.pattern}")
+_TITLED = rf"====== \S[^\n]{{0,120}}? ======[ \t]*(?=\r?\n{_COMPLETED.pattern})"  # the line above it names the command
+_BEGINS = re.compile(f"{_CSV_BEGINS.pattern}|{_TITLED}|{_COMPLETED.pattern}|{_QUIET.pattern}")
 LOG = Log("redis-benchmark", ('"test","rps",', " requests completed in ", " requests per second"), _BEGINS, runs)

@@ -132,7 +132,7 @@ def test_a_table_for_latex_is_aligned_by_siunitx(tmp_path: Path) -> None:
     assert text.count("\\\\\n") == 1 + len(rows())
     odd = parts.Table.of(["a_b", "n"], [["50 %", "1,250"], ["x\\|y", "–"], ["z", "-2.5"]], "lr")
     assert tabulated.written(odd, ".tex").splitlines()[2:-1] == [
-        r"\toprule", r"a\_b & {n} \\", r"\midrule", r"50 \% & 1250 \\", r"x|y & {--} \\", r"z & -2.5 \\", r"\bottomrule",
+        r"\toprule", r"a\_b & {n} \\", r"\midrule", r"50 \% & 1250 \\", r"x$|$y & {--} \\", r"z & -2.5 \\", r"\bottomrule",
     ]  # fmt: skip
     assert "{lS[table-format=-4.1]}" in tabulated.written(odd, ".tex")
     mixed = parts.Table.of(["time"], [["≤ 1"], ["2"]], "r")
