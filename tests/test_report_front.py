@@ -400,7 +400,7 @@ def test_a_reason_needs_counters_that_speak_for_it(quiet: int, busy: int, sure: 
         for n in range(6)
     ]
     one = found(points)
-    counted = "(counted: network interfaces, loopback included, received 0.54 MB"
+    counted = "(counted: network interfaces, loopback included, received 56 times the bytes"
     why = f"Reason: each message passes the network stack of the kernel {counted}"
     assert (why in text(one)) is sure
     assert ("eason:" in text(one)) is sure
@@ -423,7 +423,7 @@ def test_the_reason_of_a_merged_campaign_counts_its_own_launches(tmp_path: Path)
     for member in days:
         one = topics._finding(member, "10-latency", ("mpi.latency",), ())
         assert one is not None
-        assert "received 0.54 MB while messages of 0.009696 MB" in text(one)
+        assert "received 56 times the bytes of the timed messages" in text(one)
     (together,) = [one for one in answer.answer(merged.view).others if one.code == RULE.code]
     assert not together.causes, "the launches of both days are behind these counters, but not behind its values"
 

@@ -101,11 +101,11 @@ _PLACES = 3  # of a figure that the paper has
 
 
 def _is_small_table(cell: Any) -> bool:
-    """Return whether a cell shows a table that has a caption and few rows."""
+    """Return whether a cell shows a table that has a caption and few rows, but more than a sentence compares."""
     if cell.cell_type != "code" or len(cell.outputs) != 1 or "tbl-cap" not in options(cell.source)[0]:
         return False
     part = part_of(cell.outputs[0])
-    return isinstance(part, Table) and len(part.rows) <= _ROWS
+    return isinstance(part, Table) and len(_VALUES) < len(part.rows) <= _ROWS
 
 
 def shown_of(one: Finding | None, chapter: Chapter, cell: Any) -> int:

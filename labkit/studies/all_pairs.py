@@ -324,8 +324,9 @@ def _order(seconds: NDArray[np.float64]) -> list[Note]:
     seconds : (ranks, ranks), of the exchange that a rank, the row, started with another one.
     """
     upper = np.triu_indices(len(seconds), 1)
-    ratios = seconds[upper] / seconds.T[upper]
-    ratios = ratios[np.isfinite(ratios)]
+    first, second = seconds[upper], seconds.T[upper]
+    met = (first > 0) & (second > 0)
+    ratios = first[met] / second[met]
     if not len(ratios) or abs(np.log(middle := float(np.median(ratios)))) < _APART:
         return []
     if beyond_limit([ratios], [1.0])[0] == "cannot say":

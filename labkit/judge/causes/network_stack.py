@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
-from labkit.judge.finding import Evidence, Finding, Value, Values
+from labkit.judge.finding import TIMES, Evidence, Finding, Value, Values
 from labkit.store.samples.facts import INTERFACE_B
 
 _QUIET = 0.1  # of the payload: what interfaces carry of other traffic meanwhile
@@ -25,8 +25,8 @@ def test(case: Case) -> Finding | None:
     if busy < timed or quiet > _QUIET * others:
         return None
     counts: Values = {
-        name: Value(value=count / 1e6, unit="MB")
-        for name, count in {"busy": busy, "quiet": quiet, "timed": timed, "others": others}.items()
+        "busy": Value(value=busy / timed, unit=TIMES),
+        "quiet": Value(value=quiet / others, unit=TIMES),
     }
     return CAUSE.found(case, [Evidence(code="counted", values=counts)])
 
@@ -55,8 +55,8 @@ CAUSE = Cause(
     excluded="the interfaces received the payload of neither path, or of both",
     decides="counters of the interfaces during both points",
     clues={
-        "counted": "counted: network interfaces, loopback included, received {busy} while messages of {timed} in all "
-        "were timed, and {quiet} while {others} took the other path",
+        "counted": "counted: network interfaces, loopback included, received {busy:2} the bytes of the timed messages, "
+        "with headers and untimed messages, and {quiet:2} on the other path",
     },
     remedy="",
     test=test,

@@ -80,10 +80,14 @@ def _messages(view: View) -> Mapping[tuple[str, ...], list[_Message]]:
                     ends = (float(row[f"{metric}_{end}"]) / factor for end in ("low", "high"))
                     message = _Message(name, size, value / factor, *ends)
                 else:
-                    ends = (size * factor / float(row[f"{metric}_{end}"]) for end in ("high", "low"))
+                    ends = (_quotient(size * factor, float(row[f"{metric}_{end}"])) for end in ("high", "low"))
                     message = _Message(name, size, size * factor / value, *ends)
                 found.setdefault(_place(row), []).append(message)
     return {place: sorted(some, key=lambda one: (one.size, one.time)) for place, some in found.items()}
+
+
+def _quotient(one: float, other: float) -> float:
+    return one / other if other else math.inf
 
 
 def _place(row: Mapping[Any, Any]) -> tuple[str, ...]:
@@ -138,7 +142,7 @@ def _bounds(
     straight = spec.benchmark in schedules.STRAIGHT and not inside(samples)
     single = " in single messages" if best.startswith(_LATENCY[0]) else ""
     moved = f"{format_size(math.ceil(count))} that one rank moves{single}, at {format_number(rate / 1e6)} MB/s"
-    ends = (count / high, count / low)
+    ends = (count / high, count / low) if high > 0 < low and math.isfinite(high) else (math.nan, math.nan)
     return (_bound(moved, moving, how, ends, OF_LINKS if straight else MACHINE),)
 
 
@@ -151,11 +155,12 @@ def _shared(samples: Samples) -> tuple[str, float] | None:
     if crossing is None or not links.uplink or not 0 < inside_leaf < len(hosts):
         return None
     size = crossing(inside_leaf, len(hosts), spec.size)
-    share = ethernet(links.mtu, "tcp", frame=SHAPED_FRAME).share
+    share = ethernet(links.mtu or _MTU, "tcp", frame=SHAPED_FRAME).share
     words = f"{format_size(size)} that must pass each uplink, rate set to {format_number(links.uplink / 1e6)} Mbit/s"
     return words, size * 8 / links.uplink / share
 
 
+_MTU = 1500  # B, where the metadata have none that can be true
 _CROSSING: Mapping[str, Callable[[int, int, int], int]] = {  # → bytes that must leave a leaf switch
     "mpi.alltoall": lambda inside, ranks, size: inside * (ranks - inside) * size,
     "mpi.allgather": lambda inside, ranks, size: inside * size,
