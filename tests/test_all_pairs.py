@@ -319,3 +319,12 @@ def test_the_study_names_a_slow_host_and_lists_no_pair_of_it(tmp_path: Path, mon
     text = study._once(8)
     assert text.startswith("The card or cable of node5 is slow as a whole")
     assert "One launch confirms nothing" in text
+
+
+def test_the_exchange_that_comes_first_is_compared_with_the_second_where_most_pairs_agree() -> None:
+    seconds = np.ones((6, 6))
+    assert all_pairs_study._order(seconds) == []
+    seconds[np.triu_indices(6, 1)] = 2.0
+    (said,) = all_pairs_study._order(seconds)
+    assert said.text.endswith("2 times the other")
+    assert all_pairs_study._order(np.full((6, 6), np.nan)) == []

@@ -413,6 +413,16 @@ def test_a_busy_machine_explains_a_slow_launch_whatever_it_leaves_of_the_process
     assert "busy machine (other programs used the processors in 1 of 6 launches)" in reasons(one)
 
 
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_what_all_launches_share_explains_none_that_is_slow(everywhere: bool) -> None:
+    load = note("busy-machine", "busy machine", processors=1.0, cores=2)
+    marked = {"meta": {**noted([], [load]), "involuntary_switches": 100}}
+    usual = point(2.0, 5, **(marked if everywhere else {}))
+    (one,) = odd([*usual, *point(90.0, 6, **marked)[5:]], rule="slow-launch")
+    assert ("busy machine" in reasons(one)) is not everywhere
+    assert ("it lost it 100 times in 300 iterations" in reasons(one)) is not everywhere
+
+
 def test_modes_of_a_rotating_root_and_of_a_lost_processor_are_explained() -> None:
     def bimodal(**fields: Any) -> str:
         launches = point(2.0, benchmark="mpi.reduce", **fields)

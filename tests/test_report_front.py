@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -998,3 +999,10 @@ def test_threats_and_discussion_count_the_same_points_with_an_interval() -> None
     [threat] = re.findall(r"(\d+) points of \d+ with an interval of dependent launches", threats.threats(content))
     [spread] = re.findall(r"Of (\d+) points with an interval or a range over launches", discussion.stability(content))
     assert threat == spread
+
+
+@pytest.mark.parametrize(("places", "tells"), [((8, 64), False), ((8, 64, 512), True), ((), True)])
+def test_a_paper_draws_no_figure_of_two_places(places: tuple[int, ...], tells: bool) -> None:
+    rows = ["series,message size (B),latency (µs)", *(f"tcp,{place},1.0" for place in places)]
+    chapter: Any = SimpleNamespace(csv={"fig-a.csv": "\n".join(rows)} if places else {})
+    assert paper._tells(chapter, SimpleNamespace(source="#| label: fig-a\nshow()")) is tells

@@ -17,12 +17,8 @@ _MORE = 2  # times the share of the other launches
 
 def test(case: Case) -> Finding | None:
     """Linux counted the switches of rank 0."""
-    view, slow = case.view, slow_launch(case)
-    if slow is not None:
-        return _of_launch(case, slow)
-    switches = {str(row["fingerprint"]): view.switches(str(row["benchmark"])) for row in case.rows}
-    lost = sum(counts[launch] for name, counts in switches.items() for launch in view.rows_of(name).tolist())
-    samples = sum(int(row["n"]) for row in case.rows)
+    slow = slow_launch(case)
+    lost, samples = _of_points(case) if slow is None else _of_launch(case, slow)
     if not samples or lost <= _SWITCHES * samples:
         return None
     values = {"lost": Count(lost, "time"), "iterations": Count(samples, "iteration")}
@@ -30,18 +26,22 @@ def test(case: Case) -> Finding | None:
     return CAUSE.found(case, [Evidence(code="lost", values=values), *gone], stays)
 
 
-def _of_launch(case: Case, slow: int) -> Finding | None:
-    """Return that the slow launch lost its processor in more of its iterations than the other launches."""
+def _of_points(case: Case) -> tuple[int, int]:
+    """Return how often rank 0 lost its processor in all launches of the points, and their iterations."""
+    view = case.view
+    switches = {str(row["fingerprint"]): view.switches(str(row["benchmark"])) for row in case.rows}
+    lost = sum(counts[launch] for name, counts in switches.items() for launch in view.rows_of(name).tolist())
+    return lost, sum(int(row["n"]) for row in case.rows)
+
+
+def _of_launch(case: Case, slow: int) -> tuple[int, int]:
+    """Return the same of a slow launch; no loss if the other launches lost it nearly as often."""
     counts, iterations = case.view.switches(case.about.subject.benchmark), case.view.record_columns["n"]
-    shares = {
-        row: counts[row] / iterations[row] for row in case.view.rows_of(case.fingerprint).tolist() if iterations[row]
-    }
-    own, others = shares.pop(slow, 0.0), [*shares.values()]
-    if own <= max(_SWITCHES, _MORE * float(np.median(others)) if others else 0.0):
-        return None
-    values = {"lost": Count(counts[slow], "time"), "iterations": Count(int(iterations[slow]), "iteration")}
-    gone, stays = varied(case, points(case))
-    return CAUSE.found(case, [Evidence(code="lost", values=values), *gone], stays)
+    rows = case.view.rows_of(case.fingerprint).tolist()
+    others = [counts[row] / iterations[row] for row in rows if row != slow and iterations[row]]
+    lost, samples = counts[slow], int(iterations[slow])
+    usual = float(np.median(others)) if others else 0.0
+    return (lost if lost > _MORE * usual * samples else 0), samples
 
 
 def points(case: Case) -> list[Wanted]:

@@ -165,7 +165,7 @@ def _later(codes: NDArray[np.intp], reach: NDArray[np.intp], values: NDArray[np.
 
     Returns
     -------
-    Their number, and for each place the least value of the later ones; infinite without one.
+    How many there are, and for each place the least value of the later ones; infinite where none follows.
 
     Notes
     -----
