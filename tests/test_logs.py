@@ -223,6 +223,11 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
         {"streams": 2},
         {"bandwidth_MBps mean": (511 + 439) * 1.048576},
     ),
+    "iperf/tcp_P2_intervals.txt": (
+        *("iperf", 1, "iperf TCP", 131072, 1),
+        {"streams": 2},
+        {"bandwidth_MBps mean": (13400 + 10300) / 8},
+    ),
     "iperf/udp_plain.txt": (
         *("iperf", 1, "iperf UDP", 1470, 1),
         {"streams": 1},

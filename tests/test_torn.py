@@ -26,9 +26,8 @@ from tests.test_logs import identify
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(path for path in (GOLDEN / "logs").glob("*/*") if path.is_file())
 MOST = 30  # places to cut a file at
-# cuts that leave a whole log: with fewer settings (qperf), of one second (iperf), with fewer figures of merit (Ramble),
-# with all repetitions, which have more digits than their summary (IOR)
-SHORTER = {"loop.txt": (3, 4), "tcp_yC.csv": (1,), "results.txt": (7,), "shared.txt": (39, 40, 41)}
+# cuts that leave a whole log: with fewer settings (qperf), with fewer figures of merit (Ramble)
+SHORTER = {"loop.txt": (3, 4), "results.txt": (7,)}
 TOGETHER = [
     *FILES,
     *(path for name in ("omb", "imb", "gpcnet") for path in sorted((GOLDEN / name).iterdir()) if path.is_file()),
@@ -79,7 +78,7 @@ def _problems(kind: str, lines: list[str], shorter: tuple[int, ...] = ()) -> lis
             if same := facts.get(repr(_facts(run))):
                 wrong = same.stated != run.stated and not warned
             else:  # ucx_perftest prints its progress, which is a result of its own
-                wrong = "stopped" not in warned and not any(
+                wrong = not warned & {"stopped", "cut"} and not any(
                     warned - {doubt.code for doubt in one.doubts} for one in whole if _part_of(run, one)
                 )
             if wrong:
@@ -247,6 +246,85 @@ NO_TIME = "19700101000000,127.0.0.1,51076,127.0.0.1,15301,1,{}"
 def test_lines_of_iperf_with_the_same_number_and_port_stay_apart(lines: list[str], rates: list[int]) -> None:
     runs = logs()["iperf"].runs("".join(f"{line}\n" for line in lines), "file")
     assert [round(run.values[0].value * 8e6) for run in runs] == rates
+
+
+HEAD = f"""{"-" * 60}
+SIDE, TCP port 5001
+TCP window size: 85.3 KByte (default)
+{"-" * 60}
+"""
+OPENED = "[  4] local 10.0.0.1 port {} connected with 10.0.0.2 port {}\n"
+OLD = "[  4]  {}.0- {}.0 sec  112 MBytes   941 Mbits/sec\n"
+NEW = "[  4] {}-{} sec  112 MBytes   941 Mbits/sec\n"
+INTERVALS = OLD.format(0, 1) + OLD.format(1, 2).replace("941", "939") + OLD.format(0, 2).replace("941", "940")
+
+
+def _ends(text: str) -> list[list[tuple[float, bool]]]:
+    """Return the rates of iperf's log after each of its lines, and whether they are marked; none for an error."""
+    found = []
+    for cut in range(1, text.count("\n") + 1):
+        with suppress(DataError):
+            runs = logs()["iperf"].runs("".join(text.splitlines(True)[:cut]), "file")
+            found.append([(run.values[0].value * 8, "cut" in {doubt.code for doubt in run.doubts}) for run in runs])
+    return found
+
+
+def test_an_interval_of_iperf_without_its_test_is_marked_or_an_error() -> None:
+    client, server = HEAD.replace("SIDE", "Client connecting to 10.0.0.2"), HEAD.replace("SIDE", "Server listening on")
+    server = server.replace("on, TCP", "on TCP")
+    head = client + OPENED.format(41000, 5001)
+    assert _ends(head + INTERVALS) == [[(941, True)], [(940, False)]]
+    assert _ends(head + OLD.format(0, 2)) == [[(941, True)]], "of a whole log too: an interval looks the same"
+    assert _ends(head + OLD.format(0, 2) + head + INTERVALS)[-1] == [(941, False), (940, False)]
+    accepted = OPENED.format(5001, 41000)
+    assert _ends(server + 2 * (accepted + INTERVALS)) == [
+        [(941, True)],
+        [(940, False)],
+        [(940, False)],
+        [(940, False), (941, True)],
+        [(940, False), (940, False)],
+    ]
+    again = accepted + NEW.format("0.0000", "1.0000") + NEW.format("0.0000", "1.0123").replace("941", "940")
+    assert _ends(server + 2 * again) == [[(940, False)], [(940, False)], [(940, False), (940, False)]]
+
+
+def test_a_line_of_iperf_that_may_be_an_interval_is_marked_unless_a_later_test_follows() -> None:
+    lines = [CSV.format("0.0-9.0,100,800"), CSV.format("0.0-9.0,99,808").replace("002939", "002948")]
+    assert _ends("".join(f"{line}\n" for line in lines)) == [[(0.0008, True)], [(0.0008, False), (0.000808, True)]]
+    other = [lines[0], lines[1].replace("127.0.0.1,5", "127.0.0.2,5").replace("002948", "002944")]
+    assert _ends("".join(f"{line}\n" for line in other))[-1] == [(0.0008, True), (0.000808, True)]
+    with pytest.raises(DataError, match="14 digits"):
+        logs()["iperf"].runs(lines[0].replace("20261121", "20261321") + "\n", "file")
+
+
+def test_the_log_of_a_server_that_sent_too_is_refused() -> None:
+    head = HEAD.replace("SIDE", "Client connecting to 10.0.0.2")
+    with pytest.raises(DataError, match="wanted the output of the client"):
+        logs()["iperf"].runs(head + OPENED.format(5001, 41000) + INTERVALS, "file")
+
+
+def test_a_server_of_iperf3_that_received_nothing_is_no_result() -> None:
+    head = "Accepted connection from 10.0.0.2, port 41000\n[  5] local 10.0.0.1 port 5201 connected to 10.0.0.2 port 41001\n"
+    row = "[  5]   0.00-10.04  sec  {}                  {}\n"
+    sent = row.format("0.00 Bytes  0.00 bits/sec", "sender")
+    (run,) = logs()["iperf3"].runs(head + sent + row.format("1.10 GBytes  941 Mbits/sec", "receiver"), "file")
+    assert [(value.name, value.value * 8) for value in run.values] == [("bandwidth_MBps", 941)]
+    with pytest.raises(DataError, match="the log is cut"):
+        logs()["iperf3"].runs(head + sent, "file")
+
+
+def test_of_io500_a_run_of_ior_without_a_summary_is_whole() -> None:
+    read, text = logs()["IOR"].runs, (GOLDEN / "logs/ior/io500_hard_write.txt").read_text()
+    assert [run.doubts for run in read(text, "file")] == [()]
+    ((doubt,),) = [run.doubts for run in read(text.replace("stoneWallingStatusFile=", ""), "file")]
+    assert doubt.code == "cut"
+
+
+def test_answers_of_hey_that_are_missing_mark_the_log() -> None:
+    lines = (GOLDEN / "logs/hey/two_workers.txt").read_text().splitlines(True)
+    at = next(number for number, line in enumerate(lines) if "[503]" in line)
+    doubts = [[doubt.code for doubt in logs()["hey"].runs("".join(lines[:end]), "x")[0].doubts] for end in (at, at + 1)]
+    assert doubts == [["cut"], ["failed-requests"]]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ CLOCK_NS = 1e5  # prints s with four decimals
 _BEGINS = re.compile(r"\s*Slowest:\s+[\d.]+ secs$")
 _STATISTICS = {"Average": "mean", "Fastest": "min", "Slowest": "max"}
 _SHARE = re.compile(rf"\s*(\d{{1,2}}(?:\.\d+)?)%+ in ({NUMBER}) secs$")
+_BAR = re.compile(r"\s*\d+\.\d+ \[(\d{1,18})\]\t")  # of the histogram of response times
 _STATUS = re.compile(r"\s*\[(\d{3})\]\s+(\d{1,18}) responses$")
 _COMMAND = re.compile(r"(?:.*[/ ])?hey +(?=.*\S)(.*)$")
 
@@ -41,7 +42,8 @@ def _run(lines: Lines, first: int, last: int) -> Run:
             raise lines.wrong(number, "a percentile, 'in', and its time in secs")
     answers = [row for line in lines.texts[at:last] if (row := _STATUS.match(line))]
     failed = sum(int(row[2]) for row in answers if row[1][0] not in "23")
-    doubts = [] if answers else [CUT]
+    timed = sum(int(bar[1]) for line in lines.texts[at:last] if (bar := _BAR.match(line)))
+    doubts = [] if answers and sum(int(row[2]) for row in answers) >= timed else [CUT]
     if failed:
         doubts.append(note("failed-requests", f"requests failed: {failed}"))
     command = next((match[1] for line in lines.texts[max(0, first - 6) : first] if (match := _COMMAND.match(line))), "")

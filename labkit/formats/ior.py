@@ -20,6 +20,7 @@ from typing import Any
 from labkit.formats import _ior_rows, malformed
 from labkit.formats.reading.json import Entry, document
 from labkit.formats.reading.log import (
+    CUT,
     HEAD_MISSING,
     MEAN_OF_RATES,
     REMEDY,
@@ -183,7 +184,8 @@ def _repeats(lines: Lines, first: int, head: int, last: int, version: str) -> It
             "MeanTime": mean(times),
         }
         run = _run(Entry(values, lines.where, REMEDY), told, version, number, lines.source(head, max(rows)))
-        yield replace(run, stated=_stated(named))
+        inside_io500 = "stoneWallingStatusFile=" in every.get("Command line", (0, ""))[1]
+        yield replace(run, stated=_stated(named), doubts=() if inside_io500 else (CUT,))
 
 
 def _results(lines: Lines, head: int, last: int) -> dict[str, dict[int, dict[str, float]]]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from labkit.formats import _iperf_csv, malformed, metric
+from labkit.formats._iperf_csv import MAY_BE_FIRST
 from labkit.formats.reading.log import FEW_DIGITS, IN_A_MB, NUMBER, SIZE_UNKNOWN, UNTITLED, Lines, Log, Run, settings
 from labkit.point.notes import note
 from labkit.point.spec import Reported
@@ -200,7 +201,7 @@ def runs(text: str, where: str) -> list[Run]:
             made += _dual(lines, first, last, head[2], listening)
             listening = ""
         else:
-            made.append(_client(lines, first, last, head[2]))
+            made.append(_client(lines, first, last, head[2], head[3]))
     return made
 
 
@@ -259,9 +260,11 @@ def _rate(lines: Lines, number: int, row: re.Match[str]) -> float:
     return lines.number(row["rate"], number) / IN_A_MB[row["unit"]]
 
 
-def _client(lines: Lines, first: int, last: int, protocol: str) -> Run:
-    """Read one run of a client."""
+def _client(lines: Lines, first: int, last: int, protocol: str, port: str) -> Run:
+    """Read one run of a client, which connects to a port."""
     rows = _rows(lines, first, last)
+    if own := lines.find(rf"\[ *\*?\d+\] local \S+ port {port} connected with \S+ port (?!{port} )", first, last):
+        raise lines.wrong(own[0], "the output of the client: this is a server that sent too (-d, -r, --full-duplex)")
     report = next((number for number in range(first, last + 1) if "Server Report" in lines.texts[number - 1]), last)
     whole: dict[str, tuple[int, re.Match[str]]] = {}  # way → its longest interval from the beginning
     for number, row in rows:
@@ -269,7 +272,7 @@ def _client(lines: Lines, first: int, last: int, protocol: str) -> Run:
             former = whole.get(row["way"])
             if not former or float(row["end"]) >= float(former[1]["end"]):
                 whole[row["way"]] = number, row
-    _whole(lines, first, last, rows)
+    doubts = [MAY_BE_FIRST] if _whole(lines, first, last, rows) else []
     ways = [way for way in whole if way.isdecimal()]
     back = [way for way in whole if way.startswith("*")]
     if not ways:
@@ -293,7 +296,7 @@ def _client(lines: Lines, first: int, last: int, protocol: str) -> Run:
             metric("bandwidth_MBps", "mean", sum(rates[way] for way in group), {"direction": name})
             for name, group in (("forward", ways), ("reverse", back))
         ]
-    doubts = [] if size else [SIZE_UNKNOWN]
+    doubts += [] if size else [SIZE_UNKNOWN]
     if protocol == "UDP" and len(values) == 1:
         doubts.append(note("sent-only", "there is no report of the server: this is what was sent, not what arrived"))
     return Run(
@@ -316,7 +319,7 @@ def _dual(lines: Lines, first: int, last: int, protocol: str, listening: str) ->
     back = {way for way, n in begun.items() if re.search(rf" port {listening} connected", lines.texts[n - 1])}
     if protocol != "TCP" or len(begun) != 2 or len(back) != 1:
         raise lines.wrong(first, "one TCP stream each way of -d or -r: import the output of each side by itself")
-    _closed(lines, last, rows, begun)
+    alone = _closed(lines, last, rows, begun)
     whole = {row["way"]: (number, row) for number, row in rows if float(row["start"]) == 0}
     (backward,), (forward,) = back, set(begun) - back
     rates = {"forward": _rate(lines, *whole[forward]), "reverse": _rate(lines, *whole[backward])}
@@ -327,7 +330,7 @@ def _dual(lines: Lines, first: int, last: int, protocol: str, listening: str) ->
         options={"streams": 1},
         stated=_stated(lines, first, last),
         remarks=(FEW_DIGITS,),
-        doubts=(SIZE_UNKNOWN,),
+        doubts=(*([MAY_BE_FIRST] if alone else []), SIZE_UNKNOWN),
         source=lines.source(first, last),
     )
     if max(begun.values()) > min(number for number, _ in rows):
@@ -339,28 +342,45 @@ def _dual(lines: Lines, first: int, last: int, protocol: str, listening: str) ->
     return [replace(shared, test="iperf TCP both", values=(total, *each))]
 
 
-def _whole(lines: Lines, first: int, last: int, rows: Rows) -> None:
-    """Refuse a test of a client without the lines that end it."""
+def _whole(lines: Lines, first: int, last: int, rows: Rows) -> bool:
+    """Refuse a test of a client without the lines that end it; return whether its only line may be an interval."""
     plain = "\n".join(lines.texts[first - 1 : last])
-    streams = [match[1] for line in lines.texts[first - 1 : last] if (match := _STREAM.match(line))]
-    wanted = [*streams, *(["SUM"] if len(streams) > 1 else [])]
+    streams = [match[1] for line in _opening(lines, first, last) if (match := _STREAM.match(line))]
+    wanted = {*streams, *(row["way"] for _, row in rows), *(["SUM"] if len(streams) > 1 else [])}
     if "(full-duplex)" in plain:
-        wanted += [*(f"*{way}" for way in streams), *(f"FD{way}" for way in streams if len(streams) == 1)]
-    _closed(lines, last, rows, wanted)
+        wanted |= {*(f"*{way}" for way in streams), *(f"FD{way}" for way in streams if len(streams) == 1)}
+    alone = _closed(lines, last, rows, sorted(wanted))
     if "Bounce-back test" in plain and "-PDF: bin(" not in plain:
         raise lines.wrong(last, "the histogram of the round trips (BB-PDF): the log is cut")
+    return alone
 
 
-def _closed(lines: Lines, last: int, rows: Rows, wanted: Iterable[str]) -> None:
+def _opening(lines: Lines, first: int, last: int) -> list[str]:
+    """Return the lines of a test; a stream may connect before iperf prints the head of the test."""
+    above = itertools.takewhile(
+        lambda line: _STREAM.match(line) or set(line) == {"-"}, reversed(lines.texts[: first - 1])
+    )
+    return [*above, *lines.texts[first - 1 : last]]
+
+
+def _closed(lines: Lines, last: int, rows: Rows, wanted: Iterable[str]) -> bool:
     """Refuse streams without a line for the whole test, as in a log that was cut.
 
     Intervals end at whole seconds (``1.0000``). The whole test ends a little later (``10.0123``).
+
+    Returns
+    -------
+    Whether the log ends with these rows, and a stream's only line may be an interval: versions before 2.1 print one
+    decimal (``1.0``).
     """
+    alone = list[str]()
     for way in wanted:
         own = [row for _, row in rows if row["way"] == way]
-        first_only = len(own) == 1 and re.fullmatch(r"\d+\.0000", own[0]["end"])
+        first_only = len(own) == 1 and way.strip("*").isdecimal() and re.fullmatch(r"\d+\.0000", own[0]["end"])
         if not own or float(own[-1]["start"]) != 0 or first_only:
             raise lines.wrong(last, f"the line [{way}] from 0 to the end of the test: the log is cut")
+        alone += [own[0]["end"]] if len(own) == 1 else []
+    return last == len(lines) and any(re.fullmatch(r"\d+\.[05]", end) for end in alone)
 
 
 _STREAM = re.compile(r"\[ *(\d+)\] local .* connected with ")
@@ -398,20 +418,21 @@ def _server(lines: Lines, first: int, last: int, protocol: str) -> list[Run]:
     """Read what a server received: a run for each connection; those that ran together are not joined."""
     made = []
     rows = [(number, row) for number, row in _rows(lines, first, last) if row["way"].isdecimal()]
-    _closed(lines, last, rows, {row["way"] for _, row in rows})
     begun = [(n, match[1]) for n in range(first, last + 1) if (match := _STREAM.match(lines.texts[n - 1]))]
-    longest = {  # a server uses the number of a closed connection again
-        (row["way"], sum(at < number for at, way in begun if way == row["way"])): (number, row)
-        for number, row in rows
-        if float(row["start"]) == 0
-    }
-    for number, row in longest.values():
+    connections = dict[tuple[str, int], list[tuple[int, re.Match[str]]]]()
+    for number, row in rows:  # a server uses the number of a closed connection again
+        before = sum(at < number for at, way in begun if way == row["way"])
+        connections.setdefault((row["way"], before), []).append((number, row))
+    for (way, _), every in connections.items():
+        number, row = every[-1]
+        later = {way for at, way in begun if at > number} & {other["way"] for n, other in rows if n > number}
+        doubts = [MAY_BE_FIRST] if _closed(lines, last, every, [way]) and not later else []
         values = [metric("bandwidth_MBps", "mean", _rate(lines, number, row))]
         if _LOST.match(row["rest"]):
             values = [v for v in _arrived(lines, [(number, row)], 0.0) if v.name != "sent_MBps"]
         source, remark = lines.source(number, number), note("at-the-server", "counted at the server")
-        doubts = (SIZE_UNKNOWN,)
-        run = Run(test=f"iperf {protocol}", values=tuple(values), line=number, source=source, doubts=doubts)
+        doubts.append(SIZE_UNKNOWN)
+        run = Run(test=f"iperf {protocol}", values=tuple(values), line=number, source=source, doubts=tuple(doubts))
         made.append(replace(run, stated=_stated(lines, first, last), remarks=(FEW_DIGITS, remark)))
     return made
 

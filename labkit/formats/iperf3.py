@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -312,15 +313,13 @@ def _text(lines: Lines, first: int, last: int) -> Run:
             raise lines.wrong(number, "one line of sender and receiver each: another test, or the sum, is missing")
         by_side[row["role"] or "", row["side"]] = number, row
     old = any(side == "" for _, side in by_side)
-    if server and len(by_side) > 1:  # the other side's line is there, with a rate of 0
-        by_side = {key: (n, row) for key, (n, row) in by_side.items() if float(row["rate"])} or by_side
+    if server:  # the other side's line is there in some versions, with a rate of 0
+        by_side = {key: (n, row) for key, (n, row) in by_side.items() if float(row["rate"])}
     received = {role: one for (role, side), one in by_side.items() if side == "receiver"}
     sent = {role: one for (role, side), one in by_side.items() if side != "receiver"}
     opened = {match[1] for line in lines.texts[first - 1 : last] if (match := _STREAM.match(line))}
-    ended = {(row["way"].strip(), row["side"]) for _, row in rows}
-    wanted = set() if server or old else {(way, side) for way in opened for side in ("sender", "receiver")}
     whole = by_side if server or old else received and set(received) == set(sent)
-    if not whole or wanted - ended or (len(streams) > 1 and not sums):
+    if not whole or not _ended(rows, opened, () if server or old else ("sender", "receiver")):
         raise lines.wrong(last, "the lines of sender and receiver of each stream, and their sum: the log is cut")
     rates, written = (
         {role: lines.number(row["rate"], n) / IN_A_MB[row["unit"]] for role, (n, row) in side.items()}
@@ -357,6 +356,16 @@ def _text(lines: Lines, first: int, last: int) -> Run:
         doubts=tuple(doubts),
         source=lines.source(first, last),
     )
+
+
+def _ended(rows: Sequence[Row], opened: Iterable[str], sides: Sequence[str]) -> bool:
+    """Return whether all streams have their lines of the whole test, of all `sides`, and several have their sum."""
+    ends = {(row["way"].strip(), side) for _, row in rows for side in ("", row["side"])}
+    if {(way, side) for way in opened for side in sides or [""]} - ends:
+        return False
+    counts = Counter((row["role"], row["side"]) for _, row in rows if row["way"] != "SUM")
+    sums = {(row["role"], row["side"]) for _, row in rows if row["way"] == "SUM"}
+    return all(count == 1 or key in sums for key, count in counts.items())
 
 
 def _summary(lines: Lines, first: int, last: int) -> list[Row]:
