@@ -58,6 +58,21 @@ def test_fan_in_is_the_number_of_senders_to_one() -> None:
     assert set(who.patterns) == {"incast"}
 
 
+def test_only_bytes_for_other_hosts_count_on_a_link() -> None:
+    spec = benchmarks.resolve(
+        Spec(
+            benchmark="congestion.gpcnet_isolated",
+            size=1024,
+            ranks=4,
+            options={"pattern": "bandwidth", "ring": "natural"},
+        )
+    )
+    sent = _gpcnet.leaving(spec, ["a", "a", "b", "b"], np.arange(3))
+    assert sent.tolist() == [[2 * 8 * 1024] * 3] * 2  # of each host's two ranks, one neighbour is away
+    assert not _gpcnet.leaving(spec, ["a"] * 4, np.arange(3)).any()
+    assert _gpcnet.leaving(spec, list("abcd"), np.arange(3)).tolist() == [[2 * 8 * 1024] * 3] * 4
+
+
 def test_every_place_of_every_ring_has_both_neighbours() -> None:
     rings = _gpcnet.rings(5, "random")
     assert rings.shape == (30, 5, 2)

@@ -21,6 +21,7 @@ from labkit.figures import parts, small_print
 from labkit.figures.parts import NOTHING, Omitted
 from labkit.io import project
 from labkit.judge import effects
+from labkit.models.limits import limit_curves
 from labkit.point.notes import joined, note
 from labkit.point.spec import Spec
 from labkit.read import records
@@ -415,11 +416,24 @@ def test_streams_at_one_rate_differ_by_their_uplinks_and_no_sentence_contradicts
 
 
 def test_a_message_shorter_than_its_bits_is_explained_and_streams_alone_are_said_to_be_no_faster() -> None:
-    trips = pd.DataFrame(
-        {"message size (B)": [8, 1024], "bits on the link (µs)": [0.32, 41.0], "median (µs)": [30.0, 35.0]}
-    )
+    size, payload, packets = [8, 1024, 262144], [0.32, 41.0, 10_486.0], [2.96, 43.6, 10_964.0]
+    trips = pd.DataFrame({"message size (B)": size, "payload on the link (µs)": payload})
+    trips = trips.assign(**{"packets on the link (µs)": packets, "median (µs)": [30.0, 35.0, 10_896.0]})
     said = [*virtual_cluster.Study._trips(SimpleNamespace(trip_table=lambda: trips))]  # type: ignore[arg-type]
-    assert "1 KiB: they are shorter than those of the bits on the link. The link lets a few packets pass" in said[-1]
+    assert said[0].endswith("headers included, take 2.96 µs. The rest is the work of this machine's processors.")
+    assert said[1].endswith(
+        "take 10,964 µs. It is shorter because the link's token bucket lets the first bytes pass at once."
+    )
+    assert "of 1 KiB: they are shorter than those of the payload at the link's rate. A token bucket" in said[-1]
+
+
+def test_the_table_of_round_trips_names_the_number_that_figures_draw() -> None:
+    study = virtual_cluster.Study(studies.Given(), campaign="examples/virtual-cluster", measure=False)
+    table = study.trip_table().set_index("message size (B)")
+    names = {curve.name: curve.values for curve in limit_curves(study.samples, "latency_us", study.costs)}
+    drawn = names["link of a host less its token bucket, and its ends"]
+    assert table["reference (µs)"][65536] == pytest.approx(drawn[65536])
+    assert drawn[65536] < table["payload on the link (µs)"][65536] < table["packets on the link (µs)"][65536]
 
 
 def test_a_ratio_of_reads_names_no_cause_that_the_data_do_not_separate() -> None:
@@ -427,3 +441,26 @@ def test_a_ratio_of_reads_names_no_cause_that_the_data_do_not_separate() -> None
     said = str(study.findings())
     assert re.search(r"- A read at random takes [\d.]+ times as long as one in order\.$", said, re.MULTILINE)
     assert "Read-ahead" not in said
+
+
+def _of_virtual_cluster(name: str, testbed: str) -> Any:
+    folder = str(project.CAMPAIGNS / "examples" / "virtual-cluster")
+    return studies.get(name)(measure=False, campaign=folder, testbed=testbed)
+
+
+def test_gpcnets_bandwidths_are_told_beside_what_hosts_sent_over_their_links() -> None:
+    study = _of_virtual_cluster("congestion_impact", "virtual-cluster:4,per_leaf=2,rate=200mbit")
+    said = str(study.gpcnet_tables()).partition("```")[0]
+    match = re.search(r"50 % of these bytes left their host: the busiest host sent ([\d.]+) MB/s to others", said)
+    assert match, said
+    printed = re.search(r"RR Two-sided BW\+Sync \(16384 B\) \| +([\d.]+) ", str(study.gpcnet_tables()))
+    assert printed
+    assert float(match[1]) < 200 / 8 < 2 * float(printed[1]) * 2**20 / 1e6  # MB/s of a host's link, 2 ranks a host
+
+
+def test_the_text_beside_the_scatter_counts_iterations_in_which_all_ranks_wait() -> None:
+    said = str(_of_virtual_cluster("interference_and_qos", "virtual-cluster:4").scatter_text())
+    assert re.search(r"classes of traffic: the middle half of the times of all ranks is [\d,. to]+ µs alone and", said)
+    counted = re.findall(r"In (\d+) of 200 iterations beside .* alone; in (\d+), only some do", said)
+    assert len(counted) == 2
+    assert all(int(every) > 150 > 50 > int(some) for every, some in counted)

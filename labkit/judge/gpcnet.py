@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
+import numpy as np
+
 from labkit import stats
 from labkit.benchmarks import resolve
 from labkit.benchmarks.congestion import gpcnet as network_tests
@@ -14,7 +16,7 @@ from labkit.judge.congestion import LOADED, seconds
 from labkit.point.spec import Spec
 from labkit.point.units import MiB
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import LIBRARY, RANK_HOSTS
+from labkit.store.samples.facts import CHUNKS, LIBRARY, RANK_HOSTS, WARMUP
 
 NAMES = ("congestion.gpcnet_isolated", LOADED)
 
@@ -103,6 +105,23 @@ def report(points: Sequence[Samples]) -> gpcnet.Report:
         nodes(roles.congestors),
         min(nodes([group]) for group in roles.congestors),
     )
+
+
+def over_links(samples: Samples, phase: str) -> tuple[float, float] | None:
+    """Share of the bytes of the tables that left their host, and what the busiest host sent to others, MB/s.
+
+    The tables count what a rank sends to both neighbours, on its own host too. Only the rest can be compared with a
+    link. None for patterns without a bandwidth, and without the hosts of the ranks or the order of the rings.
+    """
+    spec, hosts = _resolved(samples), RANK_HOSTS.of(samples.meta)
+    chunks, warmup = CHUNKS.of(samples.meta), WARMUP.of(samples.meta)
+    if "bandwidth" not in spec.options.pattern or len(hosts) != spec.ranks or sum(chunks) != samples.n:
+        return None
+    iterations = np.concatenate([warmup + np.arange(count) for count in chunks])
+    sent = network_tests.leaving(spec, hosts, iterations).sum(axis=1)
+    victims = sum(len(ring) for ring in network_tests.roles(spec).victims)
+    time_s = float(seconds(samples, phase).max(axis=0).sum())
+    return sent.sum() / (victims * network_tests.moved(spec) * samples.n), sent.max() / time_s / 1e6
 
 
 def _result(samples: Samples, phase: str) -> gpcnet.Result:

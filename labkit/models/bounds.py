@@ -272,7 +272,8 @@ def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | N
         formula += f"; at its ends {how}, {format_number(at_ends * 1e6)} µs together"
     good, bad = (path * value + host * at_ends for path, host in zip(LINK, MACHINE, strict=True))
     given = _given("delay", f"{format_number(wire.delay * 1e6)} µs", wire) if wire.delay else ""
-    named, usual_name = (wire.name, f"{wire.name} and its ends" if ends else "") if value else (ENDS, ENDS)
+    link = f"{wire.name} less its token bucket, and its ends" if serial and wire.burst else f"{wire.name} and its ends"
+    named, usual_name = (wire.name, link if ends else "") if value else (ENDS, ENDS)
     usual = value + at_ends
     one_sided = isinstance(benchmarks.get(samples.spec.benchmark), benchmarks.OneSidedBenchmark)
     usual_name = f"{THERE_AND_BACK}: {usual_name or named}" if one_sided else usual_name

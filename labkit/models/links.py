@@ -6,6 +6,7 @@ Rates are bits per second, sizes bytes. Sources: InfiniBand Architecture Specifi
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -62,6 +63,10 @@ class Efficiency:
     def share(self) -> float:
         """Payload over packet."""
         return self.payload / self.packet
+
+    def framed(self, size: float) -> float:
+        """B that the packets of a message of so many B take on the link; a message without bytes has one, too."""
+        return size + max(math.ceil(size / self.payload), 1) * (self.packet - self.payload)
 
     def __str__(self) -> str:
         return f"{self.payload} of {self.packet} B of a packet are payload"

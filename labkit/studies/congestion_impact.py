@@ -18,7 +18,7 @@ from labkit.io import beneath
 from labkit.judge import congestion, effects, gpcnet
 from labkit.point.notes import joined
 from labkit.point.spec import Spec, sweep
-from labkit.point.units import plural
+from labkit.point.units import format_share, plural
 from labkit.studies import amount, counts, number, size_words, words
 
 if TYPE_CHECKING:
@@ -227,8 +227,8 @@ class Study(studies.Study):
         caption = (
             f"labkit prints its own times of launch {launch} in the form of GPCNeT's network_load_test, which did not "
             f"run here. Congestors: {self.kinds[0]}. By GPCNeT's definitions, Avg is the average over ranks, and 99% "
-            f"the 99th percentile of all times of all ranks{tail}."
-        )
+            f"the 99th percentile of all times of all ranks{tail}. {_crossed(samples)}"
+        ).strip()
         return Text(f"{caption}\n\n```text\n{gpcnet.text(samples)}```")
 
     def export(self, folder: str = "") -> Text | Omitted:
@@ -300,8 +300,8 @@ class Study(studies.Study):
             )
         if not loads.empty:
             yield (
-                "As in GPCNeT, a congestor's sender is done when buffers hold its message, so these rates may exceed "
-                "the rate of a link."
+                "As in GPCNeT, a congestor's sender is done when buffers hold its message, and messages inside a host "
+                "count too, so these rates may exceed the rate of a link."
             )
 
 
@@ -319,6 +319,25 @@ def _shown(group: Sequence[Samples], *, sure: bool = False) -> pd.DataFrame:
         return quantile is None or (stats.reliable(fewest, quantile) if sure else stats.given(name, fewest))
 
     return table[table["statistic"].map(enough)].reset_index(drop=True)
+
+
+def _crossed(samples: Sequence[Samples]) -> str:
+    """What of the bandwidths in GPCNeT's tables can be compared with a link, in sentences; empty without one."""
+    parts = []
+    for one in samples:
+        known = [gpcnet.over_links(one, phase) for phase in ("isolated_ns", "time_ns")]
+        if all(known):
+            (share, before), (_, now) = (pair for pair in known if pair)
+            parts.append(
+                f"{_resolved(one).options.pattern}, {format_share(share)} of these bytes left their host: the busiest "
+                f"host sent {number(before)} MB/s to others in isolation, and {number(now)} MB/s under load"
+            )
+    if not parts:
+        return ""
+    return (
+        "MiB/s/rank counts what a rank sends to both neighbours, also to one on its own host. Compare a link with what "
+        f"hosts sent to others: in {'; in '.join(parts)}."
+    )
 
 
 def _claim(row: Mapping[str, Any]) -> str:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from labkit.store.samples import Samples
 
 PAIR = "congestion.interference"
+PHASES = ("alone_ns", "time_ns")
 MODES = ("off", "shares", "priority", "drop", "mark")
+_LONGER = 1.5  # times the median alone: an iteration that took clearly longer
 QUEUES = {"drop": "Reno and queues that drop early", "mark": "Reno and queues that mark early (ECN)"}
 
 
@@ -145,7 +147,7 @@ class Study(studies.Study):
     def factor(self, group: Sequence[Samples], statistic: str = "p50") -> congestion.Factor:
         """How much longer the victim's slowest rank takes beside the aggressor."""
         waits = interference.waits(_resolved(group[0]))
-        phases = [[s.phases[phase].max(axis=0) * 1e-9 / waits for s in group] for phase in ("alone_ns", "time_ns")]
+        phases = [[s.phases[phase].max(axis=0) * 1e-9 / waits for s in group] for phase in PHASES]
         return congestion.interference(phases[0], phases[1], statistic)
 
     def _tail(self, group: Sequence[Samples]) -> congestion.Factor | None:
@@ -162,7 +164,7 @@ class Study(studies.Study):
             middle, tail = self.factor(group), self._tail(group)
             alone, beside = (
                 float(np.median([np.median(s.phases[phase].max(axis=0)) for s in group])) * 1e-3 / waits
-                for phase in ("alone_ns", "time_ns")
+                for phase in PHASES
             )
             rows.append(
                 {
@@ -185,10 +187,19 @@ class Study(studies.Study):
 
     def scatter_figure(self, mode: str = "off") -> Figure | Omitted:
         """Every node of every iteration of the first victim beside the first aggressor, one launch."""
-        for group in self.groups():
-            if self._key(group[0])[:3] == (mode, words(self.values.victims)[0], words(self.values.aggressors)[0]):
-                return Figure(figures.scatter(group[0], interference.waits(_resolved(group[0]))))
+        for group in self._first(mode):
+            return Figure(figures.scatter(group[0], interference.waits(_resolved(group[0]))))
         return NOTHING
+
+    def scatter_text(self) -> Text | Omitted:
+        """How much the times in these figures scatter, and whether all ranks take longer in the same iterations."""
+        names = {"off": "Without classes of traffic" if self.adjustable else "", "shares": "With shares of the links"}
+        return listed([_scatter(group[0], name) for mode, name in names.items() for group in self._first(mode)[:1]])
+
+    def _first(self, mode: str) -> list[list[Samples]]:
+        """Launches of the first victim beside the first aggressor."""
+        wanted = (mode, words(self.values.victims)[0], words(self.values.aggressors)[0])
+        return [group for group in self.groups() if self._key(group[0])[:3] == wanted]
 
     def pairs_figure(self) -> Figure | Omitted:
         """Factor on the median of every pair of starts, a row of dots for each point."""
@@ -293,6 +304,27 @@ class Study(studies.Study):
             )
             return Text(notes=(*text.notes, note("omitted", reason)))
         return text
+
+
+def _scatter(samples: Samples, name: str) -> str:
+    """What one launch shows: quartiles of all ranks, and in how many iterations all of them take longer, or only some.
+
+    Longer is more than 1.5 times the rank's median alone.
+    """
+    alone, beside = (samples.phases[phase] * 1e-3 / interference.waits(_resolved(samples)) for phase in PHASES)
+    least, most = zip(*(np.quantile(times, (0.25, 0.75)) for times in (alone, beside)), strict=True)
+    longer = (beside > _LONGER * np.median(alone, axis=1, keepdims=True)).sum(axis=0)
+    every, ranks = len(longer), len(beside)
+    together, some = int((longer == ranks).sum()), int(((longer > 0) & (longer < ranks)).sum())
+    half = " and ".join(
+        f"{format_number(low, digits=3)} to {format_number(high, digits=3)} µs {when}"
+        for low, high, when in zip(least, most, ("alone", "beside the aggressor"), strict=True)
+    )
+    return (
+        f"{name or 'In one launch'}: the middle half of the times of all ranks is {half}. In {together} of "
+        f"{plural(every, 'iteration')} beside the aggressor, all ranks take more than {_LONGER:g} times their median "
+        f"alone; in {some}, only some do."
+    )
 
 
 def _resolved(samples: Samples) -> Spec[Interference]:

@@ -13,9 +13,10 @@ from labkit import figures, studies, testbeds
 from labkit.errors import SpecError
 from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.judge import effects
+from labkit.models import bounds, links
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import plural
-from labkit.store.samples.facts import EVIDENCE
+from labkit.store.samples.facts import EVIDENCE, FINGERPRINT
 from labkit.studies import counts, number, size_words, words
 from labkit.studies._derived import of_samples
 from labkit.testbeds import virtual_cluster
@@ -23,6 +24,8 @@ from labkit.testbeds import virtual_cluster
 STREAM, ALL, TRIP = "sockets.tcp_stream", "mpi.alltoall", "mpi.latency"
 _SMALL = 8  # B of a message whose time is a latency
 _FRAMES = 1448 / 1514  # TCP's part of full frames
+_LONGER = "The rest is the work of this machine's processors."
+_SHORTER = "It is shorter because the link's token bucket lets the first bytes pass at once."
 _OVER = 1.05  # of a link's rate; two frames pass unshaped, and a clock is read a little late
 
 
@@ -139,23 +142,31 @@ class Study(studies.Study):
         return self.claims[[name for name in heads if name in self.claims]].rename(columns=heads)
 
     def trip_table(self) -> pd.DataFrame:
-        """One-way times beside what the bits of the message alone take on a link."""
+        """One-way times beside what the link needs for the packets, and the reference of verdicts and figures."""
         rate = virtual_cluster.bits(self.values.rate)
         rows = self.of(TRIP)
         rows = rows[~rows["testbed"].str.contains("uplink=")] if len(rows) else rows
         if rows.empty:
             return rows
-        wire = rows["message_size_B"] * 8e6 / rate
+        packets = rows["message_size_B"].map(links.ethernet(1500, frame=links.SHAPED_FRAME).framed)
         return pd.DataFrame(
             {
                 "message size (B)": rows["message_size_B"],
-                "bits on the link (µs)": wire,
+                "payload on the link (µs)": rows["message_size_B"] * 8e6 / rate,
+                "packets on the link (µs)": packets * 8e6 / rate,
+                "reference (µs)": rows["fingerprint"].map(self._references()),
                 "median (µs)": rows["latency_us_p50"],
                 "low (µs)": rows["latency_us_low"],
                 "high (µs)": rows["latency_us_high"],
                 "launches": rows["launches"],
             }
         )
+
+    def _references(self) -> dict[str, float]:
+        """What each point is judged by, µs: fingerprint → time; none for points without one."""
+        points = {FINGERPRINT.of(one.meta): one for one in self.samples if one.spec.benchmark == TRIP}
+        known = {name: bounds.of_latency(one, costs=self.costs) for name, one in points.items()}
+        return {name: every[0].reference * 1e6 for name, every in known.items() if every}
 
     # ---- figures
 
@@ -215,25 +226,22 @@ class Study(studies.Study):
             )
 
     def _trips(self) -> Iterator[str]:
-        """Part of a one-way time that the bits on the link take."""
-        rows = self.trip_table()
-        if len(rows):
-            every = rows.to_dict("records")
-            texts = [
-                f"{size_words(row['message size (B)'])} take {number(row['median (µs)'])} µs one way, the bits on the "
-                f"link {number(row['bits on the link (µs)'])} µs"
-                for row in every[:1] + every[1:][-1:]
-            ]
-            beyond = [row for row in every if not effects.is_part(row["bits on the link (µs)"], row["median (µs)"])]
-            if every[0] not in beyond and every[-1] not in beyond:
-                texts[-1] += ": the rest is this machine's processors"
-            yield f"{'; '.join(texts)}."
-            if beyond:
-                sizes = ", ".join(size_words(row["message size (B)"]) for row in beyond)
-                yield (
-                    f"Do not trust the times of {sizes}: they are shorter than those of the bits on the link. The link "
-                    "lets a few packets pass at once before it limits the rate, which a stream soon uses up."
-                )
+        """One-way times beside what the packets need of the link's rate, and why they are longer or shorter."""
+        every = self.trip_table().to_dict("records")
+        for row in every[:1] + every[1:][-1:]:
+            size, median, packets = row["message size (B)"], row["median (µs)"], row["packets on the link (µs)"]
+            yield (
+                f"{size_words(size)} take {number(median)} µs one way. At the link's rate their packets, headers "
+                f"included, take {number(packets)} µs. {_SHORTER if median < packets else _LONGER}"
+            )
+        beyond = [row for row in every if not effects.is_part(row["payload on the link (µs)"], row["median (µs)"])]
+        if beyond:
+            sizes = ", ".join(size_words(row["message size (B)"]) for row in beyond)
+            yield (
+                f"Do not trust the times of {sizes}: they are shorter than those of the payload at the "
+                "link's rate. A token bucket lets a few packets pass at once before it limits the rate, which a "
+                "stream soon uses up."
+            )
 
 
 def _busiest(facts: Mapping[str, Any], size: float) -> tuple[float, float]:

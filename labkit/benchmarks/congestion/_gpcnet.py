@@ -1,11 +1,12 @@
 """GPCNeT's network tests (of the victims) and congestors: the ranks' roles, their peers, and the expected bytes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labkit.benchmarks.mpi import Values, combined, pieces
 from labkit.options import frozen
@@ -159,6 +160,25 @@ def rings(members: int, kind: str) -> Values:
         order = chance.permutation(members) if kind == "random" else np.arange(members)
         row[order, 0], row[order, 1] = np.roll(order, 1), np.roll(order, -1)
     return neighbours
+
+
+def leaving(spec: Spec, hosts: Sequence[str], iterations: NDArray[np.intp]) -> NDArray[np.int64]:
+    """B that the victims of each host send to other hosts, (hosts, iterations); none of a host without victims.
+
+    Parameters
+    ----------
+    hosts : of every rank.
+    iterations : (n,) place of each iteration after the start of the victims' loop, its untimed iterations included.
+    """
+    bytes_each = window(spec.of(Victims)) * (spec.size or 0)
+    names = sorted({hosts[rank] for ring in roles(spec).victims for rank in ring})
+    sent = np.zeros((len(names), len(iterations)), np.int64)
+    for members in roles(spec).victims:
+        ring = rings(len(members), spec.of(Victims).options.ring)[iterations % RINGS]
+        for place, rank in enumerate(members):
+            away = [[hosts[members[other]] != hosts[rank] for other in pair] for pair in ring[:, place]]
+            sent[names.index(hosts[rank])] += bytes_each * np.sum(away, axis=1)
+    return sent
 
 
 def load_size(spec: Spec) -> int:

@@ -10,6 +10,7 @@ from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.benchmarks.congestion._gpcnet import Loaded as Loaded
 from labkit.benchmarks.congestion._gpcnet import Victims as Victims
+from labkit.benchmarks.congestion._gpcnet import leaving as leaving
 from labkit.benchmarks.congestion._gpcnet import load_size as load_size
 from labkit.benchmarks.congestion._gpcnet import moved as moved
 from labkit.benchmarks.congestion._gpcnet import roles as roles
