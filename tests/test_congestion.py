@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from labkit import benchmarks, studies
@@ -16,6 +17,8 @@ from labkit.figures.parts import Omitted
 from labkit.formats import gpcnet
 from labkit.judge import congestion
 from labkit.judge import gpcnet as gpcnet_tables
+from labkit.judge.rules import under_load
+from labkit.judge.sentences import sentence
 from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.stats.decision import OPEN
@@ -344,3 +347,45 @@ def test_a_chapter_on_congestion_claims_only_what_its_campaign_shows() -> None:
     assert list(study.impact_table())[3:] == [
         f"{one}{end}" for one in ("loaded", "recovered") for end in ("", ", low", ", high")
     ]
+
+
+@pytest.mark.parametrize(
+    ("factors", "launches", "said"),
+    [
+        (
+            [2.0, 3.0, 1.01],
+            6,
+            "the mean is longer beside the load in 2 of 3 cases: 2 to 3 times as long as alone, most",
+        ),
+        (
+            [2.0, 1.01],
+            6,
+            "the mean is longer beside the load in 1 of 2 cases: 2.00 times [1.80 to 2.20] as long as alone with",
+        ),
+        ([2.0], 6, "the mean beside the load is 2.00 times [1.80 to 2.20] as long as alone"),
+        ([2.0, 3.0], 3, "no case of 2 certainly has a longer mean beside the load: at most 3"),
+    ],
+)
+def test_the_main_result_about_a_load_compares_with_and_without_it(
+    factors: list[float], launches: int, said: str
+) -> None:
+    rows = pd.DataFrame(
+        {
+            "benchmark": "congestion.gpcnet_loaded",
+            "fingerprint": [f"f{k}" for k in range(len(factors))],
+            "option_congestor": [f"kind{k}" for k in range(len(factors))],
+            "impact_mean_times_value": factors,
+            "impact_mean_times_low": [0.9 * one for one in factors],
+            "impact_mean_times_high": [1.1 * one for one in factors],
+            "launches": launches,
+            "n": 1000,
+            "origin": "measured",
+            "badges": [()] * len(factors),
+            "message_size_B": 8,
+        }
+    )
+    found = under_load.of_rows(rows)
+    assert found is not None
+    assert sentence(found).startswith(said)
+    assert found.claims == (launches == 6)
+    assert under_load.of_rows(rows.drop(columns="impact_mean_times_value")) is None

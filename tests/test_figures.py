@@ -131,7 +131,7 @@ def test_size_zero_has_a_place_of_its_own_and_is_not_joined() -> None:
 
 def test_costs_are_logarithmic_and_rates_start_at_zero() -> None:
     cost = figures.versus_size(records.summary(table()), "latency_us").layout
-    rate = figures.versus_size(records.summary(records.table([bandwidth(8), bandwidth(64)])), "bandwidth_MBps").layout
+    rate = figures.versus_size(records.summary(records.table([bandwidth(32), bandwidth(64)])), "bandwidth_MBps").layout
     assert (cost.yaxis.type, cost.yaxis.title.text) == ("log", "latency, median (µs)")
     assert (rate.yaxis.type, rate.yaxis.rangemode, rate.yaxis.title.text.replace("<br>", " ")) == (
         "linear",
@@ -141,11 +141,16 @@ def test_costs_are_logarithmic_and_rates_start_at_zero() -> None:
     assert cost.xaxis.title.text.startswith("message size (B)")
 
 
-def test_rates_are_logarithmic_where_a_line_would_lie_at_the_foot_of_a_linear_axis() -> None:
+def test_rates_are_logarithmic_where_the_least_would_lie_at_the_foot_of_a_linear_axis() -> None:
     rows = records.summary(records.table([bandwidth(size) for size in (1, 64, 4096)]))
     low = rows.assign(transport="tcp", bandwidth_MBps_p50=rows["bandwidth_MBps_p50"] / 30)
     low = low.assign(bandwidth_MBps_low=np.nan, bandwidth_MBps_high=np.nan)
-    assert figures.versus_size(rows, "bandwidth_MBps").layout.yaxis.type == "linear", "one line may rise from its foot"
+    spans = {2: "linear", 64: "log"}
+    for last, kind in spans.items():
+        one = records.summary(records.table([bandwidth(1), bandwidth(last)]))
+        for draw in (figures.versus_size, figures.versus):
+            drawn = draw(one, *(["message_size_B"] if draw is figures.versus else []), "bandwidth_MBps")  # type: ignore[operator]
+            assert (drawn.layout.yaxis.type or "linear") == kind, (last, drawn.layout.yaxis)
     both = pd.concat([rows, low])
     assert figures.versus_size(both, "bandwidth_MBps", series=["transport"]).layout.yaxis.type == "log"
     drawn = figures.versus(both, "message_size_B", "bandwidth_MBps", series=["transport"])

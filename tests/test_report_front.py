@@ -54,7 +54,7 @@ from labkit.report import (
     topics,
     variables,
 )
-from labkit.report.blocks import conclusion, discussion, overview, threats
+from labkit.report.blocks import conclusion, discussion, overview, same_path, threats
 from labkit.report.blocks import paper as blocks_paper
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
@@ -437,7 +437,7 @@ def test_a_time_that_includes_the_stated_delay_or_computation_is_compared_with_i
 
     late = [*waited("virtual-cluster:4", 32), *waited("virtual-cluster:4,delay=4ms", 8100)]
     one = found(late, "mpi.iallreduce")
-    assert "delay=4ms 8,100" in text(one)
+    assert "4 ms of delay 8,100" in text(one)
     assert ", 2.03 times the link's delay" in text(one)
     assert "times" not in text(one).replace("2.03 times the link's delay", "")
     assert not math.isfinite(one.cost)
@@ -469,7 +469,7 @@ def test_full_links_are_compared_with_their_rate_and_badges_are_a_likely_reason(
     full = [*stream("virtual-cluster:4,rate=200mbit", 24), *stream("virtual-cluster:4,rate=50mbit", 6)]
     told = text(found(full, "sockets.tcp_stream"))
     assert "times" not in told
-    assert "virtual-cluster:4 with rate=200mbit 24" in told
+    assert "virtual cluster of 4 hosts with links of 200 Mbit/s 24" in told
     assert told.count("96 % of the link's rate") == 2
     alone = [point(8, "shm", n, 100) for n in range(6)]
     shared = [point(8, "tcp", n, 4000, badges=["oversubscription"]) for n in range(6)]
@@ -1006,3 +1006,25 @@ def test_a_paper_draws_no_figure_of_two_places(places: tuple[int, ...], tells: b
     rows = ["series,message size (B),latency (µs)", *(f"tcp,{place},1.0" for place in places)]
     chapter: Any = SimpleNamespace(csv={"fig-a.csv": "\n".join(rows)} if places else {})
     assert paper._tells(chapter, SimpleNamespace(source="#| label: fig-a\nshow()")) is tells
+
+
+def test_points_of_one_path_that_differ_are_told_once_with_what_is_known(tmp_path: Path) -> None:
+    def launches(path: str, times: list[float], hour: int, size: int = 8) -> list[Samples]:
+        badges = ["shared memory"]
+        return [
+            point(size, path, n, ns, badges=badges, start=f"2026-11-26T{hour:02}:00:0{n}+00:00")
+            for n, ns in enumerate(times)
+        ]
+
+    named = [130.0, 160.0, 370.0, 180.0, 150.0, 360.0]
+    same = [*launches("auto", [130.0] * 6, 9), *launches("shm", [130.0] * 6, 9), *launches("tcp", [6000.0] * 6, 9, 64)]
+    assert same_path.same_path(Content([source(same, tmp_path)], {})) == ""
+    apart = [*launches("auto", [130.0] * 6, 9), *launches("shm", named, 7)]
+    said = same_path.same_path(Content([source(apart, tmp_path)], {}))
+    assert "In 1 of 1 such pairs, the values are more than 10 % apart" in said
+    assert "All launches of one started by 07:00:05, those of the other from 09:00:00 on." in said
+    assert "Their best launches agree" in said
+    slow = [*launches("auto", [130.0] * 6, 9), *launches("shm", [260.0] * 6, 9)]
+    said = same_path.same_path(Content([source(slow, tmp_path)], {}))
+    assert "Their best launches differ, too" in said
+    assert "The difference is unexplained." in said

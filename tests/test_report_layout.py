@@ -176,10 +176,14 @@ def test_captions_of_figures_end_with_what_there_is_to_see(built: tuple[str, rep
 TIES = TEMPLATES / "filters/ties.lua"
 
 
-def made(folder: Path, *filters: str) -> Layout:
+def made(folder: Path, *filters: str, rows: int = 12, after: range = range(24, 46)) -> Layout:
     """The layout of tables at many places of a page, with Lua filters."""
-    table = f"| a | b |\n|---|---|\n{CELLS * 6}\n: caption\n"
-    text = "\n\n".join(f"# {lines} {{.unnumbered}}\n\n" + "x\\\n" * lines + f"x\n\n{table}" for lines in range(33, 51))
+    line = "x\\\n"
+    text = "\n\n".join(
+        f"# {lines} {{.unnumbered}}\n\n{line * lines}x\n\n| a | b |\n|---|---|\n"
+        f"{CELLS.replace('a', f'row{lines}', 1) * rows}\n: caption\n"
+        for lines in after
+    )
     names = [f"--lua-filter={TEMPLATES / 'filters' / name}" for name in filters]
     command = [pypandoc.get_pandoc_path(), "--from=markdown", "--to=typst-citations", *names]
     body = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
@@ -205,6 +209,18 @@ def test_signs_that_typst_joins_are_printed_as_they_are(tmp_path: Path) -> None:
 def test_a_page_break_leaves_no_row_of_a_table_alone(tmp_path: Path) -> None:
     assert any("single row" in place for place in made(tmp_path).split), "the tables test nothing"
     assert not made(tmp_path, "ties.lua").split
+
+
+@pytest.mark.slow
+def test_a_table_of_less_than_a_quarter_page_stays_whole(tmp_path: Path) -> None:
+    def pages(*filters: str, rows: int) -> set[int]:
+        made(tmp_path, *filters, rows=rows, after=range(33, 51))
+        text = [page.extract_text() for page in pypdf.PdfReader(str(tmp_path / "a.pdf")).pages]
+        return {one.count(f"row{lines}") for one in text for lines in range(33, 51)} - {0}
+
+    assert pages("ties.lua", rows=6) == {6}
+    assert pages(rows=6) > {6}, "the tables test nothing"
+    assert len(pages("ties.lua", rows=24)) > 1, "a long table fills the page, and goes on"
 
 
 def test_columns_that_touch_and_small_captions_are_found(tmp_path: Path) -> None:

@@ -667,6 +667,12 @@ def test_markers_leave_the_place_to_a_line_and_stay_within_the_axis() -> None:
     many = [{"mode": "markers", "x": [0, 10], "y": [1, 1]} for _ in range(9)]
     found = apart.shifts({"data": many, "layout": {"xaxis": axis, "yaxis": {}}})
     assert max(abs(part) for part, _ in found.values()) == pytest.approx(0.034)
+    tight = {"type": "linear", "range": [-0.4, 10.4]}
+    plot = {"data": [dict(one) for one in many], "layout": {"xaxis": dict(tight), "yaxis": {}}}
+    apart.move(plot, apart.shifts(plot))
+    low, high = plot["layout"]["xaxis"]["range"]
+    places = [x for trace in plot["data"] for x in trace["x"]]
+    assert min(places) - low > 0.2 < high - max(places), "no marker touches an end of the axis"
     assert not apart.shifts({"data": many, "layout": {"xaxis": {"type": "category"}}})
 
 

@@ -17,6 +17,7 @@ from labkit.point.notes import note
 NOTE = note("apart", "markers of one place stand side by side")
 _STEP = 0.016  # of the axis to the right, between two series
 _MOST = 0.034  # of it, between a marker and its true place: there is room at both ends
+_EDGE = 0.02  # of it, between the middle of a marker and an end of the axis: more than its radius
 _NEAR = 0.07  # of the upward axis: the height of a marker
 Shifts = dict[int, tuple[float, set[float]]]  # trace → part of the length of the axis to the right, and at which places
 
@@ -94,7 +95,7 @@ def _overlap(series: Sequence[Sequence[Mapping[str, Any]]], *, is_log: bool, zer
 
 
 def move(spec: dict[str, Any], far: Shifts) -> None:
-    """Move the markers of traces, and let markers at the edge of a plot reach beyond it."""
+    """Move the markers of traces, and keep them away from the ends of the axis to the right; nothing cuts markers."""
     layout = spec.get("layout", {})
     for n, trace in enumerate(spec.get("data", [])):
         if trace.get("mode") == "markers" and not (layout.get("yaxis") or {}).get("range"):
@@ -107,3 +108,12 @@ def move(spec: dict[str, Any], far: Shifts) -> None:
                 x if x not in crowded else x * 10**length if axis["type"] == "log" else x + length
                 for x in data.values(trace["x"])
             ]
+            _make_room(axis, [x for x in trace["x"] if x is not None])
+
+
+def _make_room(axis: dict[str, Any], places: Sequence[float]) -> None:
+    """Lengthen an axis so that no marker touches its ends."""
+    ends = [math.log10(x) for x in places] if axis["type"] == "log" else places
+    low, high = axis["range"]
+    room = _EDGE * (high - low)
+    axis["range"] = [min([low, *(x - room for x in ends)]), max([high, *(x + room for x in ends)])]

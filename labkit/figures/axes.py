@@ -1,4 +1,4 @@
-"""Axes: message sizes in powers of two with binary ticks, costs on a logarithm, rates from 0 if they are near."""
+"""Axes: message sizes in powers of two with binary ticks, costs on a logarithm, rates from 0 if they span little."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TICKS = 13  # that fit beside each other at 720 px
 _LETTER, _BETWEEN, _LINE = 7.3, 8.0, 14.0  # px of a letter of a label, between two labels, and of a line of them
 _LEAST, _MOST = 3, 9  # ticks of an axis
 _BEYOND = 1.1  # length of a logarithmic axis over that of its values: plotly leaves room for the markers
-_FAR = 20.0  # highest value of a rate over that of another line, from which the axis is logarithmic
+_FAR = 30.0  # highest value of a rate over the least, from which the axis is logarithmic
 
 
 def place(size: float, smallest: float) -> float:
@@ -169,20 +169,20 @@ def _steps(low: float, high: float) -> Iterator[tuple[str | int, list[float]]]:
 
 
 def are_far(series: Iterable[ArrayLike]) -> bool:
-    """Return whether one of several series would lie wholly at the foot of a linear axis that shows them all.
+    """Return whether the least values would lie at the foot of a linear axis; never with a 0, which no logarithm shows.
 
     Examples
     --------
-    >>> are_far([[1.0, 900.0], [0.5, 60.0]]), are_far([[1.0, 900.0], [0.5, 40.0]])
-    (False, True)
+    >>> are_far([[30.0, 600.0], [25.0, 500.0]]), are_far([[1.0, 900.0]]), are_far([[0.0, 900.0]])
+    (False, True, False)
     """
-    heights = [values[values > 0] for one in series if (values := np.asarray(one, np.float64)).size]
-    tops = [float(one.max()) for one in heights if one.size]
-    return bool(tops) and max(tops) >= _FAR * min(tops)
+    heights = np.concatenate([np.zeros(0), *(np.asarray(one, np.float64).ravel() for one in series)])
+    heights = heights[np.isfinite(heights)]
+    return bool(heights.size and heights.min() > 0 and heights.max() >= _FAR * heights.min())
 
 
 def measure(metric: Metric, title: str, series: Iterable[ArrayLike] = ()) -> dict[str, Any]:
-    """Axis of a metric: logarithmic for a cost, and for rates of which a series could not be read on a linear axis.
+    """Axis of a metric: logarithmic for a cost, and for rates of which the least could not be read on a linear axis.
 
     Parameters
     ----------

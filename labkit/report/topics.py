@@ -16,7 +16,7 @@ from labkit.benchmarks import FileBenchmark
 from labkit.errors import LabkitError
 from labkit.judge import checking
 from labkit.judge.finding import Finding
-from labkit.judge.rules import run_over_sizes, setting_matters
+from labkit.judge.rules import run_over_sizes, setting_matters, under_load
 from labkit.read.records import by_benchmark
 from labkit.report import judged
 from labkit.report.campaigns import Member
@@ -95,7 +95,13 @@ def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[t
     """
     every = by_benchmark(summary)
     tables = {name: every[name] for name in dict.fromkeys([*(b for b, _ in focus), *benchmarks]) if name in every}
-    first = [setting_matters.of_rows(tables[name], (factor,)) for name, factor in focus if name in tables]
+    first = [
+        under_load.of_rows(tables[name])
+        if factor == under_load.FACTOR
+        else setting_matters.of_rows(tables[name], (factor,))
+        for name, factor in focus
+        if name in tables
+    ]
     others = [one for rows in tables.values() if (one := setting_matters.of_rows(rows))]
     runs = [run_over_sizes.of_rows(rows) for rows in tables.values()]
     found = [one for one in (*first, *sorted(others, key=cost, reverse=True), *runs) if one is not None]

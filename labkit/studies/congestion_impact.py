@@ -72,6 +72,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = (ISOLATED, LOADED, LOAD)
+    focus: ClassVar = ((LOADED, "load"),)
     values: Parameters
 
     def specs(self) -> list[Spec]:

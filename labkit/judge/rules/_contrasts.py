@@ -19,8 +19,9 @@ from labkit.judge import effects, stated
 from labkit.judge.effects import Effect
 from labkit.judge.finding import Value
 from labkit.judge.view.points import Columns, Places, Row
+from labkit.point import testbed_words
 from labkit.point.columns import METRICS, statistic_column
-from labkit.point.notes import NO_SPEED, listed
+from labkit.point.notes import NO_SPEED
 from labkit.point.units import format_size
 from labkit.read.records import headline_statistic, quantities, sound, value_of
 from labkit.read.records.factors import NONE, OPEN, alike, coded, differing, level, named, together
@@ -187,22 +188,17 @@ def in_words(factor: str, *some: str) -> list[str]:
     Examples
     --------
     >>> in_words("testbed", "virtual-cluster:4,rate=50mbit,loss=1", "virtual-cluster:4,rate=50mbit")
-    ['virtual-cluster:4 with loss=1', 'virtual-cluster:4 without loss']
+    ['virtual cluster of 4 hosts with 1 % of loss', 'virtual cluster of 4 hosts with no loss']
     >>> in_words("option_window", "64", "-")
     ['window=64', 'no window']
     >>> in_words("option_socket_buffer", "0", "16384")
     ["the system's socket_buffer", 'socket_buffer=16384']
     >>> in_words("testbed", "virtual-cluster:4,rate=50mbit")
-    ['virtual-cluster:4,rate=50mbit']
+    ['virtual cluster of 4 hosts (links of 50 Mbit/s)']
     """
-    parts = [text.split(",") for text in some]
-    if factor != "testbed" or len(some) == 1 or len({names[0] for names in parts}) > 1:
-        return [_LEVELS.get(text, text if factor in _BARE else _stated(factor, text)) for text in some]
-    shared = set(parts[0]).intersection(*parts)
-    rests = [[name for name in names if name not in shared] for names in parts]
-    absent = listed(list(dict.fromkeys(name.partition("=")[0] for rest in rests for name in rest)))
-    said = [f"with {listed(rest)}" if rest else f"without {absent}" for rest in rests]
-    return [f"{names[0]} {rest}" for names, rest in zip(parts, said, strict=True)]
+    if factor == "testbed":
+        return testbed_words.differences(some) if len(some) > 1 else [testbed_words.in_words(text) for text in some]
+    return [_LEVELS.get(text, text if factor in _BARE else _stated(factor, text)) for text in some]
 
 
 def _stated(factor: str, text: str) -> str:

@@ -21,6 +21,7 @@ from labkit.judge.pair_causes import Part
 from labkit.judge.view.points import HEADLINE_METRICS, Columns, Floats, Places, Point, Row, Series, Table
 from labkit.models.bounds import Stated, quantity
 from labkit.models.costs import Costs, measured_costs
+from labkit.point import testbed_words
 from labkit.point.columns import METRICS, Metric, split, statistic_column
 from labkit.point.notes import joined
 from labkit.point.spec import Spec
@@ -417,7 +418,9 @@ class View:
         """Return the settings that distinguish a point from others of its benchmark, without some columns."""
         wanted = [c for c in self.factors.get(str(row["benchmark"]), ()) if c not in out and c in row]
         size = [] if "message_size_B" in out or not row["message_size_B"] else [format_size(int(row["message_size_B"]))]
-        return ", ".join([*size, *(f"{named(c)}={text(row, c)}" for c in wanted if level(row[c]) != NONE)])
+        levels = {c: text(row, c) for c in wanted if level(row[c]) != NONE}
+        said = (testbed_words.labelled(t) if c == "testbed" else f"{named(c)}={t}" for c, t in levels.items())
+        return ", ".join([*size, *said])
 
     def again(self, *rows: Mapping[str, Any]) -> str:
         """Return the command that measures points again, with more launches; empty if unknown.

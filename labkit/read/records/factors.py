@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from labkit.point import testbed_words
 from labkit.point.notes import Note
 from labkit.point.units import format_exact
 from labkit.read.records.aggregate import GIVEN, by_identity
@@ -184,7 +185,11 @@ def one_each(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
 
 def setting(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     """Return levels of a point in words, those that it has: ``transport shm, library MPICH 4.0.2``."""
-    return ", ".join(f"{named(name)} {words}" for name in columns if (words := text(row, name)) != NONE)
+    levels = {name: words for name in columns if (words := text(row, name)) != NONE}
+    return ", ".join(
+        testbed_words.labelled(words) if name == "testbed" else f"{named(name)} {words}"
+        for name, words in levels.items()
+    )
 
 
 def named(column: str) -> str:
@@ -243,8 +248,10 @@ def path_name(transport: str, testbed: str) -> str:
     Examples
     --------
     >>> path_name("tcp", "local"), path_name("auto", "soft-roce,loss=1"), path_name("auto", "local")
-    ('TCP', 'soft-RoCE, loss=1', '')
+    ('TCP', 'soft-RoCE (1 % of loss)', '')
     """
-    kind, _, settings = testbed.replace(",", ", ").replace("soft-roce", "soft-RoCE").partition(", ")
-    parts = ["" if transport in OPEN else _WORDS.get(transport, transport), "" if kind == "local" else kind, settings]
+    parts = [
+        "" if transport in OPEN else _WORDS.get(transport, transport),
+        "" if testbed == "local" else testbed_words.in_words(testbed),
+    ]
     return ", ".join(part for part in parts if part)

@@ -1,11 +1,14 @@
 -- In the PDF, a page break cuts no row of a table and leaves no single row behind: a last column without width has cells
--- over the first two rows and over the last two, which may not be broken. Rows that may be long stay as they are.
+-- over the first two rows and over the last two, which may not be broken. Rows that may be long stay as they are. A table
+-- of less than a quarter page stays whole: one cell goes over all its rows.
 -- Two small figures that follow one another share a row; a paragraph between them goes before both.
 -- Paragraphs of a part of the class "fine" stand in two columns of small print.
 -- A part of the class "contents" is the table of contents; the figures of a part of the class "here" stay in their place.
 -- Signs that typst would join stay as they are: "--launches" begins with no dash. Only pandoc 3.9 and later escapes some of them.
 local LINE = 100                    -- characters of a table's text that fit on a line of the page
 local MOST = 25                     -- lines of a row that is kept together
+local PADDING, LEADING = 8, 11      -- pt around the lines of a row, and of a line
+local SMALL = 185                   -- pt of a table that stays whole: a quarter of a page
 
 local function tie(rows, kept)      -- a cell over some rows
   local attributes = { ["typst:inset"] = "0pt", ["typst:stroke"] = "none" }
@@ -29,8 +32,14 @@ local function spans(row)
   return false
 end
 
-local function lengths(count)       -- of the ties of a table with so many rows
-  if count < 4 then return { count } end
+local function height(rows, colspecs) -- of the rows on the page, about, pt
+  local sum = 0
+  for _, row in ipairs(rows) do sum = sum + PADDING + LEADING * math.ceil(lines(row, colspecs)) end
+  return sum
+end
+
+local function lengths(count, whole) -- of the ties of a table with so many rows; one if it stays whole
+  if count < 4 or whole then return { count } end
   local tied = { 2 }
   for _ = 3, count - 2 do tied[#tied + 1] = 1 end
   tied[#tied + 1] = 2
@@ -45,7 +54,7 @@ function Table(t)
   end
   for _, row in ipairs(t.head.rows) do row.cells:insert(tie(1, false)) end
   local first = 1
-  for _, length in ipairs(lengths(#body.body)) do
+  for _, length in ipairs(lengths(#body.body, height(body.body, t.colspecs) <= SMALL)) do
     local most = 0
     for i = first, first + length - 1 do most = math.max(most, lines(body.body[i], t.colspecs)) end
     body.body[first].cells:insert(tie(length, most <= MOST))
