@@ -138,6 +138,7 @@ def test_a_run_like_that_of_io500_says_what_it_lacks(wall: float, took: float, l
         ("one-launch", [point()]),
         ("few-launches", six()[:3]),
         ("no-tail", six(n=50)),
+        ("few-requests", six(n=50, spec={"benchmark": "storage.read", "ranks": 1, "options": {"offered": 1000}})),
         ("doubtful-tail", six(n=500)),
         ("unverified", six(meta={"verified": False})),
         ("timer-cost", six(meta={"timer_overhead_ns": 500.0})),

@@ -12,9 +12,11 @@ import pytest
 
 from labkit import figures, studies, tools
 from labkit.errors import DataError, SpecError
+from labkit.figures import parts
 from labkit.figures.parts import NOTHING
 from labkit.formats import fio as fio_layout
 from labkit.formats import iozone as iozone_layout
+from labkit.io import project
 from labkit.point import storage
 from labkit.point.notes import texts
 from labkit.point.spec import Effort, Reported, Spec, sweep
@@ -434,3 +436,12 @@ def test_a_notebook_of_storage_measures_and_draws(name: str, tmp_path: Path) -> 
     shown = [getattr(study, call)() for call in calls[name]]
     shown += [study.maps(test) for test in ("read", "write", "stride read")] if name == "iozone" else []
     assert NOTHING not in shown
+
+
+def test_the_table_of_rates_says_how_many_requests_they_count() -> None:
+    study = studies.get("storage")(measure=False, campaign=str(project.CAMPAIGNS / "examples" / "two-cores"))
+    table = study.iometer()
+    assert isinstance(table, parts.Table)
+    place = [column.title for column in table.columns].index("requests in a launch")
+    counts = {row[0]: row[place] for row in table.rows}
+    assert counts["read, 4 KiB, random, direct, 500 offered in a second"] == "5"

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from labkit import figures, studies
 from labkit.figures.parts import NOTHING, Figure, Omitted, Table, Text, listed
 from labkit.io.mounts import mount_of
@@ -153,8 +155,10 @@ class Study(studies.Study):
         for fingerprint, way in dict.fromkeys(zip(values["fingerprint"], values["direction"], strict=True)):
             of = medians[fingerprint, way]
             cells = [number(of[name]) if name in of.index else "–" for name in _IOMETER]
-            rows.append([_words(points[fingerprint], way), *cells])
-        return Table.of(["access", *_IOMETER.values()], sorted(rows), align="l" + "r" * len(_IOMETER))
+            each = [one.n for one in chosen if FINGERPRINT.of(one.meta) == fingerprint and one.n]
+            rows.append([_words(points[fingerprint], way), f"{np.median(each):,.0f}" if each else "–", *cells])
+        head = ["access", "requests in a launch", *_IOMETER.values()]
+        return Table.of(head, sorted(rows), align="lr" + "r" * len(_IOMETER))
 
     def where(self) -> Table:
         """What the numbers depend on: file system, device and page cache of the points."""
