@@ -1028,3 +1028,21 @@ def test_points_of_one_path_that_differ_are_told_once_with_what_is_known(tmp_pat
     said = same_path.same_path(Content([source(slow, tmp_path)], {}))
     assert "Their best launches differ, too" in said
     assert "The difference is unexplained." in said
+
+
+def test_a_paper_names_few_published_numbers_without_a_ratio_and_a_measured_value_once() -> None:
+    def one(paper: str, measured: str, why: str) -> Any:
+        number = SimpleNamespace(unit="µs")
+        comparison = SimpleNamespace(measured=measured, number=number, why=why)
+        return SimpleNamespace(paper=SimpleNamespace(key=paper)), comparison, SimpleNamespace(name="c")
+
+    other = "8 ranks, the paper 48"
+    found = [one("kenny", "7", other), one("kenny", "150", other), one("kenny", "150", other), one("kenny", "9", other)]
+    kept = blocks_paper._shortened([*found, one("zambre", "13", other), one("kenny", "9", ""), one("kenny", "9", "")])
+    assert [(paper.paper.key, comparison.measured, comparison.why) for paper, comparison, _ in kept] == [
+        ("kenny", "7", other),
+        ("kenny", "150", other),
+        ("zambre", "13", other),
+        ("kenny", "9", ""),
+        ("kenny", "9", ""),
+    ]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from labkit.point import testbed_words
 from labkit.point.columns import METRICS, split, statistic_column
 from labkit.point.notes import joined
 from labkit.point.units import format_size
@@ -51,7 +52,7 @@ def left_out(rows: pd.DataFrame, metric: str, most: int) -> str:
     words = [widest(group, _PATH)[1] for _, group in named[:most]] + [dropped(rows, having(rows, metric))]
     several = rows["testbed"].nunique() > 1  # else the testbed tells no paths apart
     paths = [
-        f"{group['transport'].iloc[0]} on {group['testbed'].iloc[0]}" if several else name
+        f"{group['transport'].iloc[0]} on {testbed_words.in_words(str(group['testbed'].iloc[0]))}" if several else name
         for name, group in named[most:]
     ]
     chosen = rows["transport"].isin(OPEN)

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any
 
 from labkit import stats
+from labkit.point import testbed_words
 from labkit.point.units import format_share, format_size, plural
 from labkit.report import caveats, markdown
 from labkit.report.blocks import repeated, surveyed
@@ -64,7 +65,7 @@ def _worst(member: Member, content: Content, widest: list[tuple[float, dict[str,
         name = title(str(row["benchmark"]))
         name = f"{member.name}: {name}" if len(all_members(content)) > 1 else name
         size = format_size(int(row["message_size_B"])) if row["message_size_B"] else "–"
-        path = str(row["transport"]) if row["testbed"] == "local" else str(row["testbed"])
+        path = str(row["transport"]) if row["testbed"] == "local" else testbed_words.in_words(str(row["testbed"]))
         rows.append([escape(name), size, escape(path), format_share(width), str(row["launches"])])
     return rows
 

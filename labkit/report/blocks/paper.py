@@ -22,6 +22,8 @@ from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.store.samples.facts import BROUGHT
 
+_Beside = tuple[literature.Literature, Comparison, Member]
+_WITHOUT_RATIO = 2  # numbers of a paper without a ratio that the table has
 _FINDINGS, _LEAST, _MOST = 3, 160, 250  # findings of the abstract, fewest words, and most words
 _HOW = (  # what an abstract with few results says of the method
     "Each launch starts all processes anew, the points of one run alternate in random order, and two settings differ "
@@ -187,12 +189,28 @@ def published(content: Content) -> str:
     rated = any(not one.why for _, one, _ in found)
     last = "The machines differ, so a ratio is no error of either side." if rated else "Here none has a ratio."
     text = (
-        f"{repeated.counts(content)} The table has each number that the papers print and that was measured with the "
-        "same arguments. A number has a ratio only if path and number of ranks are the same: times of several ranks, "
+        f"{repeated.counts(content)} The table has numbers that the papers print and that were measured with the same "
+        "arguments. A number has a ratio only if path and number of ranks are the same: times of several ranks, "
         f"and shares and quotients of such times, depend on both. {last}"
     )
-    rows = [_pair(*each, content) for each in found]
+    kept = _shortened(found)
+    left = len(found) - len(kept)
+    text += f" {left} more without one {'is' if left == 1 else 'are'} left out." if left else ""
+    rows = [_pair(*each, content) for each in kept]
     return f"{text}\n\n{markdown.differing(head, rows, align='llrrrr', caption=caption)}"
+
+
+def _shortened(found: Sequence[_Beside]) -> list[_Beside]:
+    """Return all numbers with a ratio, and few without: a measured value once, and of each paper the first ones."""
+    seen, kept, of_paper = set[tuple[str, str, str]](), [], Counter[str]()
+    for paper, one, member in found:
+        value = (one.measured, one.number.unit, member.name)
+        if one.why and (value in seen or of_paper[paper.paper.key] >= _WITHOUT_RATIO):
+            continue
+        seen.add(value)
+        of_paper[paper.paper.key] += bool(one.why)
+        kept.append((paper, one, member))
+    return kept
 
 
 def _pair(paper: literature.Literature, found: Comparison, member: Member, content: Content) -> list[str]:
