@@ -422,7 +422,7 @@ def test_a_message_shorter_than_its_bits_is_explained_and_streams_alone_are_said
     said = [*virtual_cluster.Study._trips(SimpleNamespace(trip_table=lambda: trips))]  # type: ignore[arg-type]
     assert said[0].endswith("headers included, take 2.96 µs. The rest is the work of this machine's processors.")
     assert said[1].endswith(
-        "take 10,964 µs. It is shorter because the link's token bucket lets the first bytes pass at once."
+        "take 10,964 µs. The time is shorter because the link's token bucket lets the first bytes pass at once."
     )
     assert "of 1 KiB: they are shorter than those of the payload at the link's rate. A token bucket" in said[-1]
 

@@ -97,31 +97,26 @@ def labelled(testbed: str) -> str:
 
 
 def differences(testbeds: Sequence[str]) -> list[str]:
-    """Return testbeds in words, of their options only those in which they differ.
+    """Return in words the options in which testbeds of one kind and size differ; different ones as a whole.
 
     Examples
     --------
-    >>> differences(["virtual-cluster:4,bulk=vc1+vc3,qos=priority", "virtual-cluster:4"])[0]
-    'virtual cluster of 4 hosts with bulk traffic from vc1 and vc3 and strict priority over bulk traffic'
-    >>> differences(["virtual-cluster:4,bulk=vc1+vc3,qos=priority", "virtual-cluster:4"])[1]
-    'virtual cluster of 4 hosts with one queue for all traffic'
-    >>> differences(["soft-roce,loss=1", "soft-roce"])
-    ['soft-RoCE with 1 % of loss', 'soft-RoCE with no loss']
+    >>> differences(["virtual-cluster:4,bulk=vc1+vc3,qos=priority", "virtual-cluster:4"])
+    ['strict priority over bulk traffic', 'one queue for all traffic']
+    >>> differences(["soft-roce,loss=1", "soft-roce"]), differences(["soft-roce,loss=1", "local"])
+    (['1 % of loss', 'no loss'], ['soft-RoCE (1 % of loss)', 'local'])
     """
     parts = [_parsed(one) for one in testbeds]
-    if len({head for head, _ in parts}) > 1:
-        return [in_words(one) for one in testbeds]
     names = dict.fromkeys(name for _, options in parts for name in options)
     varied = [name for name in names if len({options.get(name) for _, options in parts}) > 1]
-    said = []
-    for head, options in parts:
-        words = [_option(name, options.get(name)) for name in varied]
-        said.append(" ".join(filter(None, (head, _joined([one for one in words if one])))))
-    return said
+    said = [_joined([_option(name, options.get(name)) for name in varied]) for _, options in parts]
+    apart = len({head for head, _ in parts}) > 1 or len({*said}) < len({*testbeds}) or not all(said)
+    return [in_words(one) for one in testbeds] if apart else said
 
 
 def _joined(words: Sequence[str]) -> str:
-    return f"with {', '.join(words[:-1])}{' and ' if words[1:] else ''}{words[-1]}" if words else ""
+    *most, last = [one for one in words if one] or [""]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _parsed(testbed: str) -> tuple[str, Mapping[str, str]]:
@@ -129,6 +124,8 @@ def _parsed(testbed: str) -> tuple[str, Mapping[str, str]]:
     head, *rest = testbed.split(",")
     name, _, argument = head.partition(":")
     options = {key.replace("-", "_"): value for key, _, value in (one.partition("=") for one in rest)}
+    if options.get("qos", "off") != "off":
+        options.pop("bulk", None)  # only a part of what makes the difference
     if argument and name in _HEADS:
         return _HEADS[name].format(argument.replace("_", " ")), options
     return (head if argument else _BARE.get(name, name)), options

@@ -25,7 +25,7 @@ STREAM, ALL, TRIP = "sockets.tcp_stream", "mpi.alltoall", "mpi.latency"
 _SMALL = 8  # B of a message whose time is a latency
 _FRAMES = 1448 / 1514  # TCP's part of full frames
 _LONGER = "The rest is the work of this machine's processors."
-_SHORTER = "It is shorter because the link's token bucket lets the first bytes pass at once."
+_SHORTER = "The time is shorter because the link's token bucket lets the first bytes pass at once."
 _OVER = 1.05  # of a link's rate; two frames pass unshaped, and a clock is read a little late
 
 

@@ -188,7 +188,7 @@ def in_words(factor: str, *some: str) -> list[str]:
     Examples
     --------
     >>> in_words("testbed", "virtual-cluster:4,rate=50mbit,loss=1", "virtual-cluster:4,rate=50mbit")
-    ['virtual cluster of 4 hosts with 1 % of loss', 'virtual cluster of 4 hosts with no loss']
+    ['1 % of loss', 'no loss']
     >>> in_words("option_window", "64", "-")
     ['window=64', 'no window']
     >>> in_words("option_socket_buffer", "0", "16384")
