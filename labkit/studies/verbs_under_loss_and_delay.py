@@ -11,6 +11,7 @@ from labkit import figures, testbeds
 from labkit.errors import SpecError
 from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.judge import effects, evidence
+from labkit.point import testbed_words
 from labkit.point.spec import Spec, sweep
 from labkit.studies import _rdma, amount, centre, number, size_words, statement, words
 
@@ -106,6 +107,7 @@ class Study(_rdma.Study):
         rows = self.again()
         names = ["packets", *evidence.AGAIN]
         sums = rows.groupby(["benchmark", "testbed"], as_index=False, sort=True)[names].sum()
+        sums["testbed"] = sums["testbed"].map(testbed_words.in_words)
         return sums.rename(columns={name: name.replace("_", " ") for name in names})
 
     # ---- figures

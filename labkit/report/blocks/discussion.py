@@ -148,7 +148,8 @@ def comparability(content: Content) -> str:
         return ""
     rows = []
     for name in _COMPARED:
-        levels = [sorted({str(v) for v in one.records[name]}) for one in members]
+        words = testbed_words.in_words if name == "testbed" else str
+        levels = [sorted({words(str(v)) for v in one.records[name]}) for one in members]
         if any(one != levels[0] for one in levels):
             rows.append([escape(name.replace("_", " ")), *(escape(", ".join(one)) for one in levels)])
     if not rows:
