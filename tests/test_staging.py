@@ -691,3 +691,17 @@ def test_what_ranks_say_becomes_a_note() -> None:
     assert doubt.code == "not-staged"
     assert doubt.value("reason") == "n2: /tmp: No space left on device"
     assert staging.doubts(HERE, ["/tmp/labkit-staged-0/x"]) == []
+
+
+def test_a_rank_from_a_copy_ends_with_the_exit_functions_of_python_and_of_its_libraries() -> None:
+    """MPICH tells Hydra in one of C's that a rank is done; Hydra kills the others if a rank ends without it."""
+    program = (
+        "import atexit, ctypes, os, sys; from labkit.run.staging import start\n"
+        "function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: os.write(1, b'library ') and None)\n"
+        "ctypes.CDLL(None).__cxa_atexit(function, None, None)\n"
+        "atexit.register(print, 'python', end=' ')\n"
+        "start._leave(7)\n"
+        "print('never')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "python library ", "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,11 +31,14 @@ class Ended:
 Run = Callable[..., tuple[list[Frame], Ended]]
 
 
-def _read(tree: supervise.Tree, timeout: float) -> tuple[bytes, bool]:
-    """Everything on standard output within a time, and whether its end was reached."""
-    received, until, pipe = b"", time.monotonic() + timeout, tree.stdout.fileno()
-    while tree.readable(until - time.monotonic()):
-        piece = os.read(pipe, 1 << 20)
+def _read(tree: supervise.Tree, silence: float) -> tuple[bytes, bool]:
+    """Everything on standard output until it is silent for that many s, and whether its end was reached.
+
+    A limit for the whole plan would be one of the machine's speed: ranks that poll on fewer cores take minutes.
+    """
+    received = b""
+    while tree.readable(silence):
+        piece = os.read(tree.stdout.fileno(), 1 << 20)
         if not piece:
             return received, True
         received += piece
@@ -52,7 +54,7 @@ def run_plan() -> Run:
         effort: Effort | None = None,
         *,
         program: Sequence[str] = ("-m", "labkit.worker"),
-        timeout: float = 240,
+        silence: float = 240,
     ) -> tuple[list[Frame], Ended]:
         resolved = [benchmarks.resolve(spec) for spec in specs]
         plan = Plan(resolved, effort or Effort(time_cap=0.05))
@@ -61,7 +63,7 @@ def run_plan() -> Run:
         command = launcher.command(placement, [sys.executable, *program, plan.encode()])
         variables = {**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **launcher.environment(placement)}
         with supervise.start(command, env=variables) as tree:
-            stdout, ended = _read(tree, timeout)
+            stdout, ended = _read(tree, silence)
             code = tree.wait(240) if ended else None
             stderr = tree.stderr_tail()
         return list(Reader().feed(stdout)), Ended(code, stderr)

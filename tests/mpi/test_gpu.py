@@ -49,7 +49,7 @@ def _collectives(ranks: int) -> list[Spec]:
 )
 def test_every_kind_of_memory_receives_the_right_bytes(run_plan: Run, ranks: int, each: int) -> None:
     specs = (_collectives(ranks) + (_pairs() if ranks == 2 else []))[::each]
-    frames, done = run_plan(specs, Effort(iterations=3, warmup=1), timeout=300)
+    frames, done = run_plan(specs, Effort(iterations=3, warmup=1))
     assert done.returncode == 0, done.stderr[-2000:]
     assert [frame.header for frame in samples(frames, "failed")] == []
     sampled = samples(frames)

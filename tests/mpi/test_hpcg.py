@@ -51,7 +51,7 @@ def residuals(cells: tuple[int, ...], owner: np.ndarray) -> list[float]:
 def test_the_steps_are_those_of_numpy(run_plan: Run, grid: tuple[int, int, int]) -> None:
     ranks = int(np.prod(grid))
     point = spec(ranks, **dict(zip(("px", "py", "pz"), grid, strict=True)))
-    frames, ended = run_plan([point], Effort(iterations=2), timeout=300)
+    frames, ended = run_plan([point], Effort(iterations=2))
     assert ended.returncode == 0, ended.stderr[-2000:]
     (samples,) = (frame for frame in frames if frame.header["kind"] == "samples")
     assert samples.header["verified"] is True

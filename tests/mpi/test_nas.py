@@ -21,7 +21,7 @@ QUICK = [name for name in NAMES if name != "compute.nas_ep"]
 
 def run_all(run_plan: Run, names: list[str], ranks: int) -> dict[str, dict]:
     """Header of the samples of each kernel, class S."""
-    frames, ended = run_plan([Spec(benchmark=name, ranks=ranks) for name in names], Effort(iterations=1), timeout=300)
+    frames, ended = run_plan([Spec(benchmark=name, ranks=ranks) for name in names], Effort(iterations=1))
     assert ended.returncode == 0, ended.stderr[-2000:]
     assert [frame.header for frame in frames if frame.header["kind"] == "failed"] == []
     samples = [frame for frame in frames if frame.header["kind"] == "samples"]

@@ -57,7 +57,7 @@ def variants(folder: Path) -> list[Spec]:
 
 def test_files_hold_what_ranks_wrote_and_nothing_is_left(run_plan: Run, tmp_path: Path) -> None:
     specs = variants(tmp_path)
-    frames, done = run_plan(specs, Effort(iterations=2, warmup=0), timeout=300)
+    frames, done = run_plan(specs, Effort(iterations=2, warmup=0))
     assert done.returncode == 0, done.stderr[-2000:]
     assert samples(frames, "failed") == []
     assert len(samples(frames)) == len(specs)
@@ -86,7 +86,7 @@ def test_bt_io_writes_the_solution(run_plan: Run, tmp_path: Path, ranks: int) ->
         Spec(benchmark="storage.bt_io", ranks=ranks, options={**common, "subtype": subtype})
         for subtype in ("simple", "full")
     ]
-    frames, done = run_plan(specs, Effort(iterations=2, warmup=0), timeout=200)
+    frames, done = run_plan(specs, Effort(iterations=2, warmup=0))
     assert done.returncode == 0, done.stderr[-2000:]
     assert [frame.header["verified"] for frame in samples(frames)] == [True, True]
     for frame in samples(frames):
@@ -137,7 +137,7 @@ def test_scores_from_phases_are_those_of_io500() -> None:
 @pytest.mark.parametrize("ranks", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_phases_of_io500_find_what_they_wrote(run_plan: Run, tmp_path: Path, ranks: int) -> None:
     specs = [io500(tmp_path, ranks, stonewall=stonewall) for stonewall in (1e-5, 30.0)]
-    frames, done = run_plan(specs, Effort(iterations=2, warmup=0), timeout=200)
+    frames, done = run_plan(specs, Effort(iterations=2, warmup=0))
     assert done.returncode == 0, done.stderr[-2000:]
     assert [frame.header["verified"] for frame in samples(frames)] == [True, True]
     for frame in samples(frames):

@@ -69,7 +69,7 @@ def calls(ranks: int) -> list[Spec]:
 )
 def test_every_call_moves_the_right_bytes(run_plan: Run, ranks: int, each: int) -> None:
     specs = calls(ranks)[::each]
-    frames, done = run_plan(specs, Effort(iterations=6, warmup=1), timeout=300)
+    frames, done = run_plan(specs, Effort(iterations=6, warmup=1))
     assert done.returncode == 0, done.stderr[-2000:]  # no crash at the end either
     assert [frame.header for frame in samples(frames, "failed")] == []
     sampled = samples(frames)
