@@ -20,8 +20,10 @@ from labkit.judge import gpcnet as gpcnet_tables
 from labkit.judge.rules import under_load
 from labkit.judge.sentences import sentence
 from labkit.point.spec import Spec
-from labkit.read import records
+from labkit.read import columnar, records
+from labkit.report import topics
 from labkit.stats.decision import OPEN
+from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.studies import congestion_impact
 
@@ -387,5 +389,16 @@ def test_the_main_result_about_a_load_compares_with_and_without_it(
     found = under_load.of_rows(rows)
     assert found is not None
     assert sentence(found).startswith(said)
-    assert found.claims == (launches == 6)
+    assert (found.form != "open") == found.certain == np.isfinite(found.cost) == (launches == 6)
     assert under_load.of_rows(rows.drop(columns="impact_mean_times_value")) is None
+
+
+def test_a_chapter_about_a_load_states_its_effect_also_if_congestors_differ() -> None:
+    rows = columnar.read_campaigns(Campaign(EXAMPLE), benchmark="congestion.gpcnet_loaded").records
+    focus = congestion_impact.Study.focus
+    stated = topics.of_topic(records.summary(rows), congestion_impact.Study.benchmarks, focus)
+    assert stated is not None
+    assert stated.code == "under-load"
+    other = topics.of_topic(records.summary(rows), congestion_impact.Study.benchmarks)
+    assert other is not None
+    assert other.code == "setting-matters", "without the focus, congestors are compared"

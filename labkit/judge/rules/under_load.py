@@ -12,7 +12,7 @@ from labkit import stats
 from labkit.judge.finding import Count, Decided, Finding
 from labkit.judge.rule import SETTINGS, Rule
 from labkit.judge.rules._contrasts import measured
-from labkit.judge.rules._deciding import ABOVE
+from labkit.judge.rules._deciding import ABOVE, OPEN
 from labkit.judge.view import View
 from labkit.point.columns import statistic_column
 from labkit.read.records.factors import NONE, differing, level, named
@@ -43,8 +43,6 @@ def of_rows(rows: pd.DataFrame) -> Finding | None:
     order = np.argsort(shown[column].to_numpy(), kind="stable")
     first, last = (shown.iloc[order[place]].to_dict() for place in (0, -1))
     least, most = (measured(row, _METRIC, _STATISTIC) for row in (first, last))
-    if not longer.any():  # it supports no claim
-        least, most = (replace(one, launches=0) for one in (least, most))
     varied = [name for name in differing(known, skip=["fingerprint"]) if level(last[name]) != NONE]
     given: dict[str, Any] = {
         "least": replace(least, unit="", low=math.nan, high=math.nan),
@@ -52,7 +50,8 @@ def of_rows(rows: pd.DataFrame) -> Finding | None:
         "longer": Count(int(longer.sum()), "case"),
         "cases": Count(len(known), "case"),
         "where": ", ".join(f"{named(name)}={level(last[name])}" for name in varied),
-        "decided": ABOVE if longer.any() else Decided(how=""),
+        "decided": ABOVE if enough.any() else OPEN if most.launches > 1 else Decided(how="one launch"),
+        "cost": most.low if longer.any() else math.nan,
     }
     form = "open" if not longer.any() else "one" if len(known) == 1 else "few" if longer.sum() == 1 else "several"
     return RULE.found(View.points(*known.to_dict("records"), setting=""), form=form, **given)
