@@ -185,6 +185,10 @@ def test_on_a_logarithmic_axis_there_are_points_in_place_of_bars() -> None:
     assert {(trace.type, trace.mode) for trace in figure.data} == {("scatter", "markers")}
     assert figure.layout.yaxis.type == "log"
     assert figures.bars(records.summary(table(sizes=(8,))), "transport", "latency_us").layout.yaxis.type != "log"
+    far = records.summary(records.table([bandwidth(1), bandwidth(64)]))
+    for log in (None, False):
+        drawn = figures.bars(far, "message_size_B", "bandwidth_MBps", series=[], log=log)
+        assert (drawn.layout.yaxis.type == "log") == (log is None), "no bar is too small to be seen"
 
 
 @pytest.mark.slow

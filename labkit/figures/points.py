@@ -308,7 +308,7 @@ def bars(
     *,
     series: Sequence[str] | None = None,
     statistic: str = HEADLINE,
-    log: bool = False,
+    log: bool | None = None,
 ) -> go.Figure:
     """Draw a bar per category with its interval over launches; categories are never joined.
 
@@ -319,7 +319,8 @@ def bars(
     metric : as in `labkit.point.columns.METRICS`.
     series : columns whose values make a colour each; None for those that differ beside the category.
     statistic : height of the bars, as in `versus_size`.
-    log : draw points on a logarithmic axis instead, where the length of a bar would mean nothing.
+    log : draw points on a logarithmic axis instead, where the length of a bar would mean nothing; None for values of
+        which the least would have no visible bar.
 
     Raises
     ------
@@ -332,6 +333,7 @@ def bars(
     series = style.varying(summary, skip=_beside(summary, category)) if series is None else series
     parts = style.split(summary, series)
     drawn = lines.make_lines(parts, metric, statistic)
+    log = axes.are_far(column(line.rows, metric, line.statistic) for line in drawn) if log is None else log
     for line in drawn:
         rows, shown = line.rows, line.statistic
         labels, y = [style.level_word(row, category) for row in rows.to_dict("records")], column(rows, metric, shown)
