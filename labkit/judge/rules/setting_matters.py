@@ -165,7 +165,7 @@ def _at_other_end(one: Contrast) -> Iterator[Evidence]:
 
 def _beside(level: str, value: str, kind: str) -> str:
     """Return the template of a level with its value beside what its link allows."""
-    return f"{{{level}}} {{{value}:interval}}{_OF_LINK[kind].replace('LINK', f'{value}_link')}"
+    return f"{{{value}:interval}} with {{{level}}}{_OF_LINK[kind].replace('LINK', f'{value}_link')}"
 
 
 _AGAINST, _BEST_FIRST = " ({bad:interval} against {good:interval})", " ({good:interval} against {bad:interval})"
