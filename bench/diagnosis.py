@@ -464,7 +464,7 @@ def main() -> None:
         draw()
     elif options.verb == "inject":
         if not options.examples.is_dir():
-            parser.error(f"--examples {options.examples} is no folder. Name the one that has your campaigns.")
+            parser.error(f"--examples {options.examples} is not a folder. Name the one that has your campaigns.")
         _recorded.own = options.examples
         kinds = [one for one in situations.every().values() if not options.kind or one.name in options.kind]
         kinds = [one for one in kinds if options.source in (None, one.source)]

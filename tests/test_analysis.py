@@ -150,7 +150,7 @@ def test_ten_thousand_iterations_take_no_time_and_rare_spikes_name_nobody() -> N
 @pytest.mark.parametrize(
     ("samples", "says"),
     [
-        (kept(np.ones((2, 9)), "mpi.latency"), "is no collective"),
+        (kept(np.ones((2, 9)), "mpi.latency"), "is not a collective"),
         (kept(np.ones((1, 9))), "needs those of 2 ranks"),
         (kept(np.ones((2, 0))), "needs those of 2 ranks"),
         (kept(np.ones((2, 9)), "mpi.bcast", rotate=True), "timing=total, threads or rotate"),
@@ -364,7 +364,7 @@ def test_different_systems_and_options_are_not_compared() -> None:
     assert compared(pd.concat([one, table({("allgather", 8): 1.0}).assign(transport="tcp")])) == 0
     two = table({("allgather", 8): 1.0}, in_place=True)
     assert compared(pd.concat([table({("gather", 8): 3.0}, in_place=False), two])) == 0
-    assert compared(pd.concat([one, two])) == 1  # root is no option of allgather
+    assert compared(pd.concat([one, two])) == 1  # root is not an option of allgather
 
 
 def test_what_is_not_checked_has_a_reason() -> None:

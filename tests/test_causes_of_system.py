@@ -202,7 +202,7 @@ def test_one_stream_alone_asks_for_more() -> None:
     assert found.supported
     assert found.command.endswith("--factor streams=1,2,4")
     assert excluded(judged("one-processor", launches(STREAM, EVEN), launches(MPI, EVEN)))
-    assert judged("one-processor", launches(STREAM, [4.0] * 6)) is None, "a processor is no limit of a slow link"
+    assert judged("one-processor", launches(STREAM, [4.0] * 6)) is None, "a processor is not a limit of a slow link"
     assert judged("one-processor", launches(MPI, EVEN)) is None
 
 
@@ -557,7 +557,7 @@ def test_segments_sent_again_and_bytes_that_do_not_arrive_are_lost_packets() -> 
     assert found is not None
     assert "30 segments sent again, 4.3 % of all" in sentence(found)
     few = [replace(one, meta={**one.meta, "written_B": 100_000_000}) for one in stream]
-    assert judged("packet-loss", few) is None, "a queue that overflows now and then is no fault"
+    assert judged("packet-loss", few) is None, "a queue that overflows now and then is not a fault"
     evidence = {"vc0.eth0.tx_bytes": 1_000_000, "vc1.eth0.rx_bytes": 940_000, "leaf0.up.tx_bytes": 900_000}
     assert likely(judged("packet-loss", launches(EMULATED, WIDE, evidence=evidence)))
     evidence["vc1.eth0.rx_bytes"] = 999_000

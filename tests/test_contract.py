@@ -88,7 +88,7 @@ def test_evidence_names_the_worst_point_first() -> None:
         ("", DataError, r"no \[\[clause\]\]"),
         ("[[clause]]\nnme='a'", SpecError, "Did you mean name"),
         ("clauses = 1\n[[clause]]\nname='a'", DataError, "'clauses'"),
-        ("[[clause]]\nname='a'\nbenchmark='b'\nstatistic='fast'\nrelation='<='\nbound=1", SpecError, "no statistic"),
+        ("[[clause]]\nname='a'\nbenchmark='b'\nstatistic='fast'\nrelation='<='\nbound=1", SpecError, "not a statistic"),
         (
             "[[clause]]\nname='a'\nbenchmark='b'\nstatistic='latency_us_p50'\nrelation='=='\nbound=1",
             SpecError,

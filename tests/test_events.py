@@ -163,7 +163,7 @@ def test_the_log_is_for_people_and_no_program_reads_it(tmp_path: Path) -> None:
 def test_a_pipe_or_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = Campaign(tmp_path / "c")
     os.mkfifo(campaign.path / events.NAME)
-    with pytest.raises(DataError, match="no regular file"):
+    with pytest.raises(DataError, match="not a regular file"):
         events.read(campaign.path)
     (campaign.path / events.NAME).unlink()
     campaign.tell("run", suite="quick")

@@ -275,7 +275,7 @@ def test_a_window_in_each_round_trip_predicts_the_bandwidth() -> None:
     assert one is not None
     assert one.supported
     assert number(one, "predicted") == pytest.approx(65536 / (100 + 65536 / 10_000)), "and the copies of the window"
-    assert "64 KiB in each round trip of 100 µs" in sentence(one)
+    assert "64 KiB per round trip of 100 µs" in sentence(one)
     assert one.measure[0].spec.values["window"] == 4
     one = cause("window-of-round-trip", "mpi.bandwidth", COPY, trip, windowed(8, 640.0))
     assert one is not None

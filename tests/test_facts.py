@@ -35,7 +35,7 @@ def test_recorded_points_are_as_the_registry_says(example: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"ping": 3}, "ping is no known key"),
+        ({"ping": 3}, "ping is not a known key"),
         ({"seed": "1"}, "seed='1', but it must be of type int"),
         ({"seed": True}, "seed=True, but it must be of type int"),
         ({"library": None}, "library is missing"),

@@ -722,7 +722,7 @@ def test_the_chromium_without_windows_draws_where_there_is_no_other(
 
 def test_without_chromium_there_is_one_warning_and_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BROWSER_PATH", "/nowhere")
-    with pytest.warns(LabkitWarning, match="BROWSER_PATH=/nowhere is no file: set it") as caught:
+    with pytest.warns(LabkitWarning, match="BROWSER_PATH=/nowhere is not a file: set it") as caught:
         assert figures.svgs([spec(), spec()]) == [None, None]
     assert len(caught) == 1
     monkeypatch.setattr(static.programs, "browser", lambda: "")

@@ -424,7 +424,7 @@ def test_a_job_that_a_foreign_campaign_names_is_not_ended(tmp_path: Path, monkey
     assert jobs.jobs(campaign.path)[0].submitted_here
     for number in ("--user=root", "-u root", "1 2", "", "1\n2"):
         path.write_text(json.dumps({**document, "number": number}))
-        with pytest.warns(LabkitWarning, match="no number of a job"):
+        with pytest.warns(LabkitWarning, match="not a number of a job"):
             assert jobs.jobs(campaign.path) == []
 
 

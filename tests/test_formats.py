@@ -1,4 +1,4 @@
-"""Outputs that tools really printed: exact values, and an error for everything that is no result."""
+"""Outputs that tools really printed: exact values, and an error for everything that is not a result."""
 
 import json
 import re

@@ -169,7 +169,7 @@ def test_a_limit_for_rates_lies_below_and_mirrors_that_for_costs() -> None:
     past = [np.exp(0.02 * np.random.default_rng(day).standard_normal(6)) for day in range(8)]
     upper = limits.limit(past, 6, 1e-3, higher=True)
     lower = limits.limit([1 / values for values in past], 6, 1e-3, higher=False)
-    assert lower.value == pytest.approx(1 / upper.value, rel=1e-3)  # the middle of an even number is no mirror
+    assert lower.value == pytest.approx(1 / upper.value, rel=1e-3)  # the middle of an even number is not a mirror
     assert upper.value > np.median(np.concatenate(past))
 
 
@@ -365,7 +365,7 @@ def test_a_night_that_is_worse_never_enters_and_is_not_waited_for() -> None:
     one = replayed(1.0, 1.3, 1.0, 1.0, 1.0, 1.0)
     assert np.flatnonzero(one.rejected[:, 0]).tolist() == [11]
     assert np.flatnonzero(one.reference[:, 0]).tolist() == [*range(11)]
-    assert not one.drifting.any()  # a night that failed by itself is no drift
+    assert not one.drifting.any()  # a night that failed by itself is not a drift
     accepted = np.arange(16) == 11
     again = replayed(1.0, 1.3, 1.0, 1.0, 1.0, 1.0, accepted=accepted)
     assert np.flatnonzero(again.reference[:, 0]).tolist() == [*range(12)]

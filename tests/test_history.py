@@ -78,7 +78,7 @@ def test_a_change_is_found_where_it_is_with_what_changed_there(past: History) ->
 def test_a_history_without_a_change_has_none() -> None:
     past = analysis.history([run(day) for day in range(14)])
     assert past.changed == []
-    assert all(not texts for texts in past.system), "load and host name are no changes"
+    assert all(not texts for texts in past.system), "load and host name are not changes"
 
 
 def test_too_few_campaigns_show_nothing_and_say_how_many_are_needed() -> None:

@@ -101,7 +101,7 @@ def test_init_keeps_other_files_and_refuses_a_folder_that_holds_one_of_its_names
     assert (here / "mine" / "thesis.tex").read_text() == "mine"
     (here / "book").mkdir()
     (here / "book" / "_quarto.yml").write_text("project: {type: book}\n")
-    with pytest.raises(SpecError, match=r"book holds _quarto\.yml and is no labkit project"):
+    with pytest.raises(SpecError, match=r"book holds _quarto\.yml and is not a labkit project"):
         project.init("book")
     assert laid_out(here / "book") == {"_quarto.yml": b"project: {type: book}\n"}
 
@@ -292,7 +292,7 @@ def test_a_project_of_another_user_counts_only_where_it_is_named(here: Path, mon
 
 def test_a_variable_that_names_no_project_is_an_error(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(project.PROJECT, "/nowhere")
-    with pytest.raises(SpecError, match=r"LABKIT_PROJECT=/nowhere, but that folder is no labkit project"):
+    with pytest.raises(SpecError, match=r"LABKIT_PROJECT=/nowhere, but that folder is not a labkit project"):
         project.home()
 
 

@@ -1,4 +1,4 @@
-"""A campaign whose numbers are no measurement is marked as invalid wherever a report shows its numbers."""
+"""A campaign whose numbers are not measurements is marked as invalid wherever a report shows its numbers."""
 
 from __future__ import annotations
 

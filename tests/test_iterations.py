@@ -106,7 +106,7 @@ def test_a_slow_start_may_last_for_most_of_the_iterations(slow: int, said: str) 
     assert said in " ".join(sentence(one) for one in observed(*shown) if one.code == "short-warmup")
     back = np.where((np.arange(1000) < 700) | (np.arange(1000) > 900), 3.0, 1.0)
     turns = [launch(back * quiet(number), number) for number in range(3)]
-    assert "short-warmup" not in {one.code for one in observed(*turns)}, "what comes back is no warm-up"
+    assert "short-warmup" not in {one.code for one in observed(*turns)}, "what comes back is not a warm-up"
 
 
 def test_explain_prints_what_is_observed_with_its_evidence() -> None:

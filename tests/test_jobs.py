@@ -208,7 +208,7 @@ def test_sessions_in_one_job_are_warned_of_and_must_fit_into_it(tmp_path: Path) 
             submitting._waiting(request, suites.load(path), told.append)
     assert told == [
         "warning: the job holds its nodes between its 6 sessions, over 2 h. With --array and --spread, each session is a "
-        "job of its own."
+        "separate job."
     ]
 
 

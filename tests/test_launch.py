@@ -553,7 +553,7 @@ def test_hosts_in_every_form(text: str, hosts: tuple[str, ...], tmp_path: Path) 
         ("n[1-2", "'n[1-2' is not of the form host or host:slots"),
         ("a:0", "'a:0' is not of the form host or host:slots"),
         ("/nosuch/hosts", "hosts=/nosuch/hosts cannot be read: No such file or directory"),
-        ("/usr", "hosts=/usr cannot be read: it is no file"),
+        ("/usr", "hosts=/usr cannot be read: it is not a file"),
         ("a slots=2\na slots=3\n", "a is given twice"),
         ("a\nb 4\n", "line 2: found 'b 4', but it must be 'host', 'host slots=4' or 'host:4'"),
         ("# none\n\n", "names no host"),
@@ -771,7 +771,7 @@ def test_what_sends_no_known_messages_proves_no_path(benchmark: str) -> None:
 
 
 def test_a_program_proves_its_path_by_the_messages_that_it_counted() -> None:
-    """Its memory is no message: 612 kB of it that crossed no interface show nothing."""
+    """Its memory is not a message: 612 kB of it that crossed no interface show nothing."""
     problem = {"npb_class": "S"}
     counted = {"communication": {"pairs": [[0, 1, 10, 5000], [1, 0, 10, 5000]]}}
     assert _path("compute.nas_is", "auto", _NOTHING, options=problem) == ["path unknown"]

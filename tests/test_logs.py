@@ -732,7 +732,7 @@ def test_an_import_names_the_notebook_and_its_study_shows_every_benchmark(tmp_pa
     assert list(table) == ["kernel", "size", "bandwidth (MB/s), maximum", "run time (s), mean"]
     assert list(table["kernel"]) == ["add", "copy", "scale", "triad"]
     assert study.table("storage.mdtest").empty
-    assert study.figure("storage.mdtest") == study.figure("compute.npb") == NOTHING  # one point is no figure
+    assert study.figure("storage.mdtest") == study.figure("compute.npb") == NOTHING  # one point is not a figure
     assert sum(len(bar.x) for bar in study.figure("compute.stream").data) == 4
     assert set(study.variables()["variable"]) == {"copy_bw", "triad_time"}
     assert "the best of 10 repetitions" in str(study.warnings())

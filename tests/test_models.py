@@ -670,7 +670,7 @@ def test_the_command_has_forms_for_programs(capsys: pytest.CaptureFixture[str]) 
     assert {"campaign", "topics", "findings", "steps", "settled", "rules", "warnings"} == set(document)
     assert {one["verdict"] for one in document["topics"]} <= {*answer.VERDICTS}
     verdicts = [one for one in document["findings"] if one["kind"] == "verdict"]
-    assert {"functional", "no reference"} == {one["form"] for one in verdicts}, "an emulated device is no hardware"
+    assert {"functional", "no reference"} == {one["form"] for one in verdicts}, "an emulated device is not hardware"
     assert all(one["sentence"] and one["level"] == "unknown" for one in verdicts)
     text = explained(capsys, "two-cores", "--benchmark", "verbs.write*", "--format", "csv")
     assert text.startswith("benchmark,setting,quantity,value,low,high,limit,cost_times,unit")

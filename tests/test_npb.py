@@ -296,7 +296,7 @@ def test_make_npb_builds_from_a_source_and_leaves_it_alone(tmp_path: Path) -> No
     assert "-fopenmp" not in (tmp_path / "built" / "serial" / "cg.S.x").read_text()
     assert "not built: openmp/dc.S.x: setparams: Unknown class" in done.stdout
     assert sorted(str(path) for path in tree.rglob("*")) == before
-    for source, text in (("", "SOURCE=(empty) is no folder"), (str(tmp_path / "built"), "holds no config/make.def")):
+    for source, text in (("", "SOURCE=(empty) is not a folder"), (str(tmp_path / "built"), "holds no config/make.def")):
         refused = subprocess.run(
             [*command[:3], source, str(tmp_path / "x")], capture_output=True, text=True, check=False
         )

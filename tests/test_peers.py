@@ -90,7 +90,7 @@ def test_another_adapter_counts_where_few_have_the_same(tmp_path: Path, known: P
     contributing.add([redacted(tmp_path, f"other{n}", 0.9 + n / 100, rdma_devices=other) for n in range(3)], known)
     assert "; usual over such a link is " in said(measured(tmp_path / "own", 0.78))
     slow = [{**PORT, "rate": "40 Gb/sec (4X QDR)"}]
-    assert "(0)" in said(measured(tmp_path / "slow", 0.2, rdma_devices=slow)), "another link is no peer"
+    assert "(0)" in said(measured(tmp_path / "slow", 0.2, rdma_devices=slow)), "another link is not a peer"
 
 
 def test_points_without_a_known_adapter_have_no_peers(tmp_path: Path, known: Path) -> None:

@@ -277,7 +277,7 @@ def test_only_the_benchmarks_that_are_asked_for_are_read(tmp_path: Path) -> None
 LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "launch": lambda h: h.update(launch="0"),
     "launch below 0": lambda h: h.update(launch=-1),
-    "launch is no number": lambda h: h.update(launch=True),
+    "launch is not a number": lambda h: h.update(launch=True),
     "size": lambda h: h["spec"].update(size=-8),
     "size too large": lambda h: h["spec"].update(size=2**63),
     "spec": lambda h: h.update(spec=[1]),

@@ -204,7 +204,7 @@ def test_labelled_values_stand_alone() -> None:
     assert frame["t"].tolist()[2] == 1.0
     row = records.table([one]).iloc[0]
     assert row["latency_us_mean"] == 3.0
-    assert "iops_per_s_mean" not in row  # one moment of many is no statistic of the whole
+    assert "iops_per_s_mean" not in row  # one moment of many is not a statistic of the whole
 
 
 def test_label_must_not_hide_a_column() -> None:

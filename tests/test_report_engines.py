@@ -222,13 +222,13 @@ def test_slides_begin_with_the_verdicts_and_leave_out_what_found_nothing() -> No
         chapter.notebook.cells = cells
         kept = slides.shorten({name: chapter}, content, 1)
         titles[name] = chapter.notebook.cells[0].source.partition("# ")[2] if kept else ""
-    assert not titles["62-congestion-impact"], "no claim is no finding"
+    assert not titles["62-congestion-impact"], "no claim is not a finding"
     assert (
         "All pairs, slowest of a round, 8\u00a0B: none of 120\u00a0pairs was slow in both launches: good"
         in titles["65-all-pairs"]
     )
     assert re.match(r"Allreduce, slowest rank: 7,202", titles["30-collectives"])
-    assert not [one for one in titles.values() if "=" in one], "a title is no string of options"
+    assert not [one for one in titles.values() if "=" in one], "a title is not a string of options"
     first = slide.BLOCKS["slide-verdicts"](content)
     assert first.startswith("**No real network was measured:**")
     assert (
@@ -454,7 +454,7 @@ def test_fixed_words_follow_the_language() -> None:
 
 @pytest.mark.parametrize("language", ["tlh", "deutsch", 5, "de_DE"])
 def test_a_language_without_words_is_refused(language: Any) -> None:
-    with pytest.raises(ReportError, match=rf"lang: {language!r} is no language that reports have words for\. Write"):
+    with pytest.raises(ReportError, match=rf"lang: {language!r} is not a language that reports have words for\. Write"):
         words.words({"lang": language})
 
 
@@ -509,23 +509,23 @@ def test_headings_of_labkits_chapters_follow_the_language_and_the_rest_is_told(t
         (
             "quarto",
             "lnag: de",
-            r"own\.yml: lnag: is no setting of reports; close to it is lang\. There are: bibliography",
+            r"own\.yml: lnag: is not a setting of reports; close to it is lang\. There are: bibliography",
         ),
         (
             "quarto",
             "format: {typst: {toc: true}}",
-            r"format: typst: is no format of reports; use report-typst\. There are: html",
+            r"format: typst: is not a format of reports; use report-typst\. There are: html",
         ),
-        ("plain", "format: {pdf: {toc: true}}", r"format: pdf: is no format of reports; use report-typst"),
+        ("plain", "format: {pdf: {toc: true}}", r"format: pdf: is not a format of reports; use report-typst"),
         (
             "plain",
             "format: {html: {theme: darkly}}",
-            r"html: theme: 'darkly' is no setting of the plain engine.*--engine quarto",
+            r"html: theme: 'darkly' is not a setting of the plain engine.*--engine quarto",
         ),
-        ("plain", "book: {search: true}", r"book: search: True is no setting of the plain engine"),
+        ("plain", "book: {search: true}", r"book: search: True is not a setting of the plain engine"),
         ("quarto", "format: {html: {theme: darkly}, report-typst: {fontsize: 11pt}}", ""),
         ("plain", "format: {html: {toc: true}, report-typst: {columns: 2, margin: {x: 1cm}}}\nmainfont: A", ""),
-        ("plain", "format: {html: {toc: {foo: 1}}}", r"format: html: toc: foo: 1 is no setting of the plain engine"),
+        ("plain", "format: {html: {toc: {foo: 1}}}", r"format: html: toc: foo: 1 is not a setting of the plain engine"),
         *(
             (
                 engine,
@@ -555,9 +555,9 @@ def test_headings_of_labkits_chapters_follow_the_language_and_the_rest_is_told(t
         (
             "plain",
             "language: {crossref-fgi-title: X}",
-            "language: crossref-fgi-title: is no word.*close to it is crossref-fig",
+            "language: crossref-fgi-title: is not a word.*close to it is crossref-fig",
         ),
-        ("plain", "language: {search-box-text: X}", "language: search-box-text: is no word of reports"),
+        ("plain", "language: {search-box-text: X}", "language: search-box-text: is not a word of reports"),
         ("plain", "lang: de\nlanguage: {crossref-fig-title: X, callout-tip-title: Y}", ""),
     ],
 )
@@ -582,10 +582,10 @@ KNOWN = Known(
     [
         (
             "html: {toc-depht: 2}",
-            r"own\.yml: format: html: toc-depht: is no setting that Quarto knows; close to it is toc-depth",
+            r"own\.yml: format: html: toc-depht: is not a setting that Quarto knows; close to it is toc-depth",
         ),
-        ("report-typst: {marign: {x: 1cm}}", r"format: report-typst: marign: is no setting that Quarto knows"),
-        ("revealjs: {7: true}", r"format: revealjs: 7: is no setting that Quarto knows\. Correct it"),
+        ("report-typst: {marign: {x: 1cm}}", r"format: report-typst: marign: is not a setting that Quarto knows"),
+        ("revealjs: {7: true}", r"format: revealjs: 7: is not a setting that Quarto knows\. Correct it"),
         (
             "{html: {theme: darkly, toc-depth: 2, execute: {echo: false}}, report-typst: {page-numbering: i}, docx: default}",
             "",
@@ -612,11 +612,11 @@ def test_misspelt_settings_of_a_format_are_refused_where_quarto_says_which_it_kn
         ("format: {html: {execute: {ecko: true}}}", "format: html: execute: ecko: .*; close to it is echo"),
         (
             "book: {sidebar: {stile: docked}}",
-            r"own\.yml: book: sidebar: stile: is no setting that Quarto knows; close to it is s",
+            r"own\.yml: book: sidebar: stile: is not a setting that Quarto knows; close to it is s",
         ),
         (
             "language: {search-box-txt: X}",
-            "language: search-box-txt: is no word of reports; close to it is search-box-text",
+            "language: search-box-txt: is not a word of reports; close to it is search-box-text",
         ),
         (
             "language: {search-box-text: X}\nformat: {html: {theme: {light: [cosmo]}}}\nbrand: {color: {palette: {a: red}}}",
@@ -663,7 +663,7 @@ def test_the_installed_quarto_knows_what_labkit_ships_and_names_what_it_does_not
     further += "execute: {echo: false}\nlanguage: {search-clear-button-title: X}\nbook: {sidebar: {style: docked}}"
     refuse(yaml.safe_load(further), Path("own.yml"), "quarto", known)
     for wrong in ("execute: {enabld: true}", "book: {sidebar: {stile: docked}}", "format: {html: {axe: {outpt: x}}}"):
-        with pytest.raises(ReportError, match="is no setting that Quarto knows"):
+        with pytest.raises(ReportError, match="is not a setting that Quarto knows"):
             refuse(yaml.safe_load(wrong), Path("own.yml"), "quarto", known)
 
 

@@ -514,7 +514,7 @@ def test_one_curve_says_how_it_runs_and_nothing_measured_says_nothing() -> None:
     lab = points[0].spec.replace(testbed="lab", size=8 << 20)
     meta = points[0].meta | {"fingerprint": lab.fingerprint({})}
     two = text(found([*points, replace(points[0], spec=lab, meta=meta)]))
-    assert two.startswith("Latency, local: 0.1")  # the point of another testbed is no end of this curve
+    assert two.startswith("Latency, local: 0.1")  # the point of another testbed is not an end of this curve
     assert "times for 8,192 times the size" in two
     busy = [point(size, "shm", 0, 100 + size, badges=["busy-machine"]) for size in (8, 65536)]
     assert "times" not in text(found(busy))

@@ -183,7 +183,7 @@ def test_a_page_of_quarto_gets_the_policy_and_its_scripts_in_files(tmp_path: Pat
     assert guarded(page, PAGE.replace("EVIL", EVIL)) == made.replace("EVIL", EVIL), "nothing inside the text counts"
     named = f"<meta name='author' content='{EVIL}'><!-- {EVIL} -->"
     made = guarded(page, PAGE.replace("<head>", f"<head>{named}"))
-    assert made.count('src="inline/') == 3, "an attribute's text is no script"
+    assert made.count('src="inline/') == 3, "an attribute's text is not a script"
     assert named in made
 
 

@@ -188,7 +188,7 @@ def test_a_report_of_several_campaigns_has_a_folder_of_its_own(campaign: Path, t
     assert not (other / "report").exists()
     state = fingerprint(campaign)
     (shared / "key-numbers.json").write_text("[]")
-    assert fingerprint(campaign) == state, "reports are no inputs of a report"
+    assert fingerprint(campaign) == state, "reports are not inputs of a report"
 
 
 @pytest.mark.slow

@@ -180,7 +180,9 @@ def test_a_run_ends_with_what_was_done_skipped_and_failed_and_its_warnings(tmp_p
     assert second.returncode == 0, second.stdout + second.stderr
     assert re.search(r"^done    10-latency", second.stdout, re.M)
     assert "1 of 1 notebook done, 2 points × launches measured, 2 there already" in second.stdout
-    assert not re.search(r"^failed: ", second.stdout, re.M), "what failed in the run before is no failure of this one"
+    assert not re.search(r"^failed: ", second.stdout, re.M), (
+        "what failed in the run before is not a failure of this one"
+    )
     assert "2 points needed a second start (marked)" in second.stdout
     assert re.search(
         r"^warning: measured in a second start, because the first failed: .*switch is down\) \(2 records\)$",

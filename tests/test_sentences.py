@@ -44,7 +44,7 @@ SILENT = {  # studies whose text does not follow from values of points
     "history": "it compares campaigns",
     "imported": "it lists logs",
     "measured": "it lists points",
-    "needs": "it is no study",
+    "needs": "it is not a study",
     "tune": "it reads a tuning",
 }
 STUDIES = [name for name in studies.names() if name not in SILENT]

@@ -391,8 +391,8 @@ def test_command_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("services.router", {"reads": 1.5}, "it is a share"),
         ("services.set_algebra", {"words": 5}, "words=5, but it must be 8"),
         ("services.recommend", {"users": 5}, "takes five others"),
-        (SOCIAL, {"services": 20}, "social_network has services of its own"),
-        (SOCIAL, {"services": 38, "topology": "media"}, "media has services of its own"),
+        (SOCIAL, {"services": 20}, "social_network has a fixed list of services"),
+        (SOCIAL, {"services": 38, "topology": "media"}, "media has a fixed list of services"),
         (SOCIAL, {"services": 5, "topology": "random"}, "services=5, but it must be 12 to 48"),
     ],
 )

@@ -356,7 +356,7 @@ def tiny(folder: Path, text: str = TINY) -> Path:
 def test_each_session_of_a_suite_goes_through_all_notebooks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
-    """Measured are no ranks: what each notebook would measure is noted, with the session that it got."""
+    """Measured are not ranks: what each notebook would measure is noted, with the session that it got."""
     done: set[tuple[str, str, int]] = set()
     seen: list[tuple[str, int, float]] = []
 

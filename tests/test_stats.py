@@ -189,7 +189,7 @@ def test_the_step_of_the_clock_shows_in_the_times() -> None:
     assert stats.clock_step(np.array([5000, 7000])) == 1  # two times tell nothing
     assert stats.clock_step(np.zeros(50, np.int64)) == 1
     assert stats.clock_step(np.array([*[1000] * 30, 1001])) == 1
-    assert stats.clock_step(np.full(40, 19_980)) == 10  # equal times are no coarse clock
+    assert stats.clock_step(np.full(40, 19_980)) == 10  # equal times are not a coarse clock
 
 
 def test_p999_from_ten_thousand_samples_on() -> None:

@@ -823,7 +823,7 @@ def test_osu_program_that_is_absent_fails_or_gets_no_faster_is_told(
 
 
 def test_text_without_the_value_is_refused() -> None:
-    """A run that printed another size, or no table, is no value."""
+    """A run that printed another size, or no table, is not a value."""
     base = Spec(benchmark="mpi.allreduce", size=1024)
     assert osu.value(OSU.format(size=1024, time=3.5), base, "latency_us", "x") == 3.5
     with pytest.raises(DataError, match="no latency_us"):

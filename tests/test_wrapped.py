@@ -117,7 +117,7 @@ def test_logs_in_one_file_have_the_runs_of_each_or_are_refused(tool: str, tmp_pa
         assert together, (first.name, second.name, refused)
 
 
-_WHOLE = ("jube",)  # a file in itself: what follows is no part of it
+_WHOLE = ("jube",)  # a file in itself: what follows is not part of it
 _ORDERED = [name for name in ORIGINALS if Path(name).name not in _WHOLE]
 
 

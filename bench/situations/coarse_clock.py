@@ -29,7 +29,7 @@ def _make(case: Parameters, folder: Path) -> Campaign:
 def _shown(campaign: Campaign, case: Parameters) -> str:
     found = np.unique(np.concatenate([one.time_ns.ravel() for one in campaign.samples(_WHERE)]))
     if np.any(found % case["step_ns"]):
-        raise NotShownError(f"times are no multiples of {case['step_ns']} ns")
+        raise NotShownError(f"times are not multiples of {case['step_ns']} ns")
     return f"all times are multiples of {case['step_ns']} ns"
 
 

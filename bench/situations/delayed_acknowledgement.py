@@ -34,7 +34,7 @@ def _shown(campaign: Campaign, case: Parameters) -> str:
 
 
 KIND = Kind(
-    words="a delayed acknowledgement in each round trip",
+    words="a delayed acknowledgement per round trip",
     labels=(Label(_WHERE, ("timer",)),),
     source="recorded",
     cases=_cases,

@@ -1,4 +1,4 @@
-"""One message in each round trip over a long link, whose delay is stated: measured."""
+"""One message per round trip over a long link, whose delay is stated: measured."""
 
 import numpy as np
 
@@ -21,4 +21,4 @@ def _rate(campaign: Campaign, case: Parameters) -> float:
     return 1024 * case["KiB"] / _measured.typical(campaign.samples(_WHERE)) / 1e6
 
 
-KIND = _far.kind("one message in each round trip of a long link", _WHERE, _cases, _spec, _rate)
+KIND = _far.kind("one message per round trip over a long link", _WHERE, _cases, _spec, _rate)

@@ -30,7 +30,7 @@ class Form(widgets.VBox):  # type: ignore[misc]
 
     Parameters
     ----------
-    name : of the study, such as ``latency``.
+    name : name of the study, such as ``latency``.
     """
 
     def __init__(self, name: str) -> None:

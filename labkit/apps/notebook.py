@@ -40,13 +40,13 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
 
     Parameters
     ----------
-    name : of the study, such as ``latency``.
+    name : name of the study, such as ``latency``.
     namespace : ``globals()`` of the notebook.
 
     Raises
     ------
     SpecError
-        For a plain value that is no parameter of the study, a wrong value, or an impossible point; nothing was
+        For a plain value that is not a parameter of the study, a wrong value, or an impossible point; nothing was
         measured.
     """
     plain = {
@@ -72,7 +72,7 @@ def form(name: str) -> None:
 
     Parameters
     ----------
-    name : of the study, such as ``latency``.
+    name : name of the study, such as ``latency``.
     """
     if not watched():
         return
@@ -189,7 +189,7 @@ def overlay(figure: Any, *words: str) -> Any:
     Parameters
     ----------
     figure : against message size, or with bars; a text or `Omitted` is returned unchanged.
-    words : that the numbers must have, such as ``"kenny2020", "roce"``; none for all numbers that match.
+    words : words that the numbers must have, such as ``"kenny2020", "roce"``; none for all numbers that match.
 
     Raises
     ------
@@ -231,7 +231,8 @@ def save(
     ----------
     shown : a figure of `labkit.figures` or of plotly, a part of a study, or a frame.
     path : its folder is made. A figure ends in .pdf, .svg, .tex or .pgf, a table in .tex, .typ or .md.
-    paper, width, height, font, size : of a figure, see `labkit.figures.publication.save`.
+    paper, width, height, font, size : paper, width, height, font and size of a figure, see
+        `labkit.figures.publication.save`.
 
     Raises
     ------

@@ -129,7 +129,7 @@ def _files(family: str) -> list[str]:
         if not (error.name or "").startswith(__name__):
             raise
         return []
-    folder = getattr(package, "__path__", ())  # a module is no family
+    folder = getattr(package, "__path__", ())  # a module is not a family
     return [module.name for module in pkgutil.iter_modules(folder) if not module.name.startswith("_")]
 
 

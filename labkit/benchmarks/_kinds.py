@@ -102,7 +102,7 @@ class Benchmark(Generic[Options]):
     by: ClassVar[str] = ""  # what makes the samples, in a list
     runner: ClassVar[Runner] = ""  # measures it, see labkit.run.runner
     by_size: ClassVar[bool] = False  # whether the size decides what serves a point: a tool, or the jobs
-    own_start: ClassVar[bool] = False  # whether each point has a start of its own
+    own_start: ClassVar[bool] = False  # whether each point has a separate start
     most: ClassVar[int | None] = None  # iterations that nothing else limits; None for those of the stop rule
     counts_messages: ClassVar[bool] = False  # whether each run counts the messages between its ranks
 
@@ -496,7 +496,7 @@ class ParallelFileBenchmark(FileBenchmark[Options]):
     Parameters
     ----------
     moves : as in `FileBenchmark`.
-    file_size : of all files together, B.
+    file_size : size of all files together, B.
     path : below the folder, what a rank opens or works in.
     fields : further fields of a rank's job: arrays and numbers by name.
     owns : whether a rank makes what its path names, and removes it.
@@ -506,7 +506,8 @@ class ParallelFileBenchmark(FileBenchmark[Options]):
     fill : writes what a rank will read, from its path's owner; gets spec, rank and folder.
     checked : the spec of the untimed run whose results are verified: smaller, else alike.
     complaint : from spec, rank, folder and receive buffer what was wrong after that run; empty if nothing.
-    types : of MPI-IO with derived types: how many numbers of 8 B an element has, and the parts of the rank's memory and
+    types : types of MPI-IO with derived types: how many numbers of 8 B an element has, and the parts of the rank's
+        memory and
         of the file. A part has its array's sizes, its own sizes, and where it starts; the first varies fastest.
     """
 

@@ -34,10 +34,10 @@ class Rank:
 
     Parameters
     ----------
-    number : of the rank in its job.
+    number : number of the rank in its job.
     first : number of the job's first rank among all ranks that are simulated.
     actions : without the rank's number.
-    marks : of each timed iteration the number of actions before it and up to its end.
+    marks : for each timed iteration, the number of actions before it and up to its end.
     delivered : whether a send ends when its message is there, however short it is.
     late : sends that are waited for after the iteration: it does not wait for short messages to be there.
     eager : B from which a sender waits for its receiver.
@@ -84,8 +84,8 @@ class Simulation(Generic[Options]):
     algorithms : names that the user may choose in addition to ``auto``; empty for collectives.
     collective : SimGrid's name of the collective that is the iteration; empty for its own messages.
     ranks : number of ranks.
-    places : of each rank the place of its host among those of `labkit.testbeds.simulation.Network.hosts_of`; empty for
-        one rank after the other.
+    places : for each rank, the place of its host among those of `labkit.testbeds.simulation.Network.hosts_of`;
+        empty for one rank after the other.
     sent : B that each rank but the last sends to the last one; then rates are kept instead of times.
     delivered : whether sends may end when their message is there if there is a single iteration.
     extra_ns : per iteration, time that a further column of the samples is shorter than the iteration: column → ns.
@@ -108,8 +108,8 @@ def collective(name: str, arguments: Callable[[Spec, int], str]) -> Simulation[A
 
     Parameters
     ----------
-    name : of the collective in SimGrid.
-    arguments : of the action, from the spec and the root of this iteration.
+    name : name of the collective in SimGrid.
+    arguments : arguments of the action, from the spec and the root of this iteration.
     """
 
     def of_rank(spec: Spec, rank: Rank, algorithm: str) -> Iteration:

@@ -28,7 +28,7 @@ class LabkitError(Exception):
     failures: tuple[Failed, ...] = ()
 
     def _render_traceback_(self) -> list[str]:
-        """In a notebook: the message alone; what raised it is no part of the reason (IPython calls this)."""
+        """In a notebook: the message alone; what raised it is not part of the reason (IPython calls this)."""
         return [f"{type(self).__name__}: {self}"]
 
     @property
@@ -74,7 +74,7 @@ class LaunchError(LabkitError):
     ----------
     message : what happened, and what to do.
     command : the exact command line.
-    exit_status : of the command; None if it was ended from outside.
+    exit_status : exit status of the command; None if it was ended from outside.
     rank : the rank that failed, if known.
     stderr : its standard error, at least the beginning and the end.
     lasting : whether a second start would fail in the same way, regardless of `stderr`.

@@ -36,7 +36,7 @@ def sizes(values: Sequence[float], title: str) -> dict[str, Any]:
     Parameters
     ----------
     values : sizes that occur, B.
-    title : of the axis, with unit.
+    title : title of the axis, with unit.
     """
     present = sorted({int(value) for value in values})
     positive = [value for value in present if value > 0] or [1]

@@ -42,7 +42,7 @@ def with_bounds(
     Parameters
     ----------
     figure : from `labkit.figures.versus_size`, `versus` or `bars`; others have no bounds.
-    rows : of the summary that it was drawn from.
+    rows : rows of the summary that it was drawn from.
     samples : among which those of the rows are.
     costs : makes what `labkit.models.bounds.of_bandwidth` takes, if it is needed.
     """

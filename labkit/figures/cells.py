@@ -38,7 +38,7 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
     reported : from `labkit.read.records.reported`, filtered to one system and one set of options.
     rows, columns : label columns with sizes in B, such as ``file_size_B`` and ``record_size_B``.
     value : name of the reported value, or a column of numbers; the median over launches is drawn.
-    statistic : of the value, where several were reported.
+    statistic : statistic of the value, where several were reported.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def matrix(table: pd.DataFrame, rows: str, columns: str, value: str, *, title: s
     table : a row for each cell, with a text for the cell (``label``) and one for its hover (``about``). Names stand in
         the order of their first rows; cells without a row, and values that are not above 0, stay empty.
     rows, columns, value : columns of the table.
-    title : of the scale, with the unit.
+    title : title of the scale, with the unit.
     small : the note below.
 
     Raises

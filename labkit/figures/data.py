@@ -270,7 +270,7 @@ def named(places: list[Any], axis: Mapping[str, Any]) -> list[Any]:
     """Return the names of rows in place of their numbers, where each has a tick that is more than its number."""
     ticks = zip(values(axis.get("tickvals")), values(axis.get("ticktext")), strict=False)
     names = {place: " ".join(html.unescape(_TAG.sub(" ", str(text))).split()) for place, text in ticks}
-    if axis.get("type") == "log":  # which shows 0 at a place of its own
+    if axis.get("type") == "log":  # which shows 0 at a separate place
         return [0 if names.get(place) == "0" else place for place in places]
     if not all(isinstance(one, int | float) and one in names for one in places):
         return places

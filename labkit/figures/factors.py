@@ -21,11 +21,11 @@ def factors(table: pd.DataFrame, category: str, series: str, *, title: str, labe
 
     Parameters
     ----------
-    table : with factor, low, high, label (what the interval is), and the two columns named.
+    table : table with factor, low, high, label (what the interval is), and the two columns named.
     category : column whose values stand side by side.
     series : column whose values have a colour each.
-    title : of the upward axis.
-    label : of the axis to the right; the column's name when left out.
+    title : title of the upward axis.
+    label : label of the axis to the right; the column's name when left out.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def phases(times: dict[str, np.ndarray], *, title: str, small: str) -> go.Figure
     Parameters
     ----------
     times : name → all times of a phase, in the unit of the title.
-    title : of the axis to the right.
+    title : title of the axis to the right.
     small : small print below it.
     """
     figure = go.Figure()

@@ -25,7 +25,7 @@ class Asked:
     Parameters
     ----------
     text : what was asked.
-    unit : of the numbers; empty for a pure number.
+    unit : unit of the numbers; empty for a pure number.
     predicted : by learner: a number, or one of the choices.
     found : by machine, then by learner: value, low and high of a number; or a choice.
     choices : none for a number.

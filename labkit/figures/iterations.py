@@ -24,7 +24,7 @@ from labkit.store.samples import Samples
 from labkit.store.samples.facts import LIBRARY, TIMING
 
 POINTS = 5000  # of a trace: more than 720 px can show, and 60 kB of svg
-_MANY = 8  # ranks up to which each has a line of its own
+_MANY = 8  # ranks up to which each has a separate line
 _MARKED = ("p50", "p95", "p99")
 
 
@@ -81,7 +81,7 @@ def distribution(
     Parameters
     ----------
     samples : launches with samples; those with reported values only are left out.
-    metric : of single iterations, as in `labkit.point.columns.METRICS`.
+    metric : metric of single iterations, as in `labkit.point.columns.METRICS`.
     of : what each belongs to, such as its campaign; its name then begins with that.
     series : name of each in the legend; launches of one name share its colour and its line there.
 

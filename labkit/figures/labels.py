@@ -25,8 +25,8 @@ def label_lines(figure: go.Figure, height: float, most: int = 40) -> go.Figure:
 
     Parameters
     ----------
-    figure : of lines against numbers, such as one from `labkit.figures.versus_size`.
-    height : of what lies between its axes, px.
+    figure : figure of lines against numbers, such as one from `labkit.figures.versus_size`.
+    height : height of what lies between its axes, px.
     most : characters of a name; a longer one is cut.
     """
     traces, layout = raw(figure)

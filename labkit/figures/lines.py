@@ -18,7 +18,7 @@ from labkit.point.columns import METRICS, STATISTICS, end_column, statistic_colu
 from labkit.point.units import plural
 from labkit.read.records import headline_statistic, statistics_of, why_not
 
-HEADLINE = "headline"  # the median; where a source has none, its mean or value as a line of its own that says so
+HEADLINE = "headline"  # the median; if a source has none, its mean or value as a separate line that says so
 FEW = 3  # points of a line that are not joined
 _REASONS = 3  # that stand below a figure
 _SOME, _OF_MANY = re.compile(r"only \d+ of \d+ launches"), "only some launches"  # of many points
@@ -33,9 +33,9 @@ class Line:
     Parameters
     ----------
     name : in the legend; names the statistic if it differs from the figure's, or states that there is none.
-    origin : of its numbers.
-    rows : of the summary, one to a point.
-    statistic : that is drawn.
+    origin : origin of its numbers.
+    rows : rows of the summary, one to a point.
+    statistic : statistic that is drawn.
     look : colour and marker of its series.
     """
 

@@ -51,9 +51,9 @@ class Part(NamedTuple):
 
     Parameters
     ----------
-    name : of its line in the legend.
-    origin : of its numbers.
-    rows : of a summary.
+    name : name of its line in the legend.
+    origin : origin of its numbers.
+    rows : rows of a summary.
     series : its settings in words, without campaign and origin: lines of the same series have one colour.
     campaign : its campaign, if several campaigns have lines of the same series; else empty.
     """

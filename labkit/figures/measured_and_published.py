@@ -24,10 +24,10 @@ def measured_and_published(
     Parameters
     ----------
     measured, published : name → value.
-    title : of the axis, with its unit.
+    title : title of the axis, with its unit.
     factor : from the values' unit to that of the axis.
-    source : of the published ones.
-    origin : of `measured`, as in `labkit.store.samples.ORIGINS`.
+    source : source of the published ones.
+    origin : origin of `measured`, as in `labkit.store.samples.ORIGINS`.
 
     Raises
     ------

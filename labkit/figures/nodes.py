@@ -21,7 +21,7 @@ def scatter(samples: Samples, waits: float = 1.0) -> go.Figure:
 
     Parameters
     ----------
-    samples : of one launch, with the times alone as the phase ``alone_ns``.
+    samples : samples of one launch, with the times alone as the phase ``alone_ns``.
     waits : messages of an iteration that wait for one another; its time is divided by them.
 
     Raises

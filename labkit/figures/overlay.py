@@ -30,7 +30,7 @@ def overlay(figure: go.Figure, entries: Sequence[Entry]) -> go.Figure:
     Parameters
     ----------
     figure : from `labkit.figures.versus_size` or `labkit.figures.bars`.
-    entries : of the figure's metric, such as from `labkit.read.reference.matching`.
+    entries : entries of the figure's metric, such as from `labkit.read.reference.matching`.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def _axis(figure: go.Figure, sizes: Sequence[int], entries: Sequence[Entry]) -> 
 
 
 def _bar(entry: Entry, look: Look) -> go.Bar:
-    """A bar of its own."""
+    """A separate bar."""
     value, half = _value(entry)
     error = {"type": "data", "array": [half], "color": "#222"} if half else None
     shared = {"marker": style.bar(_ORIGIN, look), **_about(entry, look)}

@@ -21,7 +21,7 @@ MARKED = 4000  # bad pairs that are marked, both directions
 _NAMED = 40  # ranks up to which each has its name on the axes
 _TICKS = 16  # names on an axis of more
 _PARTED = 20  # switches from which on thinner lines part them
-_TOLD = 128  # ranks up to which each cell has a text of its own
+_TOLD = 128  # ranks up to which each cell has a separate text
 
 
 def pairs(
@@ -38,7 +38,7 @@ def pairs(
     Parameters
     ----------
     seconds : (ranks, ranks), s, as `labkit.judge.all_pairs` gives them; NaN without one.
-    hosts : of every rank.
+    hosts : hosts of every rank.
     switches : host → its leaf switch, if known.
     bad : pairs of ranks to mark.
 

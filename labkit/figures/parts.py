@@ -246,7 +246,7 @@ def described(spec: Mapping[str, Any], notes: Sequence[Note] = (), caption: str 
 
     Parameters
     ----------
-    spec : any figure, also one that labkit did not draw; values that are no arrays raise what Python raises.
+    spec : any figure, also one that labkit did not draw; values that are not arrays raise what Python raises.
     """
     meta = (spec.get("layout") or {}).get("meta")
     meta = meta if isinstance(meta, Mapping) else {}

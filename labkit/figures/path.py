@@ -44,9 +44,9 @@ class Stack:
 
     Parameters
     ----------
-    title : of the whole.
+    title : title of the whole.
     parts : in order; the next begins where one ends.
-    origin : of the parts and of what is observed.
+    origin : origin of the parts and of what is observed.
     observed : the whole itself, to compare the parts with; None if it was not observed.
     """
 

@@ -140,9 +140,9 @@ def versus_size(
     summary : from `labkit.read.records.summary`.
     metric : as in `labkit.point.columns.METRICS`.
     series : columns whose values make a line each; None for those that differ. Origins are always kept apart.
-    statistic : of the thick line. ``headline`` is the median; points of a source without one make their own line
-        that names its statistic. Of any other, only that is drawn: a gap, and its reason, where a point has none.
-    tail : of the thin line; None for none.
+    statistic : statistic of the thick line. ``headline`` is the median; points of a source without one make their own
+        line that names its statistic. Of any other, only that is drawn: a gap, and its reason, where a point has none.
+    tail : tail of the thin line; None for none.
     bounds : label → value of horizontal lines no measurement can pass, in the metric's unit.
     hover : False for a page that says itself what a point is: no texts, and arrays instead of lists.
     drawn : lines of `labkit.figures.lines.make_lines` with these series and this statistic, their rows by size; made
@@ -203,8 +203,8 @@ def described(rows: pd.DataFrame, metric: str, axis: str, column: str) -> dict[s
     Parameters
     ----------
     metric : empty if it shows several.
-    axis : to the right: ``sizes``, ``numbers`` or ``categories``.
-    column : of that axis.
+    axis : axis to the right: ``sizes``, ``numbers`` or ``categories``.
+    column : column of that axis.
     """
     names = sorted(rows["benchmark"].unique()) if "benchmark" in rows else []
     sizes = sorted({int(size) for size in set(rows["message_size_B"].tolist())}) if "message_size_B" in rows else []

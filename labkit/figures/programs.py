@@ -26,7 +26,7 @@ class Shares:
 
     Parameters
     ----------
-    name : of the program.
+    name : name of the program.
     computing, inside : of each rank outside and inside MPI, (ranks,), s.
     """
 
@@ -92,7 +92,7 @@ class Traffic:
 
     Parameters
     ----------
-    name : of the program.
+    name : name of the program.
     messages, sent : number of messages and B of a run from each rank (row) to each (column).
     """
 

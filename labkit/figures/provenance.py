@@ -27,7 +27,7 @@ class Provenance:
     Parameters
     ----------
     campaign : name of the campaign whose data it shows; several are separated by commas.
-    command : that made it.
+    command : command that made it.
     caption : what it shows, as plain text.
     """
 

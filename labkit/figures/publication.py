@@ -37,7 +37,7 @@ class PaperColumn:
     ----------
     width : mm.
     font : key of `FONTS`.
-    size : of letters in figures, pt.
+    size : size of letters in figures, pt.
     """
 
     width: float
@@ -131,15 +131,15 @@ def save(
 
     Parameters
     ----------
-    figure : of `labkit.figures`, or another one of plotly; it is not changed.
+    figure : figure of `labkit.figures`, or another one of plotly; it is not changed.
     path : the form follows from its end: .pdf or .svg, drawn by Chromium; .tex or .pgf, code for pgfplots, which
         LaTeX sets in the font of the paper.
     paper : a column of `COLUMNS`, such as ``ieee`` or ``ieee-wide``; it sets `width`, `font` and `size`.
-    width : of the figure, mm; 0 for that of `paper`, else 84, a column of a paper with two columns.
+    width : width of the figure, mm; 0 for that of `paper`, else 84, a column of a paper with two columns.
     height : mm; 0 for about two thirds of the width.
     font : ``serif``, ``sans``, ``times``, ``libertine``, or the name of a font; empty for that of `paper`, else
         ``serif``. Code for pgfplots has none of its own.
-    size : of the letters, pt; 0 for that of `paper`, else 8.
+    size : size of the letters, pt; 0 for that of `paper`, else 8.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def pgfplots(spec: Mapping[str, Any], *, width: float, height: float) -> str:
     Parameters
     ----------
     spec : plotly figure as a plain dict, with one panel whose places are numbers.
-    width, height : of the figure, mm.
+    width, height : width and height of the figure, mm.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class Statistic:
 
     Parameters
     ----------
-    label : with its unit, for the colours.
+    label : label with its unit, for the colours.
     of : from the samples of a launch to (ranks,).
     over : how launches become one number: from (launches, ranks) to (ranks,).
     said : how, in words.

@@ -99,7 +99,7 @@ def launches_of_one_point(samples: Iterable[Samples]) -> list[Samples]:
 
 
 def _ends(timed: Sequence[Samples]) -> tuple[int, ...]:
-    """Percentiles that all launches have: `ENDS`, or the extremes where one has too few iterations."""
+    """Percentiles that all launches have: `ENDS`, or the extremes if a launch has too few iterations for them."""
     return ENDS if all(stats.given("p99", launch.n) for launch in timed) else _ALL
 
 

@@ -17,7 +17,7 @@ def ratios(groups: Mapping[str, Sequence[float]], title: str) -> go.Figure:
     Parameters
     ----------
     groups : name → ratios, all above 0.
-    title : of the axis to the right.
+    title : title of the axis to the right.
 
     Raises
     ------

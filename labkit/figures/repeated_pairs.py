@@ -32,8 +32,8 @@ def repeated_pairs(
     Parameters
     ----------
     first, again : (ranks, ranks), s, as `labkit.judge.all_pairs.matrix` gives them; both directions are averaged.
-    hosts : of every rank.
-    limits : of the first and of the second measurement, s.
+    hosts : hosts of every rank.
+    limits : limits of the first and of the second measurement, s.
     causes : bad pair, the lower rank first → its cause.
 
     Raises

@@ -27,7 +27,7 @@ def several_metrics(
     ----------
     summary : from `labkit.read.records.summary`.
     metrics : names from `labkit.point.columns.METRICS`, or name → what the legend calls it.
-    label : of the axis, without its unit, such as ``time``.
+    label : label of the axis, without its unit, such as ``time``.
     series : further columns whose values make lines.
     linear : axis from 0 instead of a logarithm.
 

@@ -23,7 +23,7 @@ def shifts(comparison: Comparison, benchmark: str = "", *, difference: bool = Fa
     Parameters
     ----------
     comparison : from `labkit.judge.comparison.compare`.
-    benchmark : to draw; all when left out.
+    benchmark : benchmark to draw; all when left out.
     difference : draw the shift in the metric's unit instead of the ratio; all points then have one metric.
 
     Raises

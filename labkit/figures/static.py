@@ -155,7 +155,7 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
 def _missing() -> str:
     """Say that there is no browser, and what brings one."""
     if named := os.environ.get("BROWSER_PATH"):
-        return f"BROWSER_PATH={named} is no file: set it to the path of Chromium, or unset it"
+        return f"BROWSER_PATH={named} is not a file: set it to the path of Chromium, or unset it"
     return f"Chromium is missing: install it with {programs.ways([programs.PROGRAMS['chromium']])}"
 
 

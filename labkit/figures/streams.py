@@ -20,7 +20,7 @@ def streams(samples: Sequence[Samples], metric: str) -> go.Figure:
 
     Parameters
     ----------
-    samples : with reported values that have a rank, the stream's number.
+    samples : samples with reported values that have a rank, the stream's number.
     metric : as in `labkit.point.columns.METRICS`.
 
     Raises

@@ -63,8 +63,8 @@ class Origin:
     Parameters
     ----------
     marker : suffix of the shape's name: empty for a filled one.
-    dash : of the line.
-    pattern : that fills a bar.
+    dash : dash of the line.
+    pattern : pattern that fills a bar.
     markers : False for a bare line.
     """
 
@@ -196,7 +196,7 @@ def further_rows(traces: Sequence[Mapping[str, Any]], width: float) -> int:
 
     Parameters
     ----------
-    width : of the figure, px.
+    width : width of the figure, px.
     """
     margin = TEMPLATE["layout"]["margin"]
     across, rows, room = width - margin["l"] - margin["r"], 0, 0.0
@@ -282,7 +282,7 @@ def ends(traces: Sequence[Mapping[str, Any]], name: str) -> tuple[float, float]:
 
 
 def _numbers(values: Any) -> NDArray[np.float64]:
-    """Return values of a trace; nothing if they are no numbers."""
+    """Return values of a trace; nothing if they are not numbers."""
     try:
         plain_values = data.values(values) if isinstance(values, Mapping | list | tuple) else values
         return np.asarray([] if plain_values is None else plain_values, np.float64).ravel()

@@ -72,7 +72,7 @@ def _latex(table: Table) -> str:
 
 
 def _cell(cell: str, number: bool) -> str:
-    """Return a cell; siunitx takes what is no number in braces."""
+    """Return a cell; siunitx takes what is not a number in braces."""
     if not number:
         return tex(cell)
     return cell.replace(",", "").replace("−", "-") if cell not in _NONE else f"{{{tex(cell)}}}"

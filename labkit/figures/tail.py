@@ -23,7 +23,7 @@ def tail(samples: Iterable[Samples], metric: str) -> go.Figure:
     Parameters
     ----------
     samples : launches with samples; those with reported values only are left out.
-    metric : of single iterations, as in `labkit.point.columns.METRICS`.
+    metric : metric of single iterations, as in `labkit.point.columns.METRICS`.
 
     Raises
     ------

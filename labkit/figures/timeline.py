@@ -21,8 +21,8 @@ def timeline(history: History, series: Sequence[Series]) -> go.Figure:
 
     Parameters
     ----------
-    history : with the campaigns in the order of time.
-    series : of it, a line each. Values that are not above 0 are left out.
+    history : history with the campaigns in the order of time.
+    series : series of it, a line each. Values that are not above 0 are left out.
 
     Raises
     ------

@@ -44,7 +44,8 @@ def topology(
 
     Parameters
     ----------
-    facts : of the testbed, as samples keep them: ``nodes``, ``per_leaf``, ``rate_bps`` and, for a tree, ``uplink_bps``.
+    facts : facts of the testbed, as samples keep them: ``nodes``, ``per_leaf``, ``rate_bps`` and, for a tree,
+        ``uplink_bps``.
     evidence : B that links carried: ``vc0.eth0.tx_bytes`` (to the switch), ``leaf0.up.tx_bytes`` (to the spine)…
     seconds : the time in which they carried it.
 

@@ -24,9 +24,9 @@ def in_unit(figure: go.Figure, metric: str, unit: str) -> go.Figure:
 
     Parameters
     ----------
-    figure : with one metric on its upward axis, such as from `labkit.figures.versus_size`.
+    figure : figure with one metric on its upward axis, such as from `labkit.figures.versus_size`.
     metric : as in `labkit.point.columns.METRICS`.
-    unit : of `labkit.point.units.OTHER_UNITS`; empty for the metric's own.
+    unit : unit of `labkit.point.units.OTHER_UNITS`; empty for the metric's own.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def in_gigabytes(text: Any, digits: int = 0) -> Any:
 
     Parameters
     ----------
-    digits : of each number; 0 for those that it has.
+    digits : digits of each number; 0 for those that it has.
 
     Examples
     --------

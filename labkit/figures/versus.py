@@ -46,7 +46,7 @@ def versus(
         ``latency_us_osu_mean``, drawn as it is; all in the same unit.
     series : columns whose values make a line each. Origins are always kept apart.
     log : logarithmic upward axis; None for costs, and for rates of which the least would lie at the foot.
-    label : of the axis to the right; the column's own title when left out.
+    label : label of the axis to the right; the column's own title when left out.
     even : the axis to the right is linear from 0, with ticks at even steps, as for a part of a whole.
     hover : False for a page that says itself what a point is: no texts, and arrays instead of lists.
 

@@ -41,7 +41,7 @@ def answered(text: str, name: str) -> list[Reported]:
     Parameters
     ----------
     text : the output; other jobs in it, such as the one that answers, do not count.
-    name : of the job.
+    name : name of the job.
 
     Raises
     ------

@@ -75,7 +75,7 @@ class Report:
     isolated, loaded : tests without and with congestors; none loaded in network_test.
     network, congestion : nodes of either kind; None in network_test.
     each : least number of nodes of a congestor; None in network_test.
-    version : of GPCNeT.
+    version : version of GPCNeT.
     congestors : their own results, alone and beside a network test, of a build with ``VERBOSE``.
     """
 

@@ -290,7 +290,7 @@ def _rows(lines: Lines, names: Sequence[str], head: str, most: int) -> Iterator[
         count += len(rows)
         if rows:
             yield tuple(rows)
-        if len(rows) < most:  # what follows is no row
+        if len(rows) < most:  # what follows is not a row
             break
     if not count:
         raise lines.wrong("a row of the table")

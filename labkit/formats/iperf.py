@@ -1,7 +1,7 @@
 """iperf 2's text with ``-e -f k``: streams over TCP and UDP, in one direction or both, and bounce-back.
 
 ``-f k`` makes every rate Kbits/sec of 10^3 bits; 8000 of them are 1 MB/s. Over TCP the output states what the client
-wrote, not what the server had read by then. Over UDP it has the server's report; without that report it is no result.
+wrote, not what the server had read by then. Over UDP it has the server's report, without which it is not a result.
 Bounce-back (request, answer of the same size, next request) gives round trips, in ms with three decimals.
 """
 
@@ -34,7 +34,7 @@ def stream(text: str, streams: int = 1, congestion: str = "") -> list[Reported]:
     Parameters
     ----------
     text : the client's output.
-    streams : that were requested.
+    streams : streams that were requested.
     congestion : congestion control that was requested; iperf only warns if it cannot be set.
 
     Raises
@@ -209,7 +209,7 @@ Rows = Sequence[tuple[int, re.Match[str]]]
 
 
 def _excerpt(lines: Lines) -> list[Run]:
-    """Read lines without a head: a line from 0 on is a test of its own, unless the next interval begins at its end."""
+    """Read lines without a head: a line from 0 on is a separate test, unless the next interval begins at its end."""
     rows = _rows(lines, 1, len(lines))
     ways = {row["way"] for _, row in rows}
     rows = [one for one in rows if one[1]["way"] == "SUM"] if "SUM" in ways else rows

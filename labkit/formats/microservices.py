@@ -34,7 +34,7 @@ class Result:
     unfinished : requests that had no answer when the run was ended.
     origin_ns : start of the run, CLOCK_MONOTONIC.
     elapsed_ns, cpu_ns : wall and processor time of the client.
-    payload_B : that went in the busier direction between client and first service.
+    payload_B : payload in the busier direction between client and first service.
     queries : different ones, each compared before the run.
     recall, candidates : of an approximate search: share of the true answers that it finds, share of the data that it
         looks at; 1 for others.
@@ -132,11 +132,11 @@ def critical_paths(
 
     Parameters
     ----------
-    result : of the client.
-    spans : of each service, by its number; the first is the one that the client asks.
+    result : result of the client.
+    spans : spans of each service, by its number; the first is the one that the client asks.
     groups : name of each service; times of services with the same name are added.
-    foreign : numbers of services that keep no spans; they have all of the time of a call, the way of its messages
-        too.
+    foreign : numbers of services that keep no spans; the whole time of a call counts as theirs, including the
+        transit of its messages.
 
     Returns
     -------
@@ -196,7 +196,7 @@ def traces(
     Parameters
     ----------
     result, spans : as in `critical_paths`.
-    names : of the services, each its own.
+    names : names of the services, each its own.
     operations : name of each operation.
     rows : requests, by their places in the result.
     offset_ns : from CLOCK_MONOTONIC to the time since 1970.

@@ -69,7 +69,7 @@ class _Layout:
     places : out of place, in place, or the first alone.
     every : whether ``-I`` added columns.
     old : whether the first version printed it, with times in ms.
-    counts : whether the last column of a place counts wrong elements, and is no error.
+    counts : whether the last column of a place counts wrong elements, and is not an error.
     """
 
     root: bool

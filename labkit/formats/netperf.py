@@ -59,7 +59,7 @@ def parse(text: str, congestion: str = "") -> list[Reported]:
     Raises
     ------
     DataError
-        For an error that netperf printed, a line that is no pair, missing pairs, a throughput of 0, or another
+        For an error that netperf printed, a line that is not a pair, missing pairs, a throughput of 0, or another
         congestion control than the one asked for.
     """
     pairs = _pairs(text)

@@ -228,7 +228,7 @@ def _title(line: str | None) -> re.Match[str] | None:
 
 @lru_cache(256)
 def _columns(line: str) -> tuple[str, ...]:
-    """Return the columns that a line names, with `Size`, or the head of a matrix; none if the line is no head."""
+    """Return the columns that a line names, with `Size`, or the head of a matrix; none if the line is not a head."""
     if _MATRIX.fullmatch(line):
         return (line,)
     if _BARE_HEAD.fullmatch(line):
@@ -267,7 +267,7 @@ def _rows(lines: Lines, columns: Sequence[str], head: str, most: int) -> Iterato
         count += len(part)
         if part:
             yield tuple(part)
-        if len(part) < most:  # what follows is no row
+        if len(part) < most:  # what follows is not a row
             break
     if not count:
         raise lines.wrong("a row of the table")

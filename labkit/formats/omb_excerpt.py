@@ -70,7 +70,7 @@ def _rate(test: str) -> bool:
 
 
 def _head(line: str) -> tuple[str, ...]:
-    """Return the columns behind the size, in OMB's words; none if the line is no head."""
+    """Return the columns behind the size, in OMB's words; none if the line is not a head."""
     if not _HEAD.fullmatch(line.strip()):
         return ()
     found = [re.sub(r" ?\((?:us|µs)\)", "(us)", column) for column in re.findall(_COLUMN, line)]

@@ -24,8 +24,8 @@ class Span:
 
     Parameters
     ----------
-    service : that did it.
-    name : of the work.
+    service : service that did it.
+    name : name of the work.
     kind : `SERVER` if it answers a request, `CLIENT` if it waits for another service.
     trace, span, parent : numbers; parent 0 for the first span of a trace.
     start_ns, end_ns : since 1970.

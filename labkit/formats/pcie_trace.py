@@ -36,8 +36,8 @@ class Packet:
     line : where it stands in the file, from 1.
     time_ns : when the analyzer saw it, ns after the first packet.
     direction : ``downstream``, from the processor to the adapter, or ``upstream``.
-    kind : of the packet, without the width of its address: ``MWr``, ``MRd``, ``CplD``, ``Ack``.
-    size : of its data, B.
+    kind : kind of the packet, without the width of its address: ``MWr``, ``MRd``, ``CplD``, ``Ack``.
+    size : size of its data, B.
     sequence : its number, or of an acknowledgement the last number that it covers; -1 where the trace has none.
     """
 
@@ -54,7 +54,7 @@ def packets(text: str, where: str) -> list[Packet]:
 
     Parameters
     ----------
-    text : of the file.
+    text : text of the file.
     where : name of the file, for errors.
 
     Raises

@@ -139,7 +139,7 @@ def parse_json(text: str, *, unit: str = "MiB/sec") -> list[Reported]:
     Parameters
     ----------
     text : standard JSON of version 6 and later, or the layout of 4.5, without quotes and with commas too many.
-    unit : of the bandwidths, which the file does not state: ``Gb/sec`` with ``--report_gbits``.
+    unit : unit of the bandwidths, which the file does not state: ``Gb/sec`` with ``--report_gbits``.
 
     Returns
     -------

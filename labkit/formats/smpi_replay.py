@@ -21,7 +21,7 @@ def ends(lines: Iterable[str], ranks: int) -> list[list[float]]:
 
     Parameters
     ----------
-    lines : of the log.
+    lines : lines of the log.
     ranks : number of ranks.
 
     Returns

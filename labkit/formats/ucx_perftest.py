@@ -181,9 +181,9 @@ class _Test:
     Parameters
     ----------
     head : with the names of the columns, if there is one; and its line.
-    kind : of the times: ``latency``, ``overhead``, or empty if no heading tells.
+    kind : kind of the times: ``latency``, ``overhead``, or empty if no heading tells.
     box : settings in a box of the server, and its last line.
-    name : of the test: after ``-t``, or of a line of a batch file.
+    name : name of the test: after ``-t``, or of a line of a batch file.
     size : B; 0 if none is stated.
     begin : its first line.
     """

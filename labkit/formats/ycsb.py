@@ -2,7 +2,7 @@
 
 A latency is that of one operation at the client, from the call to its return. ``Intended-`` latencies
 (``measurement.interval=intended`` or ``both``, with ``-target``) count from the moment the operation was due: these
-are `response_us`. ``CLEANUP`` and garbage collection are no operations. The overall throughput is operations over the
+are `response_us`. ``CLEANUP`` and garbage collection are not operations. The overall throughput is operations over the
 run time. A command line also names the records, and the workload if it is one of YCSB's own files.
 """
 

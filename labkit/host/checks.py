@@ -114,7 +114,7 @@ def _programs(facts: Facts, installed: Facts, programs: Mapping[str, Program]) -
         program_here = {"version": library, "path": program.package} if library else installed["programs"].get(name)
         if program.mpi or (program_here is None and not of_use[program.needs]):
             continue
-        if not program.commands and (program.read_version is None or name == "pyverbs"):  # which has a check of its own
+        if not program.commands and (program.read_version is None or name == "pyverbs"):  # which has a separate check
             continue
         lacks = "not built, although what builds it is installed" if program.built in unbuilt else "not installed"
         without = f"{lacks}{f'; instead: {program.instead}' if program.instead else ''}"

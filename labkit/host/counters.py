@@ -34,7 +34,7 @@ def read(command: Sequence[str] = READ, environment: Mapping[str, str] | None = 
     Parameters
     ----------
     command : `READ`, or a launcher that starts it once on each host.
-    environment : of the command.
+    environment : environment of the command.
 
     Raises
     ------

@@ -34,7 +34,7 @@ class _Process:
     Parameters
     ----------
     parent : number of its parent.
-    name : of its program.
+    name : name of its program.
     cpu_time : s of processor time that it used itself.
     tree_time : s, with the time of its children that ended and were waited for.
     """
@@ -125,7 +125,7 @@ def ours(processes: Mapping[_Key, _Process], pid: int) -> set[int]:
 
     Parameters
     ----------
-    pid : of the process that measures.
+    pid : process number of the process that measures.
     """
     parents = {number: process.parent for (number, _), process in processes.items()}
     chain = _ancestors(pid, parents)
@@ -157,7 +157,7 @@ def between(first: Look, last: Look, pid: int) -> Others:
 
     Parameters
     ----------
-    pid : of the process that measures; its tree is not counted.
+    pid : process number of the process that measures; its tree is not counted.
     """
     span = max(last.moment - first.moment, 1e-9)
     mine = ours({**first.processes, **last.processes}, pid)
@@ -193,7 +193,7 @@ class Watch:
 
     Parameters
     ----------
-    pid : of the process that measures; this one by default.
+    pid : process number of the process that measures; this one by default.
     """
 
     def __init__(self, pid: int | None = None) -> None:

@@ -17,7 +17,7 @@ def by_neighbour(program: str, name: str, *arguments: str) -> tuple[str, str]:
     Parameters
     ----------
     program : path of a program of the library, such as its mpirun; another install would have other values.
-    name : of the one to run.
+    name : name of the one to run.
 
     Returns
     -------

@@ -23,7 +23,7 @@ class Software(TypedDict):
     kernels : kinds of MPI handle they are compiled for.
     fonts : whether Liberation Sans is there.
     loaded_from : as from `labkit.host.filesystems.facts`.
-    libraries : versions of what is no command, without pyverbs.
+    libraries : versions of what is not a command, without pyverbs.
     pyverbs, pyverbs_explained : which Python is used for pyverbs, and why.
     """
 

@@ -154,8 +154,8 @@ def clear(folder: Path, name: str = "") -> None:
 
     Parameters
     ----------
-    folder : with the files.
-    name : of the file to be written; any if left out.
+    folder : folder with the files.
+    name : name of the file to be written; any if left out.
     """
     with suppress(OSError):
         for entry in os.listdir(folder):  # noqa: PTH208 (names alone)

@@ -33,7 +33,7 @@ def folder(top: Path, name: str = "", *, make: bool = False) -> Iterator[Path]:
     Parameters
     ----------
     top : exists, unless `make`.
-    name : of the folder, parts joined by ``/``; empty for `top`.
+    name : name of the folder, parts joined by ``/``; empty for `top`.
     make : whether to create folders that do not exist.
 
     Yields

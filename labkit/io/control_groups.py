@@ -14,8 +14,8 @@ class Quota(NamedTuple):
 
     Parameters
     ----------
-    processors : that its processes may use together, also fractions.
-    periods : in which they ran.
+    processors : processors that its processes may use together, also fractions.
+    periods : periods in which they ran.
     throttled : of these, those in which they had used up their part and waited for the next period.
     """
 

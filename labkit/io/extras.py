@@ -113,7 +113,7 @@ class Later:
 
     Parameters
     ----------
-    name : of the module, such as ``plotly.graph_objects``.
+    name : name of the module, such as ``plotly.graph_objects``.
     """
 
     def __init__(self, name: str) -> None:

@@ -30,11 +30,11 @@ class Program:
     Parameters
     ----------
     name : as labkit calls it.
-    commands : names it may be installed under, best first; empty for what is no command (see `read_version`).
+    commands : names it may be installed under, best first; empty for what is not a command (see `read_version`).
     version : argument that makes it print its version.
     pattern : finds the version in what it prints, in its first group. Output that does not fit belongs to another
         program of that command's name (each MPI has its own mpirun). Without a group the program tells no version.
-    read_version : returns the version of what is no command, or of one that has no argument for it and would run;
+    read_version : returns the version of what is not a command, or of one that has no argument for it and would run;
         ``unknown`` if it is not installed, or tells none.
     package : Debian packages that bring it, separated by spaces.
     free : whether Debian has it in its main component; else in non-free.
@@ -42,7 +42,7 @@ class Program:
     install : the exact command that installs it, if it is not the Debian package.
     rootless : a command that installs it without root, if there is one beside these.
     find_path : returns its path, if it is looked for in more places than the PATH; empty if it is in none.
-    target : of ``make`` in a checkout, which installs it; empty if none does.
+    target : target of ``make`` in a checkout, which installs it; empty if none does.
     built : program of labkit (`labkit.kernels.programs`) that runs as this tool; empty for a program of somebody else.
     purpose : what it is for.
     instead : what replaces it; empty for nothing.

@@ -82,12 +82,12 @@ def current() -> Path | None:
     Raises
     ------
     SpecError
-        If $LABKIT_PROJECT names a folder that is no project.
+        If $LABKIT_PROJECT names a folder that is not a project.
     """
     if named := os.environ.get(PROJECT):
         if not _is_project(Path(named)):
             raise SpecError(
-                f"{PROJECT}={named}, but that folder is no labkit project: it must hold notebooks, suites and "
+                f"{PROJECT}={named}, but that folder is not a labkit project: it must hold notebooks, suites and "
                 f"{CONFIG}. Make one with `labkit init {named}`, or unset {PROJECT}."
             )
         return safe_read.resolved(named)
@@ -211,8 +211,8 @@ def init(folder: str | Path) -> LaidOut:
     Raises
     ------
     SpecError
-        If it is a file, the checkout, the home folder or the root of the file system, or if it is no project and holds
-        a file of the same name. Nothing was written.
+        If it is a file, the checkout, the home folder or the root of the file system, or if it is not a project and
+        holds a file of the same name. Nothing was written.
     DataError
         If it cannot be written to.
     """
@@ -233,7 +233,8 @@ def init(folder: str | Path) -> LaidOut:
         present = [name for name in files if os.path.lexists(target / name)]
         if present and not _is_project(target):
             raise SpecError(
-                f"{folder} holds {present[0]} and is no labkit project. labkit overwrites nothing; name another folder."
+                f"{folder} holds {present[0]} and is not a labkit project. labkit overwrites nothing; name another "
+                "folder."
             )
         (target / "data" / "campaigns").mkdir(parents=True, exist_ok=True)
         written = [name for name, content in files.items() if _new(target / name, content)]

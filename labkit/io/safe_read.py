@@ -213,7 +213,7 @@ def tail(path: Path, lines: int) -> str:
     Raises
     ------
     DataError
-        If it cannot be read, or is no regular file.
+        If it cannot be read, or is not a regular file.
     """
     with about(path), regular(path).open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - lines * _LINE_B))

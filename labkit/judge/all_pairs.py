@@ -216,7 +216,7 @@ def slow_parts(
     Parameters
     ----------
     matrices : from `matrix`, one per measurement; effects come from their geometric mean.
-    hosts : of every rank.
+    hosts : hosts of every rank.
     switches : host → its leaf switch, if known.
     """
     tables = [_between_hosts(one, hosts) for one in matrices]

@@ -146,7 +146,7 @@ class Settled:
     Parameters
     ----------
     was : verdict before.
-    cause : that it had.
+    cause : cause that it had.
     now : verdict on a point that was measured to decide the cause.
     """
 
@@ -184,7 +184,7 @@ class Answer:
 
     @cached_property
     def others(self) -> tuple[Finding, ...]:
-        """Findings about the numbers that are no verdicts of topics: violations, changes and observations."""
+        """Findings about the numbers that are not verdicts of topics: violations, changes and observations."""
         every = rules.every()
         return tuple(one for one in self.findings if one.kind != "verdict" and every[one.code].about != METHOD)
 
@@ -270,7 +270,7 @@ def _commands(one: Finding) -> Iterator[str]:
     """Yield what to do about a finding, the likeliest cause first; empty texts for nothing."""
     rule = rules.every()[one.code]
     own = one.command, rule.imported if one.subject.imported and rule.imported else rule.remedy
-    if one.kind == "observation" and not any(own):  # a cause of what is no fault asks for nothing
+    if one.kind == "observation" and not any(own):  # a cause of what is not a fault asks for nothing
         return
     for cause in one.causes:
         if cause.likely:
@@ -317,7 +317,7 @@ def answer(view: View, only: Collection[str] = ()) -> Answer:
 
     Parameters
     ----------
-    view : of the campaign.
+    view : view of the campaign.
     only : codes of the rules to apply; all if left out.
     """
     chosen = [one for code, one in rules.every().items() if not only or code in only]
@@ -340,8 +340,8 @@ def of_paths(
 
     Parameters
     ----------
-    launches : of a campaign.
-    summary : of the same campaign, or of some of its points.
+    launches : launches of a campaign.
+    summary : summary of the same campaign, or of some of its points.
     stated, machine : as in `View`.
 
     Returns

@@ -32,7 +32,7 @@ class Case:
     Parameters
     ----------
     about : the finding.
-    view : of the campaign.
+    view : view of the campaign.
     samples : a launch of its first point; its metadata represent the point.
     others : findings of the same rule; the finding itself may be among them.
     all : findings of all rules by their codes.

@@ -51,7 +51,7 @@ class Factor:
     Parameters
     ----------
     centre : median over launches.
-    low, high : of the interval; NaN without one.
+    low, high : ends of the interval; NaN without one.
     label : what the interval is.
     effect : times with others against those without.
     """

@@ -52,7 +52,7 @@ class Clause:
     name : the requirement in words.
     benchmark : its name, or a pattern such as ``sockets.*``.
     statistic : column of the summary, such as ``latency_us_p99``; empty if only coverage is demanded.
-    relation : of the statistic to the bound.
+    relation : relation of the statistic to the bound.
     bound : in the statistic's unit.
     share : percentage of the points that must fulfil the relation.
     where : column or option → level or levels that select points; ``size`` takes sizes and ranges such as ``8:4Ki``.
@@ -106,8 +106,8 @@ class Clause:
             )
         if self.statistic and not split(self.statistic):
             raise SpecError(
-                f"statistic={self.statistic!r} of clause {self.name!r} is no statistic of a metric. Write a column of "
-                "the summary, such as latency_us_p50."
+                f"statistic={self.statistic!r} of clause {self.name!r} is not a statistic of a metric. Write a column "
+                "of the summary, such as latency_us_p50."
             )
 
     @property
@@ -202,7 +202,7 @@ class Point:
 
     Parameters
     ----------
-    row : of the summary.
+    row : row of the summary.
     number : value compared with the bound; NaN if the point has none.
     sign : ``≤`` or ``≥`` if the clock gives only a bound for the number; else empty.
     fulfilled : whether it fulfils the clause.

@@ -30,7 +30,7 @@ class Reached:
 
     Parameters
     ----------
-    hosts : of its ranks.
+    hosts : hosts of its ranks.
     pairs : measured pairs of hosts: both hosts of a point on two hosts, and the pairs that met in `mpi.all_pairs`.
     known : hosts of its ranks, its testbed and its batch job.
     """

@@ -44,7 +44,7 @@ class Value:
     n, launches : samples and launches behind it; 0 if it was not measured.
     origin : ``measured``, ``simulated``, … of a measurement; ``stated`` or ``computed`` of others.
     of : what it describes: ``launch 2``, ``the link``.
-    fingerprint : of its point; empty without a point.
+    fingerprint : fingerprint of its point; empty without a point.
     sign : ``≤ ``, ``≥ `` or ``at least `` where it is only a bound.
     step : smallest difference that the clock resolves, in `unit`; NaN if unknown.
     functional : whether the device of its point shows function, not performance.
@@ -205,7 +205,7 @@ class Evidence:
     Parameters
     ----------
     code : key of its sentence among those of the rule or the cause, see `labkit.judge.sentences`.
-    values : that the sentence names.
+    values : values that the sentence names.
     """
 
     code: str
@@ -218,7 +218,7 @@ class Wanted:
 
     Parameters
     ----------
-    spec : of the point.
+    spec : spec of the point.
     launches : number of launches for a decision; with `warmup`, only launches with enough warm-up count.
     warmup : fewest untimed iterations of a launch that counts.
     """
@@ -234,11 +234,11 @@ class Finding:
 
     Parameters
     ----------
-    code : of the rule, or of the cause, that makes the claim.
+    code : code of the rule, or of the cause, that makes the claim.
     kind, level : kind of claim, and its severity.
     subject : what it is about.
     form : key of its sentence, of a rule with several.
-    values : that the sentence names.
+    values : values that the sentence names.
     cost : factor by which it exceeds the necessary cost, at least 1; NaN if unknown.
     decided : how it was decided.
     evidence, against : evidence for it and against it.

@@ -5,7 +5,7 @@ algorithm than the one it chose. A guideline is a line of `GUIDELINES`.
 
 The launches decide whether the left side is slower (`labkit.judge.comparison.judging`). Times of several collectives on
 the right side are added launch by launch. The family is all sizes of one guideline in one context. The test is
-one-sided, because a faster left side is no violation.
+one-sided, because a faster left side is not a violation.
 
 References
 ----------
@@ -137,7 +137,7 @@ class Violation:
     Parameters
     ----------
     guideline : in words.
-    fingerprint : of the left point.
+    fingerprint : fingerprint of the left point.
     left, right : times of both sides, µs.
     instead : right side with its sizes, in words.
     doubt : reason why the launches do not show it; empty if they do.
@@ -216,7 +216,7 @@ class _Points:
 
     Parameters
     ----------
-    rows : of the summary.
+    rows : rows of the summary.
     """
 
     def __init__(self, rows: pd.DataFrame) -> None:

@@ -40,7 +40,7 @@ class Run:
 
     Parameters
     ----------
-    name : of the campaign.
+    name : name of the campaign.
     created : when it was made, ISO 8601.
     records : its rows.
     host : description of the machine.
@@ -59,7 +59,7 @@ class Moment:
     Parameters
     ----------
     run : index of the campaign.
-    name, created : of it.
+    name, created : its name and time of creation.
     value, low, high : median over launches and the ends of its interval or range.
     launches : number of launches.
     """
@@ -150,7 +150,7 @@ class History:
     ----------
     runs : the campaigns in the order of time.
     series : sorted by the certainty of their changes.
-    chance : of a false change, over all series.
+    chance : chance of a false change, over all series.
     system : for each campaign but the first, the differences of its system from the one before.
     """
 
@@ -206,7 +206,7 @@ def history(runs: Sequence[Run], *, chance: float = CHANCE, weaker: float = 0.0)
     Parameters
     ----------
     runs : in any order; at least two with a point in common give a series.
-    chance : of a false change over all series, if nothing changed.
+    chance : chance of a false change over all series, if nothing changed.
     weaker : largest p of candidates in their own series; up to `chance` there are none.
     """
     ordered = tuple(sorted((one for one in runs if len(one.records)), key=lambda one: (one.created, one.name)))

@@ -23,7 +23,7 @@ CHANCE = 1e-3  # of a false statement on one launch
 FEWEST = 200  # iterations of a launch that shows a slow start or a drift
 FEWEST_OF_STEP = 50  # iterations of a launch that shows a long slow start
 BLOCKS = 10  # of iterations, for a drift
-NOISE = "micro.noise"  # has a rule of its own
+NOISE = "micro.noise"  # has a separate rule
 _FIRST = 0.05  # of the iterations that a warm-up concerns
 _STEP = 1.5  # times the rest that a longer slow start takes: all its blocks, and all of the rest
 _PAIRS = np.triu_indices(BLOCKS, 1)  # of blocks
@@ -158,7 +158,7 @@ def _steps(seconds: Lists) -> Iterator[tuple[int, Start]]:
 
 @cache
 def _least_above(count: int) -> int:
-    """Return how many of some first iterations must lie above a median, so that it is no chance."""
+    """Return how many of some first iterations must lie above a median, so that it is not chance."""
     return bisect.bisect_left(range(count + 2), True, key=lambda above: at_least(above, count, 0.5) <= CHANCE)
 
 
@@ -181,7 +181,7 @@ def _blocks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @cache
 def _least_score() -> int:
-    """Return the score of the blocks from which their order is no chance."""
+    """Return the score of the blocks from which their order is not chance."""
     return next(score for score in range(len(_PAIRS[0]) + 2) if _chance_of_order(score) <= CHANCE)
 
 

@@ -21,9 +21,10 @@ class Path:
 
     Parameters
     ----------
-    name, text, kind : of the part that it adds to the path before, as in `labkit.models.breakdown.Level`.
+    name, text, kind : name, text and kind of the part that it adds to the path before, as in
+        `labkit.models.breakdown.Level`.
     path : measured path, in words.
-    benchmark, metric : of the point.
+    benchmark, metric : benchmark and metric of the point.
     where : columns of the records and their required values; None for empty.
     factor : factor to the unit of the breakdown, such as 0.5 for half a round trip.
     """
@@ -95,7 +96,7 @@ def sockets(size: int) -> list[Path]:
 
     Parameters
     ----------
-    size : of the message, B.
+    size : size of the message, B.
     """
 
     def trip(name: str, kind: str, over: str, benchmark: str, **where: Any) -> Path:
@@ -135,7 +136,7 @@ def bindings(size: int, transport: str, testbed: str = "local") -> list[Path]:
 
     Parameters
     ----------
-    size : of the message, B.
+    size : size of the message, B.
     transport : path of the bytes.
     """
     where = {"message_size_B": size, "transport": transport, "testbed": testbed}
@@ -158,7 +159,7 @@ def ladder(size: int, transport: str, testbed: str = "local") -> list[Path]:
 
     Parameters
     ----------
-    size : of the message, B.
+    size : size of the message, B.
     transport : path of the bytes.
     testbed : where both ends run.
     """
@@ -204,7 +205,7 @@ def tcp(size: int, testbed: str = "local") -> Path:
 
     Parameters
     ----------
-    size : of the message, B.
+    size : size of the message, B.
     """
     return Path(
         name="tcp",

@@ -62,7 +62,7 @@ class Path:
 
     Parameters
     ----------
-    transport, testbed, launcher : of the path.
+    transport, testbed, launcher : transport, testbed and launcher of the path.
     times : quantity → its times, of the same launches.
     model : its parameters.
     breaks : lines and break points of the time; None with too few sizes for any.
@@ -92,8 +92,8 @@ def paths(samples: Iterable[Samples]) -> list[Path]:
 
     Parameters
     ----------
-    samples : of any benchmarks; only those of `SOURCES` and `REDUCTION` with default options and single iterations
-        count.
+    samples : samples of any benchmarks; only those of `SOURCES` and `REDUCTION` with default options and single
+        iterations count.
     """
     groups: dict[tuple[Any, ...], dict[str, list[Samples]]] = {}
     for one in samples:
@@ -255,7 +255,7 @@ def predicted(path: Path, points: Iterable[tuple[str, int, int]]) -> pd.DataFram
 
     Parameters
     ----------
-    path : with the parameters.
+    path : path with the parameters.
     points : collective such as ``mpi.allreduce``, ranks and size in B. Algorithms that `schedules.ALGORITHMS` lacks are
         left out.
 

@@ -40,7 +40,7 @@ def half_of(sizes: Sequence[int], rates: Sequence[float]) -> Half:
 
     Parameters
     ----------
-    sizes : of messages, B, ascending.
+    sizes : sizes of messages, B, ascending.
     rates : rate at each size, or NaN; at least one is a number.
 
     Examples

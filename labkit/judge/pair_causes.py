@@ -84,7 +84,7 @@ def parts(times: NDArray[np.float64], names: Sequence[str], switches: Mapping[st
     Parameters
     ----------
     times : (hosts, hosts), symmetric, s; NaN where two hosts never met.
-    names : of the hosts.
+    names : names of the hosts.
     switches : host → its leaf switch, if known.
 
     Notes
@@ -170,7 +170,7 @@ def causes(bad: NDArray[np.bool_], hosts: Sequence[str], switches: Mapping[str, 
     Parameters
     ----------
     bad : (ranks, ranks), symmetric.
-    hosts : of every rank.
+    hosts : hosts of every rank.
     switches : host → its leaf switch, if known.
     """
     names, host_of = np.unique(np.asarray(hosts), return_inverse=True)

@@ -63,7 +63,7 @@ def test(path: Path, verdicts: Sequence[Finding], *, campaign: str, identity: st
 
     Parameters
     ----------
-    path : of the contract.
+    path : path of the contract.
     """
     return Test(
         when=when,
@@ -82,7 +82,7 @@ def load(path: Path) -> list[Test]:
     Raises
     ------
     DataError
-        If a line is no test; it names the line.
+        If a line is not a test; it names the line.
     """
     if not path.exists():
         return []
@@ -93,7 +93,7 @@ def load(path: Path) -> list[Test]:
         except (ValueError, RecursionError):
             given = None
         if not isinstance(given, Mapping):
-            raise DataError(f"{path}, line {number} is no test of a contract. Name the log that labkit gate wrote.")
+            raise DataError(f"{path}, line {number} is not a test of a contract. Name the log that labkit gate wrote.")
         tests.append(validated(Test, given, what=f"{path}, line {number}"))
     return tests
 

@@ -26,7 +26,7 @@ class Rule:
     Parameters
     ----------
     code : name for programs; that of its file, with ``-`` for ``_``.
-    kind, level : of its findings; a finding may state another level.
+    kind, level : kind and level of its findings; a finding may state another level.
     about : subject in one word, such as ``method``; rules on the same subject are listed together.
     must : the requirement, as a part of a sentence.
     why : reason or reference.

@@ -167,7 +167,7 @@ def first(findings: Sequence[Finding]) -> str:
 
     Parameters
     ----------
-    findings : of one rule in one benchmark, as `labkit.judge.finding.grouped` yields them.
+    findings : findings of one rule in one benchmark, as `labkit.judge.finding.grouped` yields them.
     """
     one, more = findings[0], len(findings) - 1
     claim = f"{one.subject.setting}: {sentence(one)}" if one.subject.setting else sentence(one)

@@ -76,7 +76,7 @@ class SlowRanks:
     Parameters
     ----------
     table : a row per rank: rank, slow_iterations (it was slow in), share (of all iterations), excess_us_p50 (median of
-        what such an iteration took longer), confidence (that this is no chance, after correction for all ranks), slow
+        what such an iteration took longer), confidence (that this is not chance, after correction for all ranks), slow
         (named: confident, in enough iterations, and for at least half of the time lost, or twice its fair share).
     iterations : number of examined iterations.
     undecided : slow iterations that no single rank explains.
@@ -102,12 +102,13 @@ def slow_ranks(samples: Samples) -> SlowRanks:
 
     Parameters
     ----------
-    samples : of one launch of a collective: a time of every rank in every iteration, or statistics over all ranks.
+    samples : samples of one launch of a collective: a time of every rank in every iteration, or statistics over all
+        ranks.
 
     Raises
     ------
     DataError
-        If the benchmark is no collective whose ranks wait as MPI defines, or the times of some rank are missing.
+        If the benchmark is not a collective whose ranks wait as MPI defines, or the times of some rank are missing.
     """
     _check(samples)
     columns, ranks = _columns(samples), samples.spec.ranks
@@ -127,7 +128,7 @@ def _check(samples: Samples) -> None:
     rotates = has(given, Rotate) and given.rotate
     wrong = ""
     if collective(spec.benchmark) not in WAITS:
-        wrong = f"is no collective in which ranks wait for one another in a known way ({', '.join(WAITS)})"
+        wrong = f"is not a collective in which ranks wait for one another in a known way ({', '.join(WAITS)})"
     elif (len(samples.over.ranks) if samples.over else len(samples.time_ns)) != max(spec.ranks, 2) or not samples.n:
         wrong = f"has times of shape {samples.time_ns.shape}, but it needs those of {max(spec.ranks, 2)} ranks"
     elif whole or benchmarks.threads(spec) > 1 or rotates:

@@ -18,7 +18,7 @@ class Judgement:
 
     Parameters
     ----------
-    number : of the rule.
+    number : number of the rule.
     text : the rule in short.
     author : what the author must do; empty if the data show all of it.
     """

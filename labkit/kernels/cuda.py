@@ -124,13 +124,13 @@ class Device:
     ----------
     kernels : the compiled kernels.
     accelerator : ``cuda`` or ``stand-in``.
-    number : of the GPU among those of this process; counted round.
+    number : number of the GPU, modulo the number of GPUs of this process.
 
     Attributes
     ----------
     count : GPUs that this process sees.
-    name : of the GPU.
-    version : of CUDA that the driver offers, such as ``13.0``; empty for the stand-in.
+    name : name of the GPU.
+    version : version of CUDA that the driver offers, such as ``13.0``; empty for the stand-in.
     """
 
     def __init__(self, kernels: ctypes.CDLL, accelerator: str, number: int = 0) -> None:

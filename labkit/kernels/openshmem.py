@@ -46,7 +46,7 @@ class OpenShmem:
 
     Parameters
     ----------
-    path : of the library.
+    path : path of the library.
     names : functions of the kernels' table, in order.
     room : B of the largest point in the symmetric heap.
     reserved : B of global memory that points need.

@@ -91,7 +91,7 @@ class Stated:
     Parameters
     ----------
     link : rate of the link in each direction: ``100gbit``, or ``100 Gb/sec (4X EDR)`` as Linux prints it.
-    mtu : of the interface (Ethernet) or the RDMA port, B; 0 if not stated.
+    mtu : MTU of the interface (Ethernet) or the RDMA port, B; 0 if not stated.
     pcie : generation and lanes of the adapter's slot: ``3x16``; empty if not stated.
     delay : one way of cables and switches: ``300ns``, ``1ms``; empty if not stated.
     """
@@ -136,9 +136,9 @@ class Wire:
 
     Parameters
     ----------
-    name : of the link.
+    name : name of the link.
     rate : bit/s in each direction; infinite where only a delay is known.
-    efficiency : of full packets.
+    efficiency : efficiency of full packets.
     source : as in `Bound`.
     delay : one way, s.
     burst : B that pass before traffic control limits the rate; 0 on a real link.
@@ -164,7 +164,7 @@ def of_bandwidth(
 
     Parameters
     ----------
-    samples : of a benchmark with `directions`; others have no bounds.
+    samples : samples of a benchmark with `directions`; others have no bounds.
     costs : host → its costs, from `labkit.models.costs.measured_costs`, for points inside one host.
 
     Raises
@@ -233,7 +233,7 @@ def of_latency(
 
     Parameters
     ----------
-    samples : of a point that `crosses`; others have no bounds.
+    samples : samples of a point that `crosses`; others have no bounds.
     costs : as in `of_bandwidth`.
 
     Raises

@@ -125,7 +125,7 @@ class Part:
     name : by which what-ifs refer to it; two parts may have one name, as a bus that is passed twice.
     text : what it is.
     kind : class of the component, such as ``processor``.
-    time : that it takes.
+    time : time that it takes.
     source : what it was computed from: ``mpi.latency (tcp) - mpi.latency (shm)``, or a table of a paper.
     """
 
@@ -142,9 +142,9 @@ class Breakdown:
 
     Parameters
     ----------
-    title : of the whole.
-    unit : of all times.
-    origin : of the parts: ``published``, ``measured`` …
+    title : title of the whole.
+    unit : unit of all times.
+    origin : origin of the parts: ``published``, ``measured`` …
     parts : at least one; their sum is the whole.
     observed : the whole by another measurement, to compare the sum with; None if there is none.
 
@@ -198,7 +198,7 @@ class Breakdown:
         return [part.name for part in self.parts if not part.time.positive]
 
     def sum(self, names: Collection[str] | None = None) -> Time:
-        """Return the sum of the parts of some names, or of all parts; a name that is no part adds nothing."""
+        """Return the sum of the parts of some names, or of all parts; a name that is not a part adds nothing."""
         chosen = [part.time for part in self.parts if names is None or part.name in names]
         return combine(lambda *values: math.fsum(values), *chosen) if chosen else Time(value=0.0)
 
@@ -230,9 +230,9 @@ class Level:
 
     Parameters
     ----------
-    name, text, kind : of what it adds to the path before it.
+    name, text, kind : name, text and kind of what it adds to the path before it.
     path : what was measured, such as ``MPI over TCP, C kernel``.
-    time : of the whole path.
+    time : time of the whole path.
     """
 
     name: str
@@ -245,7 +245,7 @@ class Level:
 def by_difference(title: str, unit: str, levels: Sequence[Level], *, origin: str = "measured") -> Breakdown:
     """Return the longest of nested paths, its parts the differences between neighbours.
 
-    The parts sum to the last path by construction: the sum is no test of them. A negative part says that the path
+    The parts sum to the last path by construction: the sum is not a test of them. A negative part says that the path
     before it does something that this one avoids.
 
     Parameters

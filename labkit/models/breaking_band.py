@@ -260,9 +260,9 @@ def breakdown(name: str, c: Components | None = None, title: str = "") -> Breakd
 
     Parameters
     ----------
-    name : of `MODELS`.
+    name : name of `MODELS`.
     c : components; the paper's own if None, with what it observed.
-    title : of the whole; that of the paper if empty.
+    title : title of the whole; that of the paper if empty.
 
     Raises
     ------

@@ -121,7 +121,7 @@ def copied(samples: Samples, directions: int, costs: Costs, place: str = "") -> 
 
     Libraries usually copy twice, one after the other: into memory that both processes share, and out of it. The second
     copy is of what another core wrote; without its rate, the bound does not judge. Options of samples from elsewhere
-    that are no counts bound nothing.
+    that are not counts bound nothing.
 
     Parameters
     ----------

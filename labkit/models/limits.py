@@ -24,13 +24,13 @@ class Limit:
     Parameters
     ----------
     name : what binds.
-    benchmarks : whose points it bounds.
+    benchmarks : benchmarks whose points it bounds.
     kind : ``bound`` above a rate, ``floor`` below a time.
     metric : as in `labkit.point.columns.METRICS`.
     values : place, such as a message size in B → limit in the metric's unit.
     formulas : place → how it follows.
     measured : whether it is a measurement itself.
-    sizes : of the messages of its points, B.
+    sizes : sizes of the messages of its points, B.
     soft : whether values may lie beyond it, as `Bound.soft`.
     """
 
@@ -57,8 +57,8 @@ def limit_curves(
 
     Parameters
     ----------
-    samples : of the points in a figure; several launches of a point count once.
-    metric : of the figure.
+    samples : samples of the points in a figure; several launches of a point count once.
+    metric : metric of the figure.
     costs, stated : as in `labkit.models.bounds.of_bandwidth`.
     at : the place of a point in the figure, by which curves are sorted.
     """

@@ -101,7 +101,7 @@ def ethernet(mtu: int, protocol: str = "tcp", *, frame: int = FRAME) -> Efficien
 
     Parameters
     ----------
-    mtu : of the interface, B.
+    mtu : MTU of the interface, B.
     protocol : ``tcp`` or ``udp``.
     frame : B of a frame beside the packet: `FRAME` on a wire, `SHAPED_FRAME` where traffic control sets the rate.
 

@@ -132,7 +132,7 @@ class Fitted:
     Parameters
     ----------
     fixed, per_byte : (launches,), s and s/B.
-    sizes : that the line goes through, B.
+    sizes : sizes that the line goes through, B.
     deviation : root mean square of how far the medians over launches lie off their line, as a part of the time; NaN for
         two sizes, through which any line goes.
     worst : the size that lies off farthest, B.
@@ -181,7 +181,7 @@ class Model:
     Parameters
     ----------
     ranges : from small sizes to large ones.
-    launches : that all quantities have.
+    launches : launches that all quantities have.
     """
 
     ranges: tuple[Range, ...]

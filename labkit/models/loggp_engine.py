@@ -227,9 +227,9 @@ def finish(
 
     Parameters
     ----------
-    stages : of the schedule; read once, so a generator keeps memory small.
+    stages : stages of the schedule; read once, so a generator keeps memory small.
     ranks : how many.
-    costs : of a message.
+    costs : costs of a message.
     combine : time to combine a byte that was received with a byte of the rank's own, s/B.
     start : time at which each rank begins, s: one for all, or (ranks,).
 

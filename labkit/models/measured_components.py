@@ -1,7 +1,7 @@
 """How Zambre et al., *Breaking Band* (ICPP 2019), measure their components: equations, and intervals of a trace.
 
 The equations take times in one unit and return a time in it. `labkit.models.breakdown.combine` applies them launch by
-launch. A negative difference means that what was subtracted is no part of the whole, or was measured too long.
+launch. A negative difference means that what was subtracted is not part of the whole, or was measured too long.
 
 The other functions take the packets of a trace (`labkit.formats.pcie_trace.packets`). The analyzer is directly before
 the adapter of the node that sends first. They return intervals in ns, one for each message. The paper uses the mean of
@@ -49,9 +49,9 @@ def layer_of_progress(progress: float, below: float, callback: float) -> float:
 
     Parameters
     ----------
-    progress : of the layer: MPI_Wait, or ucp_worker_progress.
+    progress : progress of the layer: MPI_Wait, or ucp_worker_progress.
     below : of the layer below, which also runs the callbacks: ucp_worker_progress, or uct_worker_progress.
-    callback : of the layer alone. That of UCP is its whole callback less the callback of MPICH.
+    callback : callback of the layer alone. That of UCP is its whole callback less the callback of MPICH.
     """
     return progress - below + callback
 
@@ -63,7 +63,7 @@ def post_prog(waitall: float, llp_post: float, busy: int, operations: int) -> fl
     ----------
     waitall : whole time of the call.
     busy : posts of the window that found the queue full, which MPI_Waitall repeats.
-    operations : of the window.
+    operations : operations of the window.
     """
     return (waitall - busy * llp_post) / operations
 

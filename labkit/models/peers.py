@@ -53,7 +53,7 @@ class Kind:
 
     Parameters
     ----------
-    benchmark, metric : of the value.
+    benchmark, metric : benchmark and metric of the value.
     path : ``RDMA`` or ``TCP``.
     link : rate and kind of the link: ``100 Gbit/s Ethernet``.
     nic : model of the adapter.
@@ -79,7 +79,7 @@ class Peer:
 
     Parameters
     ----------
-    kind : of the value.
+    kind : kind of the value.
     source : who measured it; the same for all values of one system.
     value : lowest and highest, in the unit of the metric; the same number twice if there is one.
     """
@@ -95,8 +95,8 @@ class Band:
 
     Parameters
     ----------
-    kind : that they have in common.
-    low, high : of all values, in the unit of the metric.
+    kind : kind that they have in common.
+    low, high : ends of all values, in the unit of the metric.
     sources : how many.
     """
 

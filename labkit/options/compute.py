@@ -17,7 +17,7 @@ class Hpl:
     variant : mapping, depth, broadcast, factorisations and their parts, as HPL prints it (default: as in HPCC's
         example).
     tool : `xhpl`, `hpcc`, or the first of them that is installed.
-    directory : of the input and output files; all hosts must see it.
+    directory : directory of the input and output files; all hosts must see it.
     """
 
     n: int = 0
@@ -40,8 +40,8 @@ class Npb:
         before.
     model : version of the program; `auto` takes MPI, for UA and DC OpenMP.
     threads : OpenMP threads of each rank.
-    graph : of DT: many sources and one sink (BH), one source and many sinks (WH), or a shuffle (SH).
-    directory : in which the program runs; all hosts must see it.
+    graph : graph of DT: many sources and one sink (BH), one source and many sinks (WH), or a shuffle (SH).
+    directory : directory in which the program runs; all hosts must see it.
     """
 
     kernel: Literal["EP", "IS", "CG", "MG", "FT", "BT", "SP", "LU", "DT", "UA", "DC", "BT-MZ", "SP-MZ", "LU-MZ"] = "CG"

@@ -12,7 +12,7 @@ class Incast:
     Parameters
     ----------
     senders : sending hosts, or processes on a single machine.
-    streams : of each sender.
+    streams : streams of each sender.
     duration : measured time, s; over TCP the streams also run for 1 s before and after.
     congestion : TCP's congestion control, as the kernel names it; empty for the system's default.
     classes : traffic classes assigned to RDMA streams in rotation, as bytes of DSCP and ECN: `104:40`; empty for none.
@@ -36,10 +36,10 @@ class Interference:
         connections into its last host.
     lead : time by which the aggressor starts earlier, s.
     aggressor_size : B of a datagram, a call, or a value of the halo; 0 for 1400, 128 KiB or 8.
-    aggressor_ranks : of the halo; 0 for one on each of its hosts.
-    cells : of the halo, along each side of a rank, with 8 variables and 216 µs of sleep.
+    aggressor_ranks : ranks of the halo; 0 for one on each of its hosts.
+    cells : cells of the halo, along each side of a rank, with 8 variables and 216 µs of sleep.
     offered : rate of each flood, MB/s; 0 for the rate of a host's link.
-    streams : of each sender of the incast.
+    streams : streams of each sender of the incast.
     """
 
     victim: Literal["fft", "latency", "allreduce"] = "fft"

@@ -14,8 +14,8 @@ class Loop:
     store : redis or memcached.
     workload : YCSB's core workload, A to F: A updates half of the time, B 5 %, C never; D inserts and reads the latest,
         E scans, F reads, modifies and writes.
-    distribution : of the keys; ``auto`` is the workload's own.
-    records : loaded before (YCSB's recordcount).
+    distribution : distribution of the keys; ``auto`` is the workload's own.
+    records : records loaded before (YCSB's recordcount).
     clients : connections, each with one operation in flight.
     servers : processes of the store, among which the client spreads the keys.
     server_threads : memcached's threads, or those of redis for its sockets.
@@ -53,11 +53,12 @@ class Ycsb:
     Parameters
     ----------
     workload : YCSB's core workload, A to F, as in kv.closed_loop.
-    distribution : of the keys; ``auto`` is the workload's own.
-    records : loaded before (``recordcount``).
-    threads : of the client, each with a connection (``-threads``).
+    distribution : distribution of the keys; ``auto`` is the workload's own.
+    records : records loaded before (``recordcount``).
+    threads : threads of the client, each with a connection (``-threads``).
     target : operations per second of all threads (``-target``); 0 for a closed loop.
-    operation : with the latencies of the point: READ, UPDATE, INSERT, SCAN or READ-MODIFY-WRITE; in a log also OVERALL.
+    operation : operation with the latencies of the point: READ, UPDATE, INSERT, SCAN or READ-MODIFY-WRITE; in a log
+        also OVERALL.
     interval : kind of latencies in a log: ``operation``, or ``intended`` from the moment when it was due.
     ip : version of the internet protocol.
     """
@@ -78,11 +79,11 @@ class RedisBenchmark:
 
     Parameters
     ----------
-    command : of redis.
+    command : command of redis.
     clients : connections (``-c``).
     records : keys (``-r``).
     pipeline : requests of a client in flight (``-P``).
-    server_threads : of redis for its sockets.
+    server_threads : threads of redis for its sockets.
     ip : version of the internet protocol.
     """
 

@@ -12,9 +12,9 @@ class Ranks:
 
     Parameters
     ----------
-    backend : of torch.distributed.
-    device : with the buffers; gloo copies those of a GPU to the host.
-    directory : in which the ranks find one another; all hosts must see it.
+    backend : backend of torch.distributed.
+    device : device with the buffers; gloo copies those of a GPU to the host.
+    directory : directory in which the ranks find one another; all hosts must see it.
     """
 
     backend: Literal["gloo", "nccl"] = "gloo"

@@ -14,7 +14,7 @@ class Call:
     system : ``grpc`` or ``thrift``, each with a server and a client in C++ (in Python if `language` requests it).
     method : ``echo`` answers with the payload, ``send`` with the number of its bytes.
     serialised : gRPC's messages: of Protocol Buffers, or without serialisation (raw byte buffers).
-    protocol : of Thrift.
+    protocol : protocol of Thrift.
     framing : Thrift's transport: framed or buffered.
     model : Thrift's server: a thread for each connection, or one loop over all (needs framing=framed).
     server_threads : gRPC's completion queues, or the loops of Thrift's nonblocking server; 0 for the library's choice.
@@ -37,7 +37,7 @@ class Loop(Call):
 
     Parameters
     ----------
-    language : of server and client. Python shows the overhead of its layer.
+    language : language of server and client. Python shows the overhead of its layer.
     """
 
     language: Literal["c++", "python"] = "c++"
@@ -107,7 +107,7 @@ class Bulk:
     Parameters
     ----------
     bulk_clients : clients with large calls.
-    bulk_size : of a large call, B.
+    bulk_size : size of a large call, B.
     """
 
     bulk_clients: int

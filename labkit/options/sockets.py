@@ -105,7 +105,7 @@ class UnderStreams(UnderLoad):
     streams : concurrent connections in each direction.
     congestion : their congestion control, as the kernel names it; empty for the system's default.
     message_rate : messages per second.
-    protocol : of the messages.
+    protocol : protocol of the messages.
     """
 
     message_rate: int = 200
@@ -122,7 +122,7 @@ class Netpipe:
     ----------
     min_size, max_size : first and last size, B or with a unit (64Ki).
     perturbation : distance of two further sizes below and above each size, B; 0 for none.
-    repeats : of each size in a trial; with 0 NetPIPE chooses, for about half a second per size.
+    repeats : repeats of each size in a trial; with 0 NetPIPE chooses, for about half a second per size.
     direction : there and back, one way only, or both ways at once.
     ip : version of the internet protocol; the tool supports only one.
     socket_buffer : size of the send and receive buffers, B; 0 for the system's default.

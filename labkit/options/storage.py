@@ -21,7 +21,7 @@ class Ior:
     collective : all ranks make each transfer together (-c).
     sync : never (`none`), after the last transfer (`end`, -e) or after each one (`each`, -Y).
     reorder : each rank reads the data of a rank on the next host, or on one host of the next rank (-C).
-    directory : on the file system to be measured, which all ranks see; empty for the folder of temporary files.
+    directory : folder on the file system to be measured, which all ranks see; empty for the folder of temporary files.
     """
 
     operation: Literal["write", "read"] = "write"
@@ -74,12 +74,12 @@ class Mdtest:
 
     Parameters
     ----------
-    operation : whose rate is the result; mdtest runs all operations on files, or on directories.
+    operation : operation whose rate is the result; mdtest runs all operations on files, or on directories.
     items : number of items of each rank (-n).
     unique : each rank works in its own directory (-u), else all in one.
     write_size : size written to and read from each file, B (-w and -e).
     shift : rank offset between the items of one phase and those of the phase before (-N).
-    directory : on the file system to be measured, which all ranks see; empty for the folder of temporary files.
+    directory : folder on the file system to be measured, which all ranks see; empty for the folder of temporary files.
     """
 
     operation: Literal[
@@ -107,12 +107,12 @@ class Access:
 
     Parameters
     ----------
-    file_size : of the file, such as 16Mi.
+    file_size : size of the file, such as 16Mi.
     depth : reads or writes in flight; more than 1 must bypass the page cache (`direct`), except with io_uring.
     engine : fio's I/O engine: `psync` (pread, pwrite) one at a time, `libaio`, `io_uring`; `auto` is psync for one
         at a time, else libaio.
     offered : I/Os per second, started by a Poisson process; 0 starts each as soon as possible.
-    directory : on the file system to be measured; empty for the system's place for temporary files.
+    directory : folder on the file system to be measured; empty for the system's place for temporary files.
     """
 
     file_size: int | str = "16Mi"
@@ -179,11 +179,11 @@ class Network:
     Parameters
     ----------
     pattern : order of the blocks; random visits each block once before it repeats any.
-    file_size : of the device.
+    file_size : size of the device.
     backing : where the server keeps the blocks: in its own `memory`, or in a `file`.
     depth : requests in flight.
     offered : requests per second, started by a Poisson process; 0 starts each as soon as possible.
-    directory : of the server's file; empty for the system's place for temporary files.
+    directory : directory of the server's file; empty for the system's place for temporary files.
     ip : version of the internet protocol.
     """
 
@@ -207,7 +207,7 @@ class Nvme:
     ----------
     fabric : the disk itself (`local`), or NVMe over `tcp` or `rdma`.
     pattern : order of the blocks.
-    file_size : of the disk.
+    file_size : size of the disk.
     depth : requests in flight.
     offered : requests per second, started by a Poisson process; 0 starts each as soon as possible.
     """
@@ -232,9 +232,9 @@ class Iozone:
         (reads), stride (reads of every 17th record), record (one record again and again). Files are written first.
     sync : open the files with O_SYNC.
     direct : open the files with O_DIRECT.
-    min_file_size, max_file_size : of the files, which double from one to the next.
-    min_record_size, max_record_size : of the records, which double too.
-    directory : on the file system to be measured; empty for the system's place for temporary files.
+    min_file_size, max_file_size : smallest and largest size of the files, which double from one to the next.
+    min_record_size, max_record_size : smallest and largest size of the records, which double too.
+    directory : folder on the file system to be measured; empty for the system's place for temporary files.
     """
 
     tests: str = "write,read"
@@ -259,11 +259,11 @@ class IozoneThroughput:
     Parameters
     ----------
     test : what the processes do, as iozone names it.
-    processes : that run at once.
-    file_size : of each process's own file.
+    processes : processes that run at once.
+    file_size : size of each process's own file.
     sync : open the files with O_SYNC.
     direct : open the files with O_DIRECT.
-    directory : on the file system to be measured; empty for the system's place for temporary files.
+    directory : folder on the file system to be measured; empty for the system's place for temporary files.
     """
 
     test: Literal[

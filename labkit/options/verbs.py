@@ -135,7 +135,7 @@ class Stream(InTurn):
     post_list : messages posted with one call; divides `cq_moderation`.
     qps : queue pairs, used in rotation.
     bidirectional : both ends send.
-    duration : of the stream, s; 0 for a number of messages instead.
+    duration : duration of the stream, s; 0 for a number of messages instead.
     """
 
     tx_depth: int = 64
@@ -210,7 +210,7 @@ class Availability(Addressed):
 
     Parameters
     ----------
-    operation : of the messages.
+    operation : operation of the messages.
     compute_us : computation in each window, µs.
     tx_depth : messages of a window.
     cq_moderation : messages per completion; divides `tx_depth`.

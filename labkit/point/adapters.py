@@ -29,8 +29,8 @@ class Adapter:
     Parameters
     ----------
     name, kind : as Linux names them; the kind of an RDMA device is its link layer.
-    rate : of an interface, bit/s; 0 if it is unknown.
-    port_rate : of an RDMA port, as Linux prints it; empty if it is unknown.
+    rate : rate of an interface, bit/s; 0 if it is unknown.
+    port_rate : rate of an RDMA port, as Linux prints it; empty if it is unknown.
     mtu : B; 0 if it is unknown.
     down : whether it is known to be down.
     slot, best_slot : its PCI Express link, and what it could have.
@@ -58,8 +58,8 @@ class Links:
     uplink : rate between switches, bit/s; 0 without one.
     per_leaf : hosts below each switch; 0 without switches.
     slow : host → rate of its link, bit/s.
-    rate, delay : of the cable, as they were requested; empty without any.
-    mtu : of the interface, B; 0 if it cannot be read.
+    rate, delay : rate and delay of the cable, as they were requested; empty without any.
+    mtu : MTU of the interface, B; 0 if it cannot be read.
     """
 
     shaped: float = math.nan

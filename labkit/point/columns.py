@@ -258,7 +258,7 @@ COLUMNS = {
         Column("stopped_by", "str", "", "Why measuring ended: ci, count, cap (the time cap was hit), iterations (exact count asked), start (of a program), tool."),
         Column("ci_width", "float64", "", "Width of ci_within as a fraction of the median."),
         Column("unreliable", "list of str", "", "Percentiles with fewer than 10 samples beyond them."),
-        Column("spread_within", "float64", "", "Spread of the iterations of a launch: interquartile range over 1.349, as a fraction of the median."),
+        Column("spread_within", "float64", "", "Spread of the iterations of a launch: interquartile range divided by 1.349, as a fraction of the median."),
         Column("timing", "str", "", "each: every iteration is timed (OSU); total: one time around the loop (IMB); empty: no times, only values."),
         Column("cadence", "str", "", "isolated (a barrier in every iteration), streaming (back to back), windowed (a window of messages in an iteration), synchronised (agreed starts on synchronised clocks) or paced (sent at a fixed rate)."),
         Column("timer_overhead_ns", "float64", "ns", "Cost of the two clock reads around an iteration; never subtracted."),
@@ -311,7 +311,7 @@ def split_end(column: str) -> tuple[str, str, str] | None:
 
 @cache
 def split(column: str) -> tuple[str, str] | None:
-    """Metric and statistic of a column; None if the column is no statistic of a metric.
+    """Metric and statistic of a column; None if the column is not a statistic of a metric.
 
     Examples
     --------

@@ -53,7 +53,7 @@ class Load(TypedDict):
     ----------
     monotonic_s : when, to set differences of the counters against.
     load_1, load_5, load_15 : mean number of tasks that ran or waited in the last minutes.
-    pressure : of cpu, memory and io the percentage of the last 10 s in which some task waited for it
+    pressure : for cpu, memory and io, the percentage of the last 10 s in which some task waited for it
         (``some_avg10``), and the total since boot (``some_total_us``).
     context_switches, cpu_steal_s : since boot.
     frequency_MHz : None if it is not shown.
@@ -77,7 +77,7 @@ class Check:
 
     Parameters
     ----------
-    name : of what was looked at.
+    name : name of what was looked at.
     state : ``ok``; ``warn``: numbers may be false, or something cannot be used; ``bad``: labkit cannot do its work.
     found : what is.
     wanted : what should be.

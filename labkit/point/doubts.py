@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from labkit.point.notes import Note
 
-# not in a word or a version: iperf3 is no iperf2
+# not in a word or a version: iperf3 is not an iperf2
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?!\w|[.,]\d)")
 _UNIT = re.compile(r"\s?%")  # stays with its number
 _DIGITS = 2  # after the point, at most

@@ -121,7 +121,7 @@ def _read(path: Path) -> tuple[str, ...]:
         lines = safe_read.text(path).splitlines()
     except (OSError, UnicodeDecodeError, DataError) as error:
         cause = error.__cause__ if isinstance(error, DataError) else error
-        reason = getattr(cause, "strerror", None) or ("it is not text" if cause else "it is no file")
+        reason = getattr(cause, "strerror", None) or ("it is not text" if cause else "it is not a file")
         raise SpecError(
             f"hosts={path} cannot be read: {reason}. List hosts with commas, or name a file with one host per line."
         ) from error

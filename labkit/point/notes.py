@@ -137,10 +137,10 @@ def check(about: object, *given: Iterable[str]) -> str:
         return "no table"
     for entry in about.values():
         if not (isinstance(entry, list) and len(entry) == 2):
-            return f"{str(entry)[:80]!r} is no pair of a code and its values"
+            return f"{str(entry)[:80]!r} is not a pair of a code and its values"
         code, values = entry
         if not (isinstance(code, str) and len(code) <= LONGEST and isinstance(values, dict)):
-            return f"{str(entry)[:80]!r} is no pair of a code and its values"
+            return f"{str(entry)[:80]!r} is not a pair of a code and its values"
         if not all(isinstance(value, str | int | float) for value in values.values()):
             return f"the values of {code!r} are not plain"
     bare = [text for texts in given for text in texts if text not in about]

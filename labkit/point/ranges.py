@@ -20,7 +20,7 @@ class Range:
 
     Parameters
     ----------
-    unit : of the number, for the message.
+    unit : unit of the number, for the message.
     whole : no fractions.
     between : `low` and `high` themselves are outside.
     above : `low` itself is too small.

@@ -37,7 +37,7 @@ Keep = Literal["auto", "all", "extremes"]
 KEEP: tuple[str, ...] = get_args(Keep)
 SESSIONS, APART = 6, 600.0  # that a schedule has if nothing else is said, and s from one to the next
 BINDINGS = ("auto", "core", "socket", "none")
-_MOST = 2**63  # a larger number is no count
+_MOST = 2**63  # a larger number is not a count
 STRICT: Any = {"extra": "forbid"}  # pydantic's setting for nested dataclasses: no unknown keys
 _IF_SET: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # in metadata and fingerprints only with other values
 
@@ -106,7 +106,7 @@ class Spec(Generic[Options]):
     Parameters
     ----------
     benchmark : ``family.name``, as ``labkit list`` prints it.
-    size : of one message, request or record, B.
+    size : size of one message, request or record, B.
     ranks : number of ranks; 1 for a tool.
     ppn : ranks per host (default: the launcher decides).
     hosts : hosts to run on, each as ``HOST`` or ``HOST:SLOTS`` (default: this machine, or the hosts of the job).
@@ -164,11 +164,11 @@ class Spec(Generic[Options]):
         return {name: values[name] for name in _in_order(cast("type", type(self.options)))}
 
     def count(self, name: str, missing: int = 1) -> int:
-        """Return an option that counts something; 0 if what a file or a log gave is no count.
+        """Return an option that counts something; 0 if what a file or a log gave is not a count.
 
         Parameters
         ----------
-        name : of the option.
+        name : name of the option.
         missing : what is returned if it is not given.
         """
         value = self.values.get(name)
@@ -338,7 +338,7 @@ class Reported:
     Parameters
     ----------
     name : metric as `columns` names it, with its unit (``latency_us``), or the tool's own word for others.
-    unit : of `value`.
+    unit : unit of `value`.
     statistic : ``p50``, ``p99``, ``mean``, ``min``, ``max``, ``total``…
     value : in `unit`.
     rank : rank or stream it belongs to, if there are several.

@@ -44,8 +44,8 @@ class Access:
 
         Parameters
         ----------
-        folder : that the files lie in.
-        file_size : of all files that are read or written, B.
+        folder : folder that the files lie in.
+        file_size : size of all files that are read or written, B.
         """
         mount, memory = mount_of(folder), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return {

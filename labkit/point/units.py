@@ -194,7 +194,7 @@ def parse_rate(text: str) -> float:
     Raises
     ------
     SpecError
-        If the text is no rate.
+        If the text is not a rate.
 
     Examples
     --------

@@ -68,7 +68,7 @@ class _Part:
     Parameters
     ----------
     campaign, benchmark : whose.
-    files : that the records are of; what a run adds meanwhile is not read.
+    files : files that the records are of; what a run adds meanwhile is not read.
     fingerprints, sizes, launches : (launches,), in the order of the records.
     kinds : distinct metadata.
     kind : (launches,), place of the metadata of each row.
@@ -237,7 +237,7 @@ class Launches:
 
     Parameters
     ----------
-    parts : of each campaign and benchmark, with its records.
+    parts : parts of each campaign and benchmark, with its records.
     """
 
     def __init__(self, parts: Sequence[tuple[_Part | _Given | _Chosen, pd.DataFrame]]) -> None:

@@ -87,7 +87,7 @@ def text(samples: Sequence[Samples], form: str, *, full: bool = False) -> str:
 
     Parameters
     ----------
-    samples : of any benchmarks that have a test in the format.
+    samples : samples of any benchmarks that have a test in the format.
     full : with the columns that OMB's -f adds to collectives.
 
     Raises

@@ -96,7 +96,7 @@ def build(
     allow : factors that may differ between the campaigns that the style compares.
     notebooks : folder of notebooks for the chapters, instead of those of the campaigns.
     into : parent of the report's folder (default: the first campaign); the name then contains no campaign.
-    title : of the report (default: that of the campaigns or of the style).
+    title : title of the report (default: that of the campaigns or of the style).
     progress : called with short messages on the campaigns and the current step.
     known : the campaigns, if they were read already; an empty list is filled with them.
 
@@ -109,7 +109,7 @@ def build(
     ReportError
         If a notebook or the book cannot be rendered, or the requested Quarto is missing.
     DataError
-        If a folder is no campaign.
+        If a folder is not a campaign.
     LaunchError
         If the extra ``report`` is not installed.
     """
@@ -232,7 +232,7 @@ def _is_campaign(path: Path) -> bool:
 
 
 def _fingerprint(campaigns: Sequence[Path], options: dict[str, str]) -> str:
-    """Return the fingerprint of what the report is made from; empty if a folder is no campaign."""
+    """Return the fingerprint of what the report is made from; empty if a folder is not a campaign."""
     from labkit.report import build_cache  # as in `build`
 
     paths = [Path(path) for path in campaigns]

@@ -90,7 +90,7 @@ class Piece:
     text : Markdown, or the code without its options.
     cell : number of the notebook cell, from 1; 0 in a qmd file.
     line : line of the file or cell at which the text begins.
-    options, outputs : of a code cell.
+    options, outputs : options and outputs of a code cell.
     """
 
     file: str
@@ -119,7 +119,7 @@ class Book:
 
     Parameters
     ----------
-    folder : with `_quarto.yml` and everything it names.
+    folder : folder with `_quarto.yml` and everything it names.
     config : content of `_quarto.yml`.
     variables : content of `_variables.yml`.
     drawn : whether every figure has an up-to-date picture.

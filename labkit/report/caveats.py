@@ -30,8 +30,8 @@ class Group:
 
     Parameters
     ----------
-    codes : of the notes that belong to it.
-    name : of the group.
+    codes : codes of the notes that belong to it.
+    name : name of the group.
     remedy : its meaning and what to do.
     """
 

@@ -146,7 +146,8 @@ def _references(row: str, place: str, findings: _Findings) -> None:
             findings.add(place, f"@{key} points nowhere: nothing has the label {key}. {_similar(key, findings.labels)}")
         elif kind not in KINDS and key not in findings.keys:
             findings.add(
-                place, f"@{key} is no entry of the bibliography. {_similar(key, findings.keys)}Write \\@ for a plain @."
+                place,
+                f"@{key} is not an entry of the bibliography. {_similar(key, findings.keys)}Write \\@ for a plain @.",
             )
     trap = re.search(r"(@(?:fig|tbl|eq|sec)-[\w-]+)\s+\[-?@[A-Za-z]", row)
     if trap:

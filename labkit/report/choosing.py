@@ -33,8 +33,8 @@ def curves(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]
 
     Parameters
     ----------
-    rows : of one benchmark, from `labkit.read.records.summary`.
-    metric : that the points must have.
+    rows : rows of one benchmark, from `labkit.read.records.summary`.
+    metric : metric that the points must have.
     """
     for name, group in by_path(rows, metric):
         curve = widest(group, _PATH)[0]
@@ -80,8 +80,8 @@ def widest(rows: pd.DataFrame, drawn: Sequence[str]) -> tuple[pd.DataFrame, str]
 
     Parameters
     ----------
-    rows : of one benchmark, from `labkit.read.records.summary`.
-    drawn : columns that are no setting, because all their levels are shown.
+    rows : rows of one benchmark, from `labkit.read.records.summary`.
+    drawn : columns that are not settings, because all their levels are shown.
     """
     others = [name for name in differing(rows) if name not in (*drawn, "fingerprint")]
     if not others:

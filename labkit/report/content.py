@@ -24,7 +24,7 @@ class Beside:
     Parameters
     ----------
     paper : its key in the bibliography.
-    experiment : that is repeated.
+    experiment : experiment that is repeated.
     picture : the figure.
     """
 
@@ -44,7 +44,7 @@ class Content:
     omitted : chapters left out because the campaign has no data for them.
     front : picture on the first page; None without one.
     absent : headings of sections without data; complete after the last block.
-    style : of the report.
+    style : style of the report.
     contract : file of an acceptance contract; None if the style needs none.
     gate : verdicts of the gate on the campaign, for the first page; None without a gate.
     log : file of its tests, as `labkit gate --log` writes it; None if it is not shown.

@@ -185,7 +185,7 @@ def written(**how: Any) -> str:
 
 
 def _refs(ids: Iterable[str]) -> Any:
-    """Return references: a single one is no list, as RO-Crate recommends."""
+    """Return references: a single one is not a list, as RO-Crate recommends."""
     every = [{"@id": one} for one in ids]
     return every[0] if len(every) == 1 else every
 

@@ -30,8 +30,8 @@ class Picture:
 
     Parameters
     ----------
-    name : of its files, without extension.
-    label : of the figure.
+    name : name of its files, without extension.
+    label : label of the figure.
     caption : as Markdown; it ends with a description of the figure.
     spec : plotly's plain data.
     svg : its static form; empty if it could not be drawn.

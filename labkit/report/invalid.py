@@ -36,7 +36,7 @@ def mark(texts: dict[str, str], content: Content) -> None:
 
     Parameters
     ----------
-    texts : chapters that are no notebooks; the first page gets a callout, and captions get the mark.
+    texts : chapters that are not notebooks; the first page gets a callout, and captions get the mark.
     """
     broken = [source for source in content.sources if source.invalid]
     if not broken:

@@ -30,7 +30,7 @@ def table(found: Found, caption: str, *, several: bool = False) -> str:
     Parameters
     ----------
     found : campaigns with their findings.
-    caption : with its label.
+    caption : caption with its label.
     several : whether the report has several campaigns; then each count names its campaign.
 
     Returns

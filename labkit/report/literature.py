@@ -29,12 +29,12 @@ class Surveyed:
 
     Parameters
     ----------
-    name : of the benchmark.
-    section : of the survey that describes it.
-    cells : of all columns of its table.
+    name : name of the benchmark.
+    section : section of the survey that describes it.
+    cells : cells of all columns of its table.
     kind : counterpart in labkit: the ``program`` itself, own code for the same ``definition``, checked against the
         original, a ``stand-in`` that measures the same in another way, only the ``import`` of its logs, or ``none``;
-        empty if it is no benchmark.
+        empty if it is not a benchmark.
     tests : names in `labkit.benchmarks.Benchmark.equivalents`.
     labkit : patterns of names of labkit's benchmarks.
     tools : files of `labkit.tools` that run it or its stand-in.
@@ -93,10 +93,10 @@ class Table:
 
     Parameters
     ----------
-    section : of the survey.
+    section : section of the survey.
     columns : heads.
     rows : in the order of the paper.
-    number, title : of the table; 0 and the section's title for benchmarks in the text.
+    number, title : number and title of the table; 0 and the section's title for benchmarks in the text.
     turned : whether rows and columns are exchanged.
     align : ``l``, ``r`` or ``c`` for each column; all ``l`` if empty.
     """
@@ -118,10 +118,10 @@ class Experiment:
     ----------
     figure, title, result : place in the paper, title, and result of the paper.
     labkit : patterns of benchmarks that repeat it.
-    notebook : that shows it (default: the first one with such a benchmark).
-    metric : to show, if the benchmark has it; else its first one.
-    options : of the benchmark, as in `labkit.read.reference.Number`.
-    size : to show: the nearest measured one (default: the smallest).
+    notebook : notebook that shows it (default: the first one with such a benchmark).
+    metric : metric to show, if the benchmark has it; else its first one.
+    options : options of the benchmark, as in `labkit.read.reference.Number`.
+    size : size to show: the nearest measured one (default: the smallest).
     values : names of the paper's numbers that a benchmark measures and the report compares.
     further : names of the paper's numbers that no benchmark measures.
     needs, command : requirements and command lines to repeat it as in the paper.
@@ -147,7 +147,7 @@ class Literature:
 
     Parameters
     ----------
-    title : of their section.
+    title : title of their section.
     numbers : file of `labkit.read.reference` with the numbers of the paper.
     experiments : in the order of the paper.
     """

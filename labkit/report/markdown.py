@@ -156,7 +156,7 @@ def needing(labels: str, text: str) -> str:
 
     Parameters
     ----------
-    labels : of these parts, separated by spaces.
+    labels : labels of these parts, separated by spaces.
 
     Examples
     --------

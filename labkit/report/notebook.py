@@ -46,7 +46,7 @@ class Chapter:
     Parameters
     ----------
     notebook : the copy, ready to write.
-    title, label : of its heading.
+    title, label : title and label of its heading.
     error : its error in one line; empty if it ran to its end.
     csv : file name → text, the data of its figures.
     parameters : source of the cell with parameters.
@@ -111,7 +111,7 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
     Raises
     ------
     ReportError
-        If the file is no notebook or a cell's options cannot be read.
+        If the file is not a notebook or a cell's options cannot be read.
     """
     chapter, stem = Chapter(read(path) if book is None else book, path=path), named(path)
     cells = [_prose(c, chapter) for c in chapter.notebook.cells if not _is_papermill_notice(c) and c.source.strip()]
@@ -285,7 +285,7 @@ def _tidy(book: Any) -> int:
 
     Returns
     -------
-    How many outputs are no figures.
+    How many outputs are not figures.
     """
     count = 0
     for cell in book.cells:

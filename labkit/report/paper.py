@@ -136,7 +136,7 @@ def join(texts: dict[str, str], content: Content) -> Any:
 
     Parameters
     ----------
-    texts : chapters that are no notebooks; the introduction of the results is removed from them.
+    texts : chapters that are not notebooks; the introduction of the results is removed from them.
     """
     cells = [new_markdown_cell(texts.pop(_INTRODUCTION, "# Results {#sec-results}"))]
     for number, source in enumerate(content.sources, start=1):

@@ -30,7 +30,7 @@ def omit(chapters: Sequence[Chapter]) -> list[Chapter]:
 
     Parameters
     ----------
-    chapters : of the whole book; their cells are changed.
+    chapters : chapters of the whole book; their cells are changed.
 
     Returns
     -------

@@ -73,8 +73,8 @@ def refuse(config: Mapping[str, Any], file: Path, engine: str, known: Known = Kn
     for key in config:
         if key not in groups:
             raise ReportError(
-                f"{file}: {key}: is no setting of reports{_near(key, groups)}. There are: {', '.join(groups)}. Write "
-                "what Quarto knows of one format below format: html: or report-typst:."
+                f"{file}: {key}: is not a setting of reports{_near(key, groups)}. There are: {', '.join(groups)}. "
+                "Write what Quarto knows of one format below format: html: or report-typst:."
             )
     for key in ("book", "format", "language"):
         if not isinstance(config.get(key) or {}, Mapping):
@@ -83,7 +83,7 @@ def refuse(config: Mapping[str, Any], file: Path, engine: str, known: Known = Kn
         if name not in _FORMATS:
             near = "; use report-typst" if name in ("typst", "pdf") else _near(name, _FORMATS)
             raise ReportError(
-                f"{file}: format: {name}: is no format of reports{near}. There are: {', '.join(_FORMATS)}."
+                f"{file}: format: {name}: is not a format of reports{near}. There are: {', '.join(_FORMATS)}."
             )
     if engine == "quarto":
         _refuse_unknown(config, file, known)
@@ -93,7 +93,7 @@ def refuse(config: Mapping[str, Any], file: Path, engine: str, known: Known = Kn
     for name in config.get("language") or {}:
         if name not in readable and (engine == "plain" or known.language):
             raise ReportError(
-                f"{file}: language: {name}: is no word of reports{_near(name, readable)}. There are: "
+                f"{file}: language: {name}: is not a word of reports{_near(name, readable)}. There are: "
                 f"{', '.join(words.READ)}. Correct it, or remove it."
             )
     for key, value in _leaves(config):
@@ -116,7 +116,7 @@ def _refuse_unknown(config: Mapping[str, Any], file: Path, known: Known) -> None
 
 def _unknown(file: Path, key: str, name: Any, known: Collection[str]) -> ReportError:
     return ReportError(
-        f"{file}: {_path(key)}: is no setting that Quarto knows{_near(name, known)}. Correct it, or remove it."
+        f"{file}: {_path(key)}: is not a setting that Quarto knows{_near(name, known)}. Correct it, or remove it."
     )
 
 
@@ -125,8 +125,8 @@ def _refuse_further(config: Mapping[str, Any], file: Path, shipped: Mapping[str,
     for key, value in _leaves(config):
         if not any(fnmatch.fnmatchcase(key, one) for one in _BOTH) and shipped.get(key) != value:
             raise ReportError(
-                f"{file}: {_path(key)}: {value!r} is no setting of the plain engine, which would ignore it. There are: "
-                f"{_path(', '.join(_BOTH))}. Remove it, or make the report with Quarto: --engine quarto."
+                f"{file}: {_path(key)}: {value!r} is not a setting of the plain engine, which would ignore it. There "
+                f"are: {_path(', '.join(_BOTH))}. Remove it, or make the report with Quarto: --engine quarto."
             )
 
 
@@ -140,7 +140,7 @@ def _path(key: str) -> str:
 
 
 def _leaves(config: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the settings that are no groups, with the names of their groups before them."""
+    """Yield the settings that are not groups, with the names of their groups before them."""
     for key, value in config.items():
         name = f"{above}{key}"
         if isinstance(value, Mapping) and name not in _WHOLE:
@@ -206,7 +206,7 @@ _VALUES: Mapping[str, _Check] = {
     f"{_PDF}.mainfont": _FONT,
     f"{_PDF}.papersize": (_sets("paper"), "the name of a paper, such as a4 or us-letter"),
     f"{_PDF}.page-numbering": (_sets("numbering"), 'a pattern, such as "1" or "1 / 1"'),
-    f"{_PDF}.columns": (_is_count, "a whole number from 1 on"),
-    f"{_PDF}.toc-depth": (_is_count, "a whole number from 1 on"),
+    f"{_PDF}.columns": (_is_count, "a whole number, 1 or more"),
+    f"{_PDF}.toc-depth": (_is_count, "a whole number, 1 or more"),
     f"{_PDF}.margin": (_is_margin, f"lengths by side ({', '.join(_SIDES)}), such as {{x: 2.5cm, top: 2cm}}"),
 }

@@ -40,7 +40,7 @@ class Source:
     launches : records and metadata.
     summary : a row per point.
     failed : what was skipped or failed, with the reason; from campaign.json and its events.
-    folders : with executed notebooks; the first folder with a notebook of a name counts.
+    folders : folders with executed notebooks; the first folder with a notebook of a name counts.
     whole : the whole campaign, if launches and summary are restricted to some of its points; else None.
     """
 
@@ -197,7 +197,7 @@ def read(path: Path, *, again: bool = False, benchmark: str = "*") -> Source:
     Raises
     ------
     DataError
-        If the folder is no campaign, or a samples file cannot be read.
+        If the folder is not a campaign, or a samples file cannot be read.
     """
     path = Path(path)
     if not (path / "campaign.json").is_file():

@@ -106,8 +106,8 @@ def stage(
     gate : verdicts of the gate on the campaign, for the first page.
     log : file of the tests of the contract, for the page to sign.
     allow : factors that may differ between campaigns, for a style that compares them.
-    folder : of the report; it must not exist.
-    title : of the book (default: that of the campaigns or of the style).
+    folder : folder of the report; it must not exist.
+    title : title of the book (default: that of the campaigns or of the style).
     docx : whether Quarto also makes a Word document.
 
     Returns
@@ -221,7 +221,7 @@ def _edit(content: Content) -> None:
 
 
 def _texts(config: Mapping[str, Any], style: styles.Style, content: Content, elsewhere: set[str]) -> dict[str, str]:
-    """Return the chapters that are no notebooks, with their blocks; notebooks lose references to what is gone.
+    """Return the chapters that are not notebooks, with their blocks; notebooks lose references to what is gone.
 
     Parameters
     ----------

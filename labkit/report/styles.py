@@ -42,7 +42,7 @@ class Settings:
         folder.
     figures : most figures of a chapter of a paper or on slides; 0 for all.
     supplement : another style, with its PDF as ``supplement.pdf`` in the same folder.
-    colour : of headings, and of links in the PDF, such as ``#1f3a5f``; empty for labkit's.
+    colour : colour of headings, and of links in the PDF, such as ``#1f3a5f``; empty for labkit's.
     logo : picture at the top, such as ``figures/logo.svg``.
     """
 
@@ -69,10 +69,10 @@ class Style:
 
     Parameters
     ----------
-    name : of its file.
+    name : name of its file.
     settings : its section ``labkit``.
     config : its changes of ``book.yml``.
-    folders : with its chapters and other files, in the order of search.
+    folders : folders with its chapters and other files, in the order of search.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Style:
             return False
 
     def named(self) -> list[str]:
-        """Return the files that its settings name: logo, bibliographies, CSL style, chapters that are no notebooks."""
+        """Return the files that its settings name: logo, bibliographies, CSL style, chapters that are not notebooks."""
         book, found = self.config.get("book"), self.config.get("bibliography") or []
         book = book if isinstance(book, Mapping) else {}
         lists = [found if isinstance(found, list) else [found], book.get("chapters"), book.get("appendices")]

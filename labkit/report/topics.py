@@ -90,7 +90,7 @@ def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[t
     Parameters
     ----------
     summary : from `labkit.read.records.summary`.
-    benchmarks : of the topic, the most important first.
+    benchmarks : benchmarks of the topic, the most important first.
     focus : benchmarks and factors to prefer.
     """
     every = by_benchmark(summary)

@@ -36,17 +36,17 @@ class KeyNumber:
     Parameters
     ----------
     campaign, benchmark, title : campaign, benchmark and its title.
-    transport, ranks, options : of the point.
+    transport, ranks, options : transport, ranks and options of the point.
     ranks_assumed : whether labkit assumed the number of ranks, because a log does not state it.
     setting : other settings of which its benchmark has several levels, such as ``sync=osync, pattern=random``.
     size : B.
     which : ``smallest`` or ``largest`` size of its group, or ``only``.
-    metric, statistic, unit : of the value.
+    metric, statistic, unit : metric, statistic and unit of the value.
     value, low, high : in `unit`; ends are None without an interval.
     interval : kind of interval.
     n, launches : samples in total, and launches.
     basis : launches and sessions behind the value, in words.
-    origin, badges : of the point.
+    origin, badges : origin and badges of the point.
     step : resolution of the clock, in `unit`; NaN if unknown.
     """
 
@@ -187,7 +187,7 @@ def variables(campaign: Path | Source) -> dict[str, Any]:
     Raises
     ------
     DataError
-        If the folder is no campaign.
+        If the folder is not a campaign.
     """
     source = campaign if isinstance(campaign, Source) else read(campaign)
     facts = source.facts

@@ -65,8 +65,8 @@ def words(config: Mapping[str, Any]) -> dict[str, Any]:
         return given
     if not (known := _of_pandoc(str(wanted)) or _of_pandoc(language)):
         raise ReportError(
-            f"lang: {wanted!r} is no language that reports have words for. Write its short name, such as de, fr, pt-BR "
-            "or zh-Hans; without lang, a report is in English."
+            f"lang: {wanted!r} is not a language that reports have words for. Write its short name, such as de, fr, "
+            "pt-BR or zh-Hans; without lang, a report is in English."
         )
     found = {kind: str(known[word]) for kind, word in _OF_PANDOC.items() if word in known}
     for kind, element in _OF_TYPST.items():

@@ -11,7 +11,7 @@ import numpy as np
 from labkit.store.samples.facts import COUNTERS, EVIDENCE, EVIDENCE_ALONE, HOST_B, INTERFACE_B, LOOP_NS
 
 MOST = 3 << 10  # B of the facts of a point, which leaves the rest of 4 KiB to its spec and effort
-HOSTS = 16  # with counters of their own, at most
+HOSTS = 16  # with their own counters, at most
 INTERFACES = 4  # with totals over hosts, at most
 _ROOMS = (1024, 512, 256, 128)  # B that one fact may take, tried in this order
 

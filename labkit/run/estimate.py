@@ -21,7 +21,7 @@ class Estimate:
     Parameters
     ----------
     points : launches of points.
-    starts : of ranks or of a tool, which serve them.
+    starts : starts of ranks or of a tool, which serve them.
     cap : longest timed part of a point in a launch, s.
     """
 

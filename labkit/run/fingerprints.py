@@ -19,7 +19,7 @@ class Named:
     Parameters
     ----------
     spec : resolved, with a launcher's name.
-    identity : of it, without options that have their defaults.
+    identity : identity of it, without options that have their defaults.
     library : MPI library or tool, with its version.
     facts : what the fingerprint holds beside the spec.
     """

@@ -42,7 +42,7 @@ def refuse(specs: Iterable[Spec]) -> None:
     for spec in specs:
         if spec.values.get("directory") and testbeds.outline(spec.testbed).directory:
             raise SpecError(
-                f"directory={spec.values['directory']}, but testbed={spec.testbed} has a folder of its own. Leave "
+                f"directory={spec.values['directory']}, but testbed={spec.testbed} has a separate folder. Leave "
                 "directory out, or set testbed=local."
             )
         for field, usual in USUAL.items():
@@ -98,7 +98,7 @@ def _check_device(spec: Spec, field: str) -> None:
     hosts, testbed = {host.rpartition(":")[0] or host for host in spec.hosts}, testbeds.outline(spec.testbed)
     if field != "device" or spec.transport != "tcp" or not hosts <= LOCAL:
         return
-    if testbed.guest or testbed.hosts or testbed.network:  # it has devices of its own
+    if testbed.guest or testbed.hosts or testbed.network:  # it has its own devices
         return
     names = [interface["name"] for interface in network.interfaces()]
     missing = [name for name in spec.device.split(",") if "/" not in name and name not in names]  # a subnet has a /

@@ -77,9 +77,9 @@ def inherited(launcher: Launcher, placement: Placement, environment: Mapping[str
 
     Parameters
     ----------
-    launcher : that starts the ranks.
-    placement : of the ranks, without what they inherit.
-    environment : of labkit.
+    launcher : launcher that starts the ranks.
+    placement : placement of the ranks, without what they inherit.
+    environment : environment of labkit.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def eager_limits(kind: str, program: str, transport: str = "auto") -> list[eager
 
     Parameters
     ----------
-    kind : of the library, as `Launcher.kind`.
+    kind : kind of the library, as `Launcher.kind`.
     program : path of the launcher that belongs to it.
     transport : ``shm``, ``tcp``, or ``rc`` and ``ud`` over UCX; ``auto`` for the first two.
 

@@ -30,7 +30,7 @@ class Line:
     ----------
     command : its words; the last one is the plan, or says that the plan comes by standard input.
     environment : variables that it adds.
-    placement : of its ranks; None for a kernel without MPI.
+    placement : placement of its ranks; None for a kernel without MPI.
     plan : for standard input; empty if the command has it.
     """
 

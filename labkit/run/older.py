@@ -33,7 +33,7 @@ def texts(
 
     Parameters
     ----------
-    samples : of points that existed before.
+    samples : samples of points that existed before.
     advice : what to do for this effort, as the end of a sentence.
     names : efforts to compare; those that are not in `NAMES` change no number.
     flags : name → how the user writes it before the value; ``name=`` where left out.

@@ -101,7 +101,7 @@ class Start:
 
     Parameters
     ----------
-    points : to be measured, in this order.
+    points : points to be measured, in this order.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ class Launch:
 
     Parameters
     ----------
-    folder : with its files.
+    folder : folder with its files.
     status : exit status; None if it did not end in time.
     load : at its begin and at its end.
     meta, host : metadata of its points.

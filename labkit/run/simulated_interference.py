@@ -36,7 +36,7 @@ class Jobs:
     Parameters
     ----------
     victim, aggressor : resolved.
-    hosts : of the victim's ranks, then of the aggressor's.
+    hosts : hosts of the victim's ranks, then of the aggressor's.
     """
 
     victim: Spec
@@ -100,7 +100,8 @@ def replayed(
 
     Parameters
     ----------
-    iterations : of the victim; 0 for as many as take `_PERIODS` iterations of the aggressor, at most `_MOST`.
+    iterations : iterations of the victim; 0 for as many as take `_PERIODS` iterations of the aggressor, at most
+        `_MOST`.
 
     Returns
     -------

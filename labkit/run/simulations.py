@@ -151,7 +151,7 @@ def simulated(spec: Spec, effort: Effort, network: Network, seed: int) -> Outcom
 
     Parameters
     ----------
-    seed : of random choices.
+    seed : seed of random choices.
     """
     limit = PATIENCE * effort.time_limit
     if _two_jobs(spec):

@@ -89,7 +89,7 @@ class Summary:
     n_eff : equivalent number of independent samples, see `labkit.stats.rank_interval.effective`.
     p50, p95, p99, p999 : percentiles; NaN if there are too few samples, see `given`.
     within : 95 % rank interval of the median inside the launch.
-    min, max, mean : of all samples; none is removed as an outlier.
+    min, max, mean : min, max and mean of all samples; none is removed as an outlier.
     spread : distance of the quartiles relative to the median, see `relative_spread`.
     unreliable : percentiles with fewer than ten samples beyond them.
     """

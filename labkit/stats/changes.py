@@ -11,7 +11,7 @@ days resemble each other, and a wandering series looks like a series with steps.
   simulated series with the same small-sample bias of ρ: the largest p for ρ = 0.6, 0.8 and 0.9. For weaker dependence
   it is too large.
 - *Ranks.* The largest standardised sum of the ranks of any part (Pettitt) [1]_, compared with random orders. It assumes
-  no distribution, so one odd campaign is no change.
+  no distribution, so one odd campaign is not a change.
 
 p is the larger one. Parts follow circular binary segmentation [2]_: all ends of the series, and pieces in its
 middle after which the earlier level returns. The part and the remainder are then divided in the same way.

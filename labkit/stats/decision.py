@@ -76,7 +76,7 @@ def decide(
     pairs : values of the launches of the base and of the other side, on the scale on which shifts are compared: the
         logarithms of times and rates, shares as they are.
     ends : for each pair, the lower and upper shift between which a difference is irrelevant, on the same scale.
-    level : of the intervals and of the answers.
+    level : level of the intervals and of the answers.
     tests : pairs of the family, if it has more than are given.
     larger : whether to test only if the other side is larger (one-sided tests).
     paired : for each pair, whether values at the same position belong together, such as those of one session
@@ -143,7 +143,7 @@ def above(
     ----------
     base, other : (pairs, launches) of each side.
     end : shift up to which a difference does not matter.
-    tests : of the family.
+    tests : tests of the family.
     """
     if not enough(base.shape[1], other.shape[1], tests, level, larger=True):
         return np.zeros(len(base), bool)
@@ -178,7 +178,7 @@ def beyond_limit(
     Parameters
     ----------
     sides : values of launches.
-    limits : of each side. Add a relevant difference to the limit if there is one.
+    limits : limits of each side. Add a relevant difference to the limit if there is one.
     level : probability that no answer is false, over all sides (Holm's correction).
     tests : sides of the family, if it has more than are given.
 

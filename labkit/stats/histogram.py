@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-EXACT = 128  # ns; below it every value has a bucket of its own
+EXACT = 128  # ns; below it every value has a separate bucket
 _EACH = EXACT // 2  # buckets of an octave
 ERROR = 1 / EXACT  # largest relative error of `middle`
 

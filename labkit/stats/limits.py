@@ -37,7 +37,7 @@ class Limit:
     ----------
     value : the limit, in the unit of the launches; NaN if there are too few of them.
     beyond : how many new launches must be beyond it to be called worse.
-    launches, campaigns : of the past.
+    launches, campaigns : launches and campaigns of the past.
     needed : fewest past launches for a limit.
     by_campaigns : whether the spread of campaigns set the limit.
     """
@@ -154,7 +154,7 @@ def limit(past: Sequence[ArrayLike], new: int, chance: float, *, higher: bool) -
     ----------
     past : values of the launches of each campaign.
     new : number of new launches.
-    chance : of a false alarm.
+    chance : chance of a false alarm.
     higher : whether higher values are worse.
     """
     campaigns = [array for values in past if (array := np.asarray(values, np.float64).ravel()).size]

@@ -34,7 +34,7 @@ class Modes:
     Parameters
     ----------
     low, high : medians of the two parts, in the unit of the values.
-    share : of the values in the upper part, inside (0, 1).
+    share : share of the values in the upper part, inside (0, 1).
     """
 
     low: float
@@ -49,7 +49,7 @@ def two_modes(values: Lists) -> dict[int, Modes]:
 
     Parameters
     ----------
-    values : of the iterations of each launch, above 0.
+    values : values of the iterations of each launch, above 0.
 
     Examples
     --------

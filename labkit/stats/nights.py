@@ -94,7 +94,7 @@ def shared(chance: float, points: int, tails: Sequence[bool], past: int) -> tupl
 
     Parameters
     ----------
-    tails : of each common factor, whether it is one of tails.
+    tails : tails of each common factor, whether it is one of tails.
     past : nights of the past.
 
     Examples
@@ -122,8 +122,8 @@ def reach(past: int, ahead: int, chance: float, correlation: float = 0.0, gap: i
     Parameters
     ----------
     past, ahead : how many values; two of the past at least.
-    chance : that the mean lies farther above, if all values have one distribution.
-    correlation : of neighbouring values of an AR(1) process.
+    chance : chance that the mean lies farther above, if all values have one distribution.
+    correlation : correlation of neighbouring values of an AR(1) process.
     gap : places from the last value of the past to the first of the next.
 
     Examples
@@ -207,14 +207,14 @@ def replay(
     Parameters
     ----------
     values : (nights, series), logarithms in which more is worse; NaN if a night lacks a series.
-    chance : of a false alarm of one night in one series.
+    chance : chance of a false alarm of one night in one series.
     beyond : whether the launches of some nights, in a series, are beyond the limit that those of reference nights give
         with a chance; all nights are flags. It is asked only about nights whose medians are beyond Student's limit.
     accepted : (nights,), whether a person made the night part of the reference.
     least : (series,), by how much the last nights together may always be worse.
-    shares : of the chance, for the night alone and for each of `WINDOWS`; the night alone has all of it as long as no
-        nights can be compared together.
-    correlation : of neighbouring nights.
+    shares : shares of the chance, for the night alone and for each of `WINDOWS`; the night alone has all of it as long
+        as no nights can be compared together.
+    correlation : correlation of neighbouring nights.
     """
     known, last = ~np.isnan(values), len(values) - 1
     chosen = np.zeros(len(values), bool) if accepted is None else accepted
@@ -261,7 +261,7 @@ def _together(
     Parameters
     ----------
     since, first, sound : nights that can be together, the first reference, and nights that may be in a reference.
-    shares : of each of `WINDOWS`.
+    shares : shares of each of `WINDOWS`.
     """
     after = np.cumsum(since[::-1], axis=0)[::-1]
     several = since[-1] & (after[0] > 1)
@@ -290,7 +290,7 @@ def allowed_above(values: Floats, past: Flags, ahead: Flags, chance: Floats, cor
     values : (nights, series).
     past, ahead : (nights, series), of each series.
     chance : (series,), that the mean lies farther above if nothing has changed.
-    correlation : of neighbouring nights.
+    correlation : correlation of neighbouring nights.
     """
     counts = [np.count_nonzero(chosen, axis=0) for chosen in (past, ahead)]
     gap = np.ones(values.shape[1], np.intp)

@@ -48,8 +48,8 @@ class Period:
     Parameters
     ----------
     frequency, resolution : Hz.
-    power : of its peak.
-    share : of the events in the fullest tenth of the period; about 0.1 for random events.
+    power : power of its peak.
+    share : share of the events in the fullest tenth of the period; about 0.1 for random events.
     """
 
     frequency: float

@@ -196,7 +196,7 @@ def _differences(values: NDArray[np.float64], variance: float) -> tuple[NDArray[
     Parameters
     ----------
     values : (rounds, settings) without NaN.
-    variance : of all settings together; that of the pair counts if it is larger.
+    variance : variance of all settings together; that of the pair counts if it is larger.
     """
     differences = values[:, :, None] - values[:, None, :]
     own = differences.var(axis=0, ddof=1) / 2

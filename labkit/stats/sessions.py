@@ -100,7 +100,7 @@ def brief(starts: Sequence[str], sessions: int) -> bool:
 
 
 def _seconds(start: str) -> float:
-    """Return a moment in s; without a zone it is UTC. A text that is no moment raises ValueError."""
+    """Return a moment in s; without a zone it is UTC. A text that is not a moment raises ValueError."""
     moment = datetime.fromisoformat(start)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 

@@ -98,7 +98,7 @@ def export(
     if problems:
         first = notes.joined(names.shown(text) for text in problems[:3])
         raise DataError(
-            f"{campaign} cannot be archived: {first}. Rename it, or put a copy of the file in the place of a link."
+            f"{campaign} cannot be archived: {first}. Rename it, or put a copy of the file in place of a link."
         )
     with atomic.opened(target) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         packed: list[Packed] = []

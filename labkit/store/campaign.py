@@ -96,7 +96,7 @@ class Campaign(Folder):
 
         Parameters
         ----------
-        identity : that it must have; any if left out.
+        identity : identity that it must have; any if left out.
 
         Raises
         ------

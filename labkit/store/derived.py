@@ -62,7 +62,7 @@ def report(style: str, others: Sequence[Path] = ()) -> str:
 
     Parameters
     ----------
-    style : of the report.
+    style : style of the report.
     others : the further campaigns.
 
     Examples

@@ -2,7 +2,7 @@
 
 Only `labkit.store.folder.Folder.tell` writes this file, and only `Reader` reads it. A line holds ``time`` (UTC, ISO
 8601), ``kind``, the keys that `KINDS` names, and may hold more. A campaign may come from anybody, so the length of a
-line is limited, and labkit skips and counts lines that are no events.
+line is limited, and labkit skips and counts lines that are not events.
 """
 
 from __future__ import annotations
@@ -139,11 +139,11 @@ class Reader:
     Parameters
     ----------
     folder : the campaign.
-    kinds : of events that are returned (default: all); lines that name none of them are not parsed.
+    kinds : kinds of events that are returned (default: all); lines that name none of them are not parsed.
 
     Attributes
     ----------
-    damaged : numbers of lines that are no events.
+    damaged : numbers of lines that are not events.
     """
 
     def __init__(self, folder: Path, *kinds: str) -> None:
@@ -183,7 +183,9 @@ class Reader:
             with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
-                    raise DataError(f"{path} is no regular file, but a campaign holds only regular files. Remove it.")
+                    raise DataError(
+                        f"{path} is not a regular file, but a campaign holds only regular files. Remove it."
+                    )
                 if status.st_size > reading.EVENTS:
                     raise DataError(
                         f"{path} is longer than {reading.EVENTS:,} B, which labkit never writes. Restore it."
@@ -201,7 +203,7 @@ def read(folder: Path, *kinds: str) -> list[Event]:
 
     Parameters
     ----------
-    kinds : of the events (default: all).
+    kinds : kinds of the events (default: all).
 
     Raises
     ------

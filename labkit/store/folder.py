@@ -21,7 +21,7 @@ class Folder:
 
     Parameters
     ----------
-    path : of the folder.
+    path : path of the folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -139,7 +139,7 @@ class Folder:
 
         Parameters
         ----------
-        kind : of `labkit.store.events.KINDS`.
+        kind : kind of `labkit.store.events.KINDS`.
         facts : the keys of an event of that kind.
         """
         with self.writing():

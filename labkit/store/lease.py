@@ -217,7 +217,7 @@ def _age(folder: Path, lease: Lease) -> float:
 
 
 def _pid_space() -> str:
-    """Return in what process numbers are unique: the boot of the kernel, and the namespace."""
+    """Return the scope in which process numbers are unique: the boot of the kernel, and the namespace."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
 

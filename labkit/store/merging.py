@@ -58,7 +58,7 @@ class Merged:
         if self.conflicts:
             lines.append(
                 f"conflicts: {len(self.conflicts)} of the new points have the campaign and launch of another, but "
-                f"other content; both are kept, as launches of their own. First: {self.conflicts[0]}"
+                f"other content; both are kept, as separate launches. First: {self.conflicts[0]}"
             )
         return "\n".join([*lines, f"samples: {self.campaign.path}"])
 

@@ -94,7 +94,7 @@ def point(benchmark: str, fingerprint: str, launch: int) -> str:
     if not isinstance(fingerprint, str) or not FINGERPRINT.fullmatch(fingerprint):
         raise DataError(f"fingerprint={fingerprint!r}, but it must be sixteen hex digits.")
     if isinstance(launch, bool) or not isinstance(launch, int) or not 0 <= launch < 2**31:
-        raise DataError(f"launch={launch!r}, but it must be a whole number from 0 on.")
+        raise DataError(f"launch={launch!r}, but it must be a whole number, 0 or more.")
     return f"samples/{benchmark}/{fingerprint}-{launch}.parquet"
 
 

@@ -48,9 +48,9 @@ class Limits:
 
     Parameters
     ----------
-    size : of everything unpacked, B.
+    size : size of everything unpacked, B.
     entries : files and folders.
-    ratio : of an entry's size to its packed size, for entries above `SMALL`.
+    ratio : ratio of an entry's size to its packed size, for entries above `SMALL`.
     """
 
     size: int = 16 << 30
@@ -63,12 +63,12 @@ class Limits:
 
         Parameters
         ----------
-        size : of the command line; else ``LABKIT_ARCHIVE_SIZE``.
+        size : size of the command line; else ``LABKIT_ARCHIVE_SIZE``.
 
         Raises
         ------
         SpecError
-            If a value is no size or number.
+            If a value is not a size or number.
         """
         sources = {"size": "--max-size" if size else SIZE, "entries": ENTRIES, "ratio": RATIO}
         limits = {}
@@ -87,7 +87,7 @@ def listed(file: IO[bytes], where: Path, limits: Limits) -> zipfile.ZipFile:
     Raises
     ------
     DataError
-        If it is too large. A file that is no archive raises one of `BROKEN`.
+        If it is too large. A file that is not an archive raises one of `BROKEN`.
     """
     if (length := _directory(file)) > limits.entries * DIRECTORY:
         raise _too_large(where, f"a central directory of {length:,} B", ENTRIES, limits.entries)

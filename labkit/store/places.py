@@ -152,7 +152,7 @@ def fresh(kind: str) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.mkdir()
         except FileExistsError:
-            if not path.exists():  # something above it is no folder
+            if not path.exists():  # something above it is not a folder
                 raise DataError(f"{path} cannot be created: {path.parent} is not a folder. Set {HOME}.") from None
             continue
         except OSError as error:

@@ -27,7 +27,15 @@ _NETWORKS = tuple(map(ipaddress.ip_network, ("198.18.0.0/15", "2001:db8::/32")))
 _OURS = "02000000"  # begins the pseudonyms of MAC addresses and GUIDs
 _PICTURES = ("image/png", "image/jpeg", "application/pdf")  # names may be drawn in them
 _RAW = ("bdata",)  # numbers of figures, in base64
-_VERSIONS = ("version", "versions", "library", "mpi_library", "kernel", "firmware", "driver")  # 5.8.1.2 is no address
+_VERSIONS = (
+    "version",
+    "versions",
+    "library",
+    "mpi_library",
+    "kernel",
+    "firmware",
+    "driver",
+)  # 5.8.1.2 is not an address
 _ORDINARY = {
     *("localhost", "localhost.localdomain", "root", "nobody", "user", "users", "local", "shared", "public", "common"),
     *(
@@ -95,7 +103,7 @@ class Pseudonyms:
 
         Parameters
         ----------
-        key : of the field.
+        key : key of the field.
         hosts : whether fields for hosts name real ones; those of an emulated network are called the same everywhere.
         """
         if isinstance(value, Mapping):
@@ -265,7 +273,7 @@ class Pseudonyms:
 
 
 def _listed(text: str) -> Sequence[str]:
-    """Return the hosts of a list; none if it is no list of hosts."""
+    """Return the hosts of a list; none if it is not a list of hosts."""
     try:
         return host_list.named(text)
     except SpecError:

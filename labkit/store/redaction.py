@@ -33,7 +33,7 @@ class Redacted:
     Parameters
     ----------
     campaign : the copy.
-    pseudonyms : that stand in it.
+    pseudonyms : pseudonyms that stand in it.
     left_out : files that it lacks, because labkit cannot replace names in them.
     """
 

@@ -39,7 +39,7 @@ class Saving:
 
     Parameters
     ----------
-    campaign : to write to.
+    campaign : campaign to write to.
     """
 
     def __init__(self, campaign: Folder) -> None:

@@ -77,7 +77,7 @@ class Parameters:
     ci : stop a point when its interval is narrower than this part of the median.
     time_cap : s of timed iterations for a point and launch.
     time_limit : s without progress after which labkit ends a start or a point.
-    seed : of the random order.
+    seed : seed of the random order.
     keep : samples to keep of many ranks, as in `labkit.point.spec.Effort`: auto, all or extremes.
     measure : False to show only what the campaign already holds.
     """
@@ -113,7 +113,7 @@ class Given:
     Parameters
     ----------
     campaign : folder of the campaign that the run works on; empty for none.
-    identity : of that campaign.
+    identity : identity of that campaign.
     setting : launcher, bind, transport, hosts, ``env.NAME`` of all MPI ranks, unless the study sets them.
     session : start of the session in which the run measures, see `labkit.run.sessions`; empty without a schedule.
     """
@@ -558,7 +558,7 @@ def remember(study: Study) -> None:
 
     Parameters
     ----------
-    study : of a notebook among those of labkit or the project; of another one, the campaign does not change.
+    study : study of a notebook among those of labkit or the project; of another one, the campaign does not change.
     """
     campaign, values = study.campaign, study.values
     names = [stem for stem in project.notebooks() if of_notebook(stem) is type(study)]

@@ -43,7 +43,7 @@ def table(records: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    records : of a campaign, with the columns ``benchmark`` and ``badges``; simulated points are not judged.
+    records : records of a campaign, with the columns ``benchmark`` and ``badges``; simulated points are not judged.
     """
     some = records[records["origin"] != "simulated"]
     codes = ((str(row.benchmark), [one.code for one in row.badges]) for row in some.itertuples())

@@ -51,7 +51,7 @@ def slowed(rows: pd.DataFrame, metric: str, series: str) -> Iterator[str]:
 
     Parameters
     ----------
-    rows : of `under`, for the delay.
+    rows : rows of `under`, for the delay.
     """
     for name, group in rows.groupby(series, sort=False) if len(rows) else ():
         last = group.iloc[-1].to_dict()

@@ -19,7 +19,7 @@ def settings(specs: Sequence[Spec], place: Callable[[str], str] = str) -> list[M
 
     Parameters
     ----------
-    specs : of one benchmark.
+    specs : specs of one benchmark.
     place : returns the part of a testbed's description that must be the same.
     """
     wanted: list[Mapping[str, Any]] = []
@@ -47,7 +47,7 @@ def matching(
 
     Parameters
     ----------
-    samples : of one benchmark.
+    samples : samples of one benchmark.
     wanted, place : as from and for `settings`.
     elsewhere : whether another notebook of the campaign shows a sample; no note names it then.
     """

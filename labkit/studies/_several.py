@@ -155,7 +155,7 @@ def parameters_of(study: str, facts: Mapping[str, Any], campaign: str) -> dict[s
     Parameters
     ----------
     study : its name.
-    facts : of the campaign that others were merged into.
+    facts : facts of the campaign that others were merged into.
     campaign : one of these.
     """
     own = study.replace("_", "-")

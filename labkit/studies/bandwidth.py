@@ -19,11 +19,11 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : of the messages, MIN:MAX or a list.
+    sizes : sizes of the messages, MIN:MAX or a list.
     window : messages in flight.
     transports : paths to compare.
-    stream_sizes : of the sends of a plain TCP stream; empty leaves it out.
-    request_sizes : of request and response over plain TCP; empty leaves it out.
+    stream_sizes : sizes of the sends of a plain TCP stream; empty leaves it out.
+    request_sizes : sizes of request and response over plain TCP; empty leaves it out.
     """
 
     sizes: str = "1:4Mi"

@@ -25,8 +25,8 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    patterns : of latency, bandwidth, allreduce, bcast.
-    sizes : of the messages, MIN:MAX or a list; multiples of 4 B.
+    patterns : some of latency, bandwidth, allreduce, bcast.
+    sizes : sizes of the messages, MIN:MAX or a list; multiples of 4 B.
     transport : path of the messages.
     """
 

@@ -36,7 +36,7 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    size : of the message of MPI, B.
+    size : size of the message of MPI, B.
     transports : paths of MPI to break down: shm, tcp.
     sockets : size of the message over blocking sockets, B; 14 or more, as sockperf sends, or 0 for none.
     launcher : how ranks start.
@@ -293,7 +293,7 @@ def _posted(one: Breakdown) -> str:
 
 
 def _added(part: Part, whole: Breakdown) -> str:
-    """Say what a layer adds; a time that is not surely above 0 is no cost."""
+    """Say what a layer adds; a time that is not surely above 0 is not a cost."""
     sign = effects.of_time(part.time).sign
     if not effects.bounded(whole):
         return f"what {part.text} adds is not known, because a path below it took longer than the whole"

@@ -59,10 +59,10 @@ class Parameters(studies.Started):
     Parameters
     ----------
     collectives : blocking ones, by the names that `labkit list` gives them after mpi.
-    sizes : of the messages; those that are no power of two are set beside their neighbours.
+    sizes : sizes of the messages; those that are not a power of two are set beside their neighbours.
     ranks : a list. More ranks than cores share them, and the records say so.
     example : collective whose cadences and ranks are looked at more closely.
-    example_size : of the message whose time is shown for every rank, B; it is added to the sizes.
+    example_size : size of the message whose time is shown for every rank, B; it is added to the sizes.
     cadences : how iterations follow one another: isolated, streaming, synchronised. Isolated is always measured.
     in_place : also measure those that can work in place.
     rotate : also measure those with a root with the next rank as root of every iteration.
@@ -93,7 +93,7 @@ class Study(studies.Study):
         """Collectives that are measured, with their family."""
         names = words(self.values.collectives)
         if wrong := [name for name in (*names, self.values.example) if name not in BLOCKING]:
-            raise SpecError(f"{wrong[0]!r} is no blocking collective. There are: {', '.join(BLOCKING)}.")
+            raise SpecError(f"{wrong[0]!r} is not a blocking collective. There are: {', '.join(BLOCKING)}.")
         return [f"mpi.{name}" for name in names]
 
     def specs(self) -> list[Spec]:
@@ -348,7 +348,7 @@ class Study(studies.Study):
             )
 
     def _odd(self) -> Iterator[str]:
-        """Sizes that are no power of two and take longer than the next power that was measured."""
+        """Sizes that are not a power of two and take longer than the next power that was measured."""
         for (name, path, ranks), group in self.sized().groupby(["collective", "transport", "ranks"], sort=False):
             by_size: dict[int, Any] = {int(row["message_size_B"]): row for _, row in group.iterrows()}
             powers = [size for size in by_size if size & (size - 1) == 0]

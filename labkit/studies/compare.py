@@ -32,10 +32,10 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    benchmark : to measure: mpi.latency, mpi.bandwidth, mpi.allreduce, mpi.bcast or mpi.alltoall.
-    sizes : of the messages, MIN:MAX or a list.
+    benchmark : benchmark to measure: mpi.latency, mpi.bandwidth, mpi.allreduce, mpi.bcast or mpi.alltoall.
+    sizes : sizes of the messages, MIN:MAX or a list.
     factor : setting that is compared: transport, launcher, bind, an option of the benchmark, or env.NAME.
-    levels : of the factor; the first is the base.
+    levels : levels of the factor; the first is the base.
     allow : further factors that may differ, such as library where launchers are compared.
     relevant : smallest relevant difference, as a fraction of the value.
     testbed : where the ranks run.

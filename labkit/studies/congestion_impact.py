@@ -40,7 +40,7 @@ class Parameters(studies.Started):
     time_cap : s of timed iterations for a point and launch.
     patterns : what the victims do, a list of latency, bandwidth, bandwidth_sync, get_latency, put_bandwidth,
         allreduce and alltoall, or all; latencies and allreduce have 8 B.
-    bandwidth_size : of the messages of the other patterns, B; 131072 in GPCNeT.
+    bandwidth_size : size of the messages of the other patterns, B; 131072 in GPCNeT.
     congestors : what the others do, a list of incast, alltoall, put_incast, get_broadcast and mixed, or all. The first
         is that of the sweeps.
     share : % of the nodes that are congestors.

@@ -26,8 +26,8 @@ class Parameters(_rdma.Parameters):
 
     Parameters
     ----------
-    sizes : of the requests and answers, from 16 B on.
-    ways : of the echo: verb and service, such as ``send/UD`` or ``write/UC``; empty leaves it out.
+    sizes : sizes of the requests and answers, 16 B or more.
+    ways : ways of the echo: verb and service, such as ``send/UD`` or ``write/UC``; empty leaves it out.
     stores : services that requests to the key-value store are written over; empty leaves it out.
     clients : requests in flight.
     """

@@ -30,13 +30,13 @@ class Parameters(studies.Parameters):
     Parameters
     ----------
     systems : kinds to make and mount, a list of those of the testbed file-system.
-    size : of each of them.
+    size : size of each of them.
     nfs : export of an NFS server to compare with them, as SERVER:/EXPORT; empty leaves NFS out.
-    sizes : of one read or write.
+    sizes : sizes of one read or write.
     items : files of each rank in the test of metadata.
     io500 : time in which each phase of a run like that of IO500 writes, s; 0 leaves it out.
-    limit : that a rank writes at most in a phase of that run.
-    ranks : that take part in metadata and in that run.
+    limit : most bytes that a rank writes in a phase of that run.
+    ranks : ranks that take part in metadata and in that run.
     launcher : how ranks start.
     """
 

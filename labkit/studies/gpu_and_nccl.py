@@ -45,18 +45,18 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    sizes : of copies, MIN:MAX or a list.
-    message_sizes : of messages between ranks.
+    sizes : sizes of copies, MIN:MAX or a list.
+    message_sizes : sizes of messages between ranks.
     memories : pairs of memories of rank 0 and rank 1, a list to compare: device-device, device-host, host-host, …
-    collectives : to measure with device memory, a list; empty leaves them out.
-    collective_sizes : of their messages; multiples of 4 B.
-    ranks : of a collective.
+    collectives : collectives to measure with device memory, a list; empty leaves them out.
+    collective_sizes : message sizes of the collectives; multiples of 4 B.
+    ranks : ranks of a collective.
     switches : ways between GPUs to leave out in UCX, a list to compare: all, no_cuda_ipc, no_gdrcopy,
         no_gpudirect_rdma.
     peer : copy between two GPUs as well.
     accelerator : a GPU by its driver (cuda), its stand-in in host memory, or auto: cuda where there is a GPU.
     transports : paths between the ranks.
-    hosts : of the ranks; empty for this machine.
+    hosts : hosts of the ranks; empty for this machine.
     launcher : how ranks start.
     """
 

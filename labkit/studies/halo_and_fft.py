@@ -40,10 +40,10 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    neighbours : of the halo exchange, a list of 26, 18 (no corners) and 6 (faces only).
+    neighbours : neighbours of the halo exchange, a list of 26, 18 (no corners) and 6 (faces only).
     periodic : also measure grids that wrap around.
-    cells : of a rank along each side; with 8 B in a cell, a face has cells² · 8 B.
-    fft_sizes : of the message between two ranks in the transposes, MIN:MAX or a list.
+    cells : cells of a rank along each side; with 8 B in a cell, a face has cells² · 8 B.
+    fft_sizes : sizes of the message between two ranks in the transposes, MIN:MAX or a list.
     ranks : a list; both are measured with every number, as grids that are as cubic as they can be.
     paper : also measure both with the arguments of the Ethernet paper, at the largest number of ranks.
     transports : paths to compare, a list.

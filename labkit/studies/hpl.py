@@ -40,14 +40,14 @@ class Parameters(studies.Started):
     ----------
     launches : fresh starts of every point; a run of HPC Challenge takes seconds beside HPL.
     ranks : a list; with 1 among them, for the speedup.
-    orders : of the matrix, a list; 0 for the largest that fits the memory.
+    orders : orders of the matrix, a list; 0 for the largest that fits the memory.
     block : rows of a block; 0 for 192, or fewer for a small matrix.
-    rows, columns : of the grid of processes; 0 for the most square one.
+    rows, columns : rows and columns of the grid of processes; 0 for the most square one.
     tool : xhpl, hpcc, or auto for the first that is installed.
     core_peak : theoretical peak of the core of a rank, Gflop/s; 0 to work it out from the processor.
-    directory : of input and output files; where ranks run on several hosts, all must see it.
-    cells : of a rank along each side, for conjugate gradients (compute.hpcg); 0 leaves them out.
-    steps : of conjugate gradients in a run.
+    directory : directory of input and output files; where ranks run on several hosts, all must see it.
+    cells : cells of a rank along each side, for conjugate gradients (compute.hpcg); 0 leaves them out.
+    steps : steps of conjugate gradients in a run.
     time_cap : s of timed runs of conjugate gradients for a point and launch; the order decides how long HPL takes.
     """
 

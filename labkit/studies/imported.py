@@ -37,7 +37,7 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    rows : of a table at most; `labkit show` prints all of them.
+    rows : most rows of a table; `labkit show` prints all of them.
     """
 
     rows: int = 40

@@ -42,14 +42,14 @@ class Parameters(studies.Parameters):
     ----------
     launches : times that every point is measured.
     senders : hosts that send to one, a list.
-    sizes : of a call, MIN:MAX or a list; each with every number of senders and one stream.
-    streams : of each sender, a list; each with every number of senders and the largest size.
+    sizes : sizes of a call, MIN:MAX or a list; each with every number of senders and one stream.
+    streams : streams of each sender, a list; each with every number of senders and the largest size.
     duration : s that they send for.
     congestion : TCP's congestion control; empty leaves it to the system.
     testbed : where TCP runs; it needs a host more than there are senders, or a single machine.
     verbs_testbed : where streams go over RDMA: ``soft-roce``, perhaps with a rate; empty leaves them out.
     verbs_streams : over RDMA, a list.
-    verbs_size : of their messages, B.
+    verbs_size : message size over verbs, B.
     ets : shares of two classes of RDMA traffic, such as ``3:1``, on a link with a rate; empty leaves them out.
     """
 

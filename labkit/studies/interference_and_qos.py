@@ -42,17 +42,17 @@ class Parameters(studies.Started):
     launches : pairs of starts of every point, one alone and one beside the aggressor; from 6 on there is a 95 %
         interval, below it a range.
     victims : a list of fft, latency and allreduce; the first with every aggressor, the others with the first one.
-    size : of the victim's messages, B.
-    ranks : of the victim.
-    iterations : of each phase; 0 for 100.
+    size : size of the victim's messages, B.
+    ranks : ranks of the victim.
+    iterations : iterations of each phase; 0 for 100.
     aggressors : a list of incast, udp and halo3d26; the first one also with shares and priority.
     lead : s that the aggressor is ahead; 10 in the paper.
     qos : a list of off, shares, priority, and of drop and mark: queues of switches that drop packets, or mark them
         (ECN), from 64 KiB on, with Reno on all hosts. On another testbed than a virtual cluster it is what the switches
         do.
-    shares : of usual and bulk traffic, for qos shares.
-    hosts : of both jobs, alternately, a list; empty for those of the testbed.
-    per_leaf, uplink : of a virtual cluster, where the testbed does not say.
+    shares : shares of usual and bulk traffic, for qos shares.
+    hosts : list of hosts that both jobs get alternately; empty for those of the testbed.
+    per_leaf, uplink : hosts per leaf, and rate of an uplink, of a virtual cluster, if the testbed does not state them.
     """
 
     launches: int = 5

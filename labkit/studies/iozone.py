@@ -36,11 +36,11 @@ class Parameters(studies.Parameters):
     Parameters
     ----------
     directories : on the file systems to compare, a list; `temporary` is the system's place for temporary files.
-    tests : of the tables, as in `labkit describe storage.iozone`.
+    tests : tests of the tables, as in `labkit describe storage.iozone`.
     files : smallest and largest file, as MIN:MAX.
     record_sizes : smallest and largest record, as MIN:MAX.
     direct : also measure with O_DIRECT, where the files are on a device.
-    processes : that read and write at once, a list; empty leaves them out.
+    processes : processes that read and write at once, a list; empty leaves them out.
     process_tests : what they do, a list of iozone's names.
     process_file : size of each process's own file.
     """

@@ -38,14 +38,14 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : of the messages of the bandwidth, MIN:MAX or a list.
-    latency_sizes : of the messages of the latency; 8 sizes or more show where the library changes its protocol.
+    sizes : sizes of the messages of the bandwidth, MIN:MAX or a list.
+    latency_sizes : sizes of the messages of the latency; 8 sizes or more show where the library changes its protocol.
     transports : paths to compare.
-    request_sizes : of request and response over plain TCP; empty leaves it out.
+    request_sizes : sizes of request and response over plain TCP; empty leaves it out.
     machine : whether to measure what the machine costs without a network; it bounds shared memory and loopback, and
         needs two cores.
     link : rate of the link that the samples do not know, such as 100gbit; empty if they know it.
-    mtu : of the interface or the RDMA port, B; 0 if the samples know it.
+    mtu : MTU of the interface or the RDMA port, B; 0 if the samples know it.
     pcie : slot of the adapter, such as 3x16; empty if the samples know it.
     delay : one way of cables and switches, such as 300ns; empty if not stated.
     """
@@ -111,7 +111,7 @@ class Study(studies.Study):
 
     @derived(lambda study: (study.samples,))
     def observed(self) -> tuple[Finding, ...]:
-        """What else the numbers show; results that contradict what must be expected are no part of it."""
+        """What else the numbers show; results that contradict what must be expected are not part of it."""
         view = View("", self.launches.records, self.summary, self.launches)
         return checking.check(view, rules.about(*OBSERVED))
 

@@ -26,16 +26,16 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    stores : to compare, a list of redis and memcached.
+    stores : stores to compare, a list of redis and memcached.
     workloads : YCSB's, a list of A to F; memcached has no scan, so no E.
-    sizes : of a record, a list of multiples of 10.
+    sizes : sizes of a record, a list of multiples of 10.
     clients : connections, a list; empty leaves this out.
     servers : processes of a store, a list; empty leaves this out.
     loads : operations due in a second, a list; empty leaves the open loop out.
-    transports : to compare, a list.
+    transports : transports to compare, a list.
     testbed : two hosts with a link; empty leaves it out.
-    rates : of this link, a list.
-    delays, losses : of this link, lists; packets lost are in %.
+    rates : rates of this link, a list.
+    delays, losses : delays and losses of this link, lists; packets lost are in %.
     load : operations due in a second over this link.
     link_clients : connections over this link; a single one waits for each answer, and could not keep up with the load.
     verbs_testbed : where the store over RDMA verbs runs: local or soft-roce; auto for a soft-roce that is up, or a

@@ -47,11 +47,11 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : of the messages, MIN:MAX or a list, above 0; 8 or more, so that protocol changes are found.
+    sizes : sizes of the messages, MIN:MAX or a list, above 0; 8 or more, so that protocol changes are found.
     window : messages in flight for the gap.
-    collectives : that are measured and predicted; empty leaves them out.
-    collective_sizes : of their messages.
-    ranks : that take part, a list. More ranks than cores share them, and the records say so.
+    collectives : collectives that are measured and predicted; empty leaves them out.
+    collective_sizes : message sizes of the collectives.
+    ranks : ranks that take part, a list. More ranks than cores share them, and the records say so.
     predicted_ranks : numbers of ranks that are predicted without measuring them.
     algorithms : also measure collectives with each algorithm that Open MPI can be made to take.
     reduce_local : measure what combining two vectors costs, for the collectives that reduce.

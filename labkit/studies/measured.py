@@ -16,7 +16,7 @@ class Parameters(imported.Parameters):
 
     Parameters
     ----------
-    rows : of a table at most; `labkit show` prints all of them.
+    rows : most rows of a table; `labkit show` prints all of them.
     """
 
 

@@ -34,18 +34,18 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    services : with a mid-tier and leaves, a list of hdsearch, router, set_algebra and recommend.
+    services : services with a mid-tier and leaves, a list of hdsearch, router, set_algebra and recommend.
     loads : requests offered in a second, a list.
     leaves : services that the mid-tier asks at once, a list; empty leaves the fan-out out.
     load : requests offered in a second with each number of leaves, and over links.
     clients : connections of the client.
-    router_leaves : of Router under each load, a list of table (labkit's own) and memcached.
+    router_leaves : leaves of Router under each load, a list of table (labkit's own) and memcached.
     social_loads : requests offered in a second to the social network, a list; empty leaves it out.
-    transports : of the social network, a list to compare.
+    transports : transports of the social network, a list to compare.
     testbed : hosts with links between them; empty leaves them out.
     linked : service that is measured over links.
-    rates : of these links, a list.
-    delays, losses : of these links, lists; packets lost are in %.
+    rates : rates of these links, a list.
+    delays, losses : delays and losses of these links, lists; packets lost are in %.
     """
 
     services: str = "hdsearch,router,set_algebra,recommend"

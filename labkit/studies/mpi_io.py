@@ -47,11 +47,11 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    size : of one request of every rank, for the comparison of the ways of access.
+    size : size of one request of every rank, for the comparison of the ways of access.
     sizes : over which the explicit way is swept.
     directory : where the files lie; empty for the place of temporary files. Name the file system to be measured.
     sync : also measure writes with MPI_File_sync after each.
-    ranks : that take part.
+    ranks : ranks that take part.
     """
 
     size: str = "64Ki"

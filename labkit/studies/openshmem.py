@@ -39,11 +39,11 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : of puts and gets, MIN:MAX or a list.
+    sizes : sizes of puts and gets, MIN:MAX or a list.
     rate_sizes : at which message rates are measured; empty leaves them out.
     overlap_sizes : at which the overlap of a put is measured; empty leaves it out.
-    collectives : to measure, a list; barrier has no size; empty leaves them out.
-    collective_sizes : of their messages; multiples of 4 B.
+    collectives : collectives to measure, a list; barrier has no size; empty leaves them out.
+    collective_sizes : message sizes of the collectives; multiples of 4 B.
     ranks : processing elements of a collective.
     atomics : operations of 8 B to measure: `all`, a list, or empty.
     beside : further layers and systems whose put and get are measured, a list: shmem4py, coarrays; empty leaves them
@@ -51,9 +51,10 @@ class Parameters(studies.Started):
     memories : where the buffers of puts and gets are, a list to compare: heap, global.
     transports : paths to compare.
     links : two hosts with a link between them; empty leaves the link out.
-    rates : of this link, a list.
-    delays, losses : of this link, lists; packets lost are in %.
-    link_sizes : of puts and gets across this link: the largest against the rate, the smallest against delay and loss.
+    rates : rates of this link, a list.
+    delays, losses : delays and losses of this link, lists; packets lost are in %.
+    link_sizes : sizes of puts and gets across this link: the largest against the rate, the smallest against delay and
+        loss.
     """
 
     sizes: str = "8:1Mi:*8"

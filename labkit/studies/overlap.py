@@ -27,9 +27,9 @@ class Parameters(studies.Started):
     Parameters
     ----------
     collectives : non-blocking ones, such as iallreduce.
-    sizes : of the messages, MIN:MAX or a list.
+    sizes : sizes of the messages, MIN:MAX or a list.
     tests : calls of MPI_Test during the computation, a list to compare.
-    ranks : that take part.
+    ranks : ranks that take part.
     forms : sizes at which blocking, non-blocking and persistent allreduce are compared; empty leaves it out.
     transport : path of the messages.
     """
@@ -60,7 +60,7 @@ class Study(studies.Study):
         specs = []
         for name in words(v.collectives):
             if f"mpi.{name}" not in self.benchmarks or f"mpi.{name}" == FORMS[0]:
-                raise SpecError(f"collectives={name!r} is no non-blocking collective. Set it to such as iallreduce.")
+                raise SpecError(f"collectives={name!r} is not a non-blocking collective. Set it to such as iallreduce.")
             specs += sweep(f"mpi.{name}", sizes=v.sizes, tests=tests, **where)
         if v.forms:
             specs += sweep(FORMS[0], sizes=v.forms, **where)

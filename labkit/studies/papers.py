@@ -37,11 +37,11 @@ class Parameters(studies.Parameters):
     papers : names of the papers, a list; empty for all that `labkit reference` lists.
     ranks : most ranks of a point; 0 for as many as this machine has processors. A share or a ratio is measured with
         these where the paper has more, other numbers are left out.
-    order : of the matrix of HPL, for which each paper took the largest that fits.
+    order : order of the matrix of HPL, for which each paper took the largest that fits.
     testbed : for numbers that need several hosts; empty leaves them out.
     rdma : testbed for numbers over RDMA; empty leaves them out.
     device : RDMA adapter; empty for the first that is active.
-    hosts : of MPI ranks, in place of this machine and of the testbed, a list.
+    hosts : hosts of MPI ranks, in place of this machine and of the testbed, a list.
     launcher : how ranks start.
     """
 

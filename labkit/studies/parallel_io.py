@@ -32,15 +32,15 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : of one transfer.
+    sizes : sizes of one transfer.
     block_size : contiguous data of a rank in a segment; a whole number of transfers of each size.
-    segments : of a block of every rank each.
+    segments : segments of a block of every rank each.
     reorder : each rank reads the data of the rank at this offset.
     stonewall : deadline of the writing that ends by time, s; 0 leaves it out.
     items : files and directories of each rank in the test of metadata; 0 leaves it out.
     io500 : time in which each phase of a run like that of IO500 writes, s; 0 leaves it out. IO500 itself asks for 300.
     directory : where the files lie; empty for the place of temporary files. Name the file system to be measured.
-    ranks : that take part.
+    ranks : ranks that take part.
     """
 
     sizes: str = "64Ki:1Mi:*4"

@@ -30,16 +30,16 @@ class Parameters(_rdma.Parameters):
 
     Parameters
     ----------
-    sizes : of the memory that is registered; empty leaves it out.
+    sizes : sizes of the memory that is registered; empty leaves it out.
     setup : measure the making of a connection too.
     buffers : used in turn, one for each message; empty leaves it out.
     reuse : % of the messages that come from the same buffer again; empty leaves it out.
-    reuse_buffers : that all other messages are drawn from.
-    buffer_size : of the messages for both of these, B or with a unit.
+    reuse_buffers : buffers that all other messages are drawn from.
+    buffer_size : size of the messages for both of these, B or with a unit.
     qps : queue pairs that a stream uses in turn; empty leaves it out.
-    stream_size : of the messages of that stream.
-    peers : of hot spots; empty leaves them out.
-    hot_size : of the messages of hot spots.
+    stream_size : size of the messages of that stream.
+    peers : peers of hot spots; empty leaves them out.
+    hot_size : size of the messages of hot spots.
     """
 
     sizes: str = "4Ki:4Mi:*32"

@@ -41,13 +41,13 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    sizes : of request and answer.
-    size : of the calls across the link and under load, B.
+    sizes : sizes of request and answer.
+    size : size of the calls across the link and under load, B.
     testbed : two hosts with a link between them; empty leaves the link out.
     rate : rates of that link.
-    delay : of the link, one way.
-    loss : of packets in each direction, %.
-    stream_size : of the calls of a stream.
+    delay : delay of the link, one way.
+    loss : loss of packets in each direction, %.
+    stream_size : size of the calls of a stream.
     clients : calling at once.
     loads : calls per second that are due; empty leaves them out.
     servers : parameter servers, with one worker and with two; empty leaves them out.

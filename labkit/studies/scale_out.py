@@ -50,15 +50,15 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    topologies : to simulate, a list of fat-tree, dragonfly and torus.
-    tapers : of the fat tree, a list.
+    topologies : topologies to simulate, a list of fat-tree, dragonfly and torus.
+    tapers : tapers of the fat tree, a list.
     per_leaf : hosts on a leaf switch of the fat tree.
     ranks : a list; each number has a network with one host per rank.
     allreduce_sizes, alltoall_sizes : MIN:MAX or a list.
-    cells : of a rank of the halo exchange along each side; with 8 B in a cell, a face has cells² · 8 B.
-    rate, latency : of the simulated links, as the testbed simulated takes them.
+    cells : cells of a rank of the halo exchange along each side; with 8 B in a cell, a face has cells² · 8 B.
+    rate, latency : rate and latency of the simulated links, as the testbed simulated takes them.
     paper : also simulate Halo3D and FFT of the Ethernet paper on its tree, with its published latencies and bandwidths.
-    launches : of the paper's tree, whose uplinks each launch chooses again.
+    launches : launches of the paper's tree, whose uplinks each launch chooses again.
     """
 
     topologies: str = "fat-tree,dragonfly,torus"

@@ -28,16 +28,16 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    sizes : of request and response, over TCP, UDP and Unix sockets.
-    tools : that measure the same round trip; empty leaves the comparison out.
-    tool_size : of request and response then, B; sockperf needs 14.
-    stream_sizes : of the sends of a TCP stream.
+    sizes : sizes of request and response, over TCP, UDP and Unix sockets.
+    tools : tools that measure the same round trip; empty leaves the comparison out.
+    tool_size : size of request and response then, B; sockperf needs 14.
+    stream_sizes : sizes of the sends of a TCP stream.
     streams : how many at once.
-    buffers : of the sockets, B; 0 leaves them to the system.
+    buffers : buffers of the sockets, B; 0 leaves them to the system.
     offered : MB/s of datagrams to send; 0 for as fast as it goes; empty leaves UDP streams out.
     datagram : size of a datagram, B.
     rates : messages per second under load; empty leaves it out.
-    providers : of libfabric; empty leaves it out.
+    providers : providers of libfabric; empty leaves it out.
     ladder : largest size of NetPIPE's ladder; empty leaves it out.
     testbed : where the two ends run; on another than local there are no Unix sockets.
     """

@@ -41,15 +41,15 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    sizes : of one read or write.
+    sizes : sizes of one read or write.
     patterns : sequential, random.
     syncs : how far a write must get before it counts: none, or osync.
-    directory : on the file system to be measured; empty for a temporary folder.
+    directory : folder on the file system to be measured; empty for a temporary folder.
     iozone : measure iozone's table of file size × record size.
-    queue_size : of the requests of which several are in flight, of the mix, and of the offered loads.
+    queue_size : size of the requests of which several are in flight, of the mix, and of the offered loads.
     depths : requests in flight, a list; empty leaves them out. Writes that bypass the page cache have the
         most of them.
-    engines : that ask for them, a list of psync, libaio and io_uring.
+    engines : engines that ask for them, a list of psync, libaio and io_uring.
     mixes : shares of the reads in a mix with writes, %, a list; empty leaves them out.
     loads : reads offered in a second, a list; empty leaves them out.
     """

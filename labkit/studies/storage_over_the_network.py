@@ -27,12 +27,12 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    sizes : of a request.
+    sizes : sizes of a request.
     depths : requests in flight, a list; each with the smallest size.
     loads : requests offered in a second, a list; empty leaves them out.
     device : size of the device and of the local file.
     testbed : two hosts with a link between them; empty leaves them out.
-    rate : of that link, where the testbed takes one and does not say.
+    rate : rate of that link, if the testbed takes one and does not state it.
     nvme : fabrics of NVMe between two devices of soft-RoCE, a list of local, tcp and rdma; empty leaves them out.
     """
 

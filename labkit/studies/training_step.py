@@ -34,13 +34,13 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    rates : of the links of the testbed, a list.
-    delays, losses : of the links at the first rate, lists; packets lost are in %.
-    layers, width, length, batch : of the model, on each rank.
+    rates : rates of the links of the testbed, a list.
+    delays, losses : delays and losses of the links at the first rate, lists; packets lost are in %.
+    layers, width, length, batch : layers, width, length and batch of the model, on each rank.
     buckets : sizes of a message of gradients, B, at the first rate; empty leaves them out.
-    sizes : of an all-reduce of torch beside one of MPI, at the first rate; empty leaves it out.
-    ranks : that train.
-    testbed : with links that have a rate.
+    sizes : sizes of an all-reduce of torch beside one of MPI, at the first rate; empty leaves it out.
+    ranks : ranks that train.
+    testbed : testbed with links that have a rate.
     """
 
     rates: str = "50mbit,200mbit,800mbit"
@@ -129,7 +129,7 @@ class Study(studies.Study):
         steps = [f"step_s_{end}" for end in ("p50", "low", "high")]
         phases = {f"{part}_s_p50": f"{part} (s)" for part in ("forward", "backward", "reduction")}
         rows = self.against("rate")
-        if len(rows):  # only `after` has a reduction of its own: with overlap it is part of the backward pass
+        if len(rows):  # only `after` has a separate reduction: with overlap it is part of the backward pass
             own = rows["option_communication"] == "after"
             rows = rows.assign(reduction_s_p50=rows["reduction_s_p50"].where(own))
         rows = rows.filter(["way", "level", *steps, *phases, "n", "launches"])

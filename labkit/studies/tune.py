@@ -39,16 +39,16 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    benchmark : to tune: mpi.allreduce, mpi.bcast, mpi.alltoall, mpi.allgather, mpi.reduce or mpi.latency.
-    sizes : of the messages, MIN:MAX or a list.
+    benchmark : benchmark to tune: mpi.allreduce, mpi.bcast, mpi.alltoall, mpi.allgather, mpi.reduce or mpi.latency.
+    sizes : sizes of the messages, MIN:MAX or a list.
     ranks : numbers of ranks, a list.
-    factor : that is tuned: algorithm, segment or fanout of a collective, env.NAME, bind, or transport.
-    levels : of the factor; all for every algorithm of the library.
+    factor : factor that is tuned: algorithm, segment or fanout of a collective, env.NAME, bind, or transport.
+    levels : levels of the factor; all for every algorithm of the library.
     rounds : most rounds of the race.
     budget : min that measuring may take; 0 for no limit.
     transport : path of the messages: auto, shm or tcp.
     testbed : where the ranks run.
-    launches : of each side of a confirmation, at least 4.
+    launches : launches of each side of a confirmation, at least 4.
     time_cap : s of timed iterations for a point and launch; a race needs many launches rather than long ones.
     """
 
@@ -87,7 +87,7 @@ class Study(studies.Study):
             raise SpecError(f"benchmark={v.benchmark!r}, but it must be one of {', '.join(OFFERED)}. Set one of these.")
         ranks = [parse_count(word) for word in words(v.ranks)]
         if not all(ranks):
-            raise SpecError(f"ranks={v.ranks!r}, but it must be whole numbers from 1 on. Set for example ranks='2,4'.")
+            raise SpecError(f"ranks={v.ranks!r}, but it must be whole numbers, 1 or more. Set for example ranks='2,4'.")
         bases = sweep(
             v.benchmark, sizes=v.sizes, ranks=[one for one in ranks if one], transport=v.transport, testbed=v.testbed
         )

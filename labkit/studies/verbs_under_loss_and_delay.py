@@ -33,11 +33,12 @@ class Parameters(_rdma.Parameters):
 
     Parameters
     ----------
-    delay : of the link, one way, each as the testbed takes it; the link as it is comes with them. Empty leaves it out.
-    loss : of packets in each direction, %.
-    rate : of the link.
-    read_size : of the messages whose latency is measured.
-    write_size : of the messages of the stream.
+    delay : delay of the link, one way, each as the testbed takes it; the link as it is comes with them. Empty leaves it
+        out.
+    loss : loss of packets in each direction, %.
+    rate : rate of the link.
+    read_size : size of the messages whose latency is measured.
+    write_size : size of the messages of the stream.
     depth : messages under way in the stream.
     iterations : messages of a point, so that a lost one, which costs its timeout, does not take too long.
     tool : pyverbs times every message; perftest the stream as a whole.

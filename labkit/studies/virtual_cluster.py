@@ -40,11 +40,11 @@ class Parameters(studies.Parameters):
     testbed : the cluster; the switches, rate and uplink are set here.
     per_leaf : hosts at each leaf switch, where the testbed does not say.
     rates : list of rates of the hosts' links, in the testbed's form; one stream crosses the tree at each rate.
-    tapers : of the tree, a list; at each, one stream crosses it, all hosts send to all, and two hosts exchange messages
-        that tell what all to all needs at least. Empty leaves them out.
-    rate : of the hosts' links for the tapers and the round trips.
-    size : of the messages from each host to each then, B.
-    sizes : of the round trips between the first host and the last; empty leaves them out.
+    tapers : tapers of the tree, a list; at each, one stream crosses it, all hosts send to all, and two hosts exchange
+        messages that tell what all to all needs at least. Empty leaves them out.
+    rate : rate of the hosts' links for the tapers and the round trips.
+    size : size of the messages from each host to each then, B.
+    sizes : sizes of the round trips between the first host and the last; empty leaves them out.
     launcher : how ranks start.
     """
 

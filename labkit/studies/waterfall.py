@@ -27,7 +27,7 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    size : of the message, B; 14 or more, as sockperf sends.
+    size : size of the message, B; 14 or more, as sockperf sends.
     transport : path of UCX and MPI: tcp, shm, or rc and ud over RDMA.
     testbed : where both ends run: local, or soft-roce for verbs without an adapter.
     launcher : how ranks start; mpich sends through UCX.
@@ -206,7 +206,7 @@ def _variables(text: str) -> dict[str, str]:
     Raises
     ------
     SpecError
-        If a part of it is no variable.
+        If a part of it is not a variable.
     """
     pairs = [part.partition("=") for part in text.split()]
     if wrong := [name for name, equals, _ in pairs if not (name and equals)]:

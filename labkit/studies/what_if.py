@@ -51,10 +51,10 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    changes : of the published message, by commas: ``NAME: 15 ns`` brings a part to a time, ``NAME: -50 %`` makes it
-        cheaper. Names: pio_copy, io, pcie, rc_to_mem, switch, wire, hlp, llp.
-    own : of the measured message, in the same form. Names: memory, kernel, ip, order.
-    size : of the measured message, B.
+    changes : changes of the published message, by commas: ``NAME: 15 ns`` brings a part to a time, ``NAME: -50 %``
+        makes it cheaper. Names: pio_copy, io, pcie, rc_to_mem, switch, wire, hlp, llp.
+    own : changes of the measured message, in the same form. Names: memory, kernel, ip, order.
+    size : size of the measured message, B.
     """
 
     changes: str = "pio_copy: 15 ns, io: -50 %, switch: 30 ns, hlp: -20 %, llp: -20 %"

@@ -48,7 +48,7 @@ class Notebook:
 
     Parameters
     ----------
-    name : of the notebook in notebooks/, without .ipynb; never a path.
+    name : name of the notebook in notebooks/, without .ipynb; never a path.
     parameters : set in it.
     sweep, setting : name → values; the notebook is executed once for every combination.
     """
@@ -67,7 +67,7 @@ class SuiteFile:
     Parameters
     ----------
     parameters : set in every notebook that has them.
-    seed : of the random order of swept notebooks.
+    seed : seed of the random order of swept notebooks.
     sessions, spread : as in `labkit.point.spec.Effort`; each session goes through all notebooks.
     """
 
@@ -86,8 +86,8 @@ class Shared:
 
     Parameters
     ----------
-    defaults : of a batch job or a testbed; they may be parameters that no notebook has.
-    suite : of the suite's file.
+    defaults : defaults of a batch job or a testbed; they may be parameters that no notebook has.
+    suite : suite of the suite's file.
     command_line : they override everything that a suite sets.
     """
 

@@ -133,7 +133,7 @@ def reread(campaign: Campaign, progress: Callable[[str], None], *, again: bool =
     from labkit.suites import kernels  # the packages that execute notebooks may be missing
 
     plain = iter([entry for entry in entries if not entry.setting])
-    alone = [entry for entry in entries if entry.setting]  # a setting needs a kernel of its own
+    alone = [entry for entry in entries if entry.setting]  # a setting needs a separate kernel
     numbers = iter(range(1, len(entries) + 1))
 
     def made(entry: Entry, kernel: kernels.Kept | None = None) -> str:
@@ -164,5 +164,5 @@ def reread(campaign: Campaign, progress: Callable[[str], None], *, again: bool =
             finally:
                 list(plain)  # after an interrupt, nothing more begins
         for entry in alone:
-            progress(f"executing {entry.name} in a kernel of its own, without measuring")
+            progress(f"executing {entry.name} in a separate kernel, without measuring")
             made(entry)

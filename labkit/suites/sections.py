@@ -26,7 +26,7 @@ def expanded(source: Path, made: Callable[[], Study]) -> dict[str, Any] | None:
 
     Parameters
     ----------
-    source : of the notebook.
+    source : source of the notebook.
     made : returns the study of the campaign; called only if the notebook needs it.
     """
     text = safe_read.text(source, most=safe_read.MOST_NOTEBOOK_B)

@@ -162,7 +162,7 @@ def boot(
     Parameters
     ----------
     required : modules that its kernel must have.
-    cpus, memory : of the guest; memory in qemu's notation.
+    cpus, memory : processors and memory of the guest; memory in qemu's notation.
     accel : ``tcg`` emulates and works everywhere; ``kvm`` is fast, if the machine has it.
     limit : processor time of qemu in s until it must answer.
 

@@ -13,7 +13,7 @@ from labkit.point.spec import validated
 from labkit.point.units import format_size, parse_duration, parse_rate, parse_size
 from labkit.testbeds import _qos
 
-if TYPE_CHECKING:  # a program of its own
+if TYPE_CHECKING:  # a separate program
     from labkit.testbeds._fabric import HostPlan, Plan
 
 MOST = 64  # hosts; one switch forwards for all of them on shared cores
@@ -33,14 +33,14 @@ class Options:
     Parameters
     ----------
     nodes : number of hosts.
-    rate : of every host's link, in each direction: ``200mbit``.
+    rate : rate of every host's link, in each direction: ``200mbit``.
     per_leaf : hosts on a leaf switch, of a two-level tree with one spine; 0 for a single switch.
     uplink : rate between a leaf and the spine; empty for the sum of its hosts' rates, a taper of 1:1.
     delay : delay of all packets that a host sends: ``1ms``; empty for none. The kernel's netem does it, or, where the
         kernel has none, labkit's program ``delayed_link``.
-    loss : of packets that a host sends, in %.
+    loss : loss of packets that a host sends, in %.
     qos : how usual and bulk traffic share a link: one queue for both, by ``shares``, or by ``priority`` of the usual.
-    shares : of the usual and the bulk traffic, when both have packets to send.
+    shares : shares of the usual and the bulk traffic, when both have packets to send.
     bulk : hosts, joined by ``+``, whose packets are bulk; packets marked CS1 (DSCP 8) always are.
     throttle : a host with a slower link, in each direction: ``vc3:20mbit``; empty for none.
     queue : what ports of switches do with packets that find `threshold` B in the queue: nothing, until its 1 MiB are
@@ -137,7 +137,7 @@ def bits(text: str) -> float:
     Raises
     ------
     SpecError
-        If the text is no rate.
+        If the text is not a rate.
     """
     try:
         return parse_rate(text)
@@ -207,7 +207,7 @@ def shaped(
     ----------
     netem : delay and loss, in netem's notation.
     red : the queue instead of one that drops at its end; empty for that one.
-    options : of the cluster, for its classes of traffic; None for one class.
+    options : options of the cluster, for its classes of traffic; None for one class.
     """
     burst = max(2 * _FRAME, round(rate_bps / 8 * _BURST_S))
     queue, with_classes = red or f"bfifo limit {_QUEUE}", options is not None and options.qos != "off"

@@ -119,8 +119,8 @@ class Cluster:
     Parameters
     ----------
     testbed : the hosts.
-    folder : of the configuration, the logs and the state.
-    stack : of what must end.
+    folder : folder of the configuration, the logs and the state.
+    stack : stack of what must end.
     """
 
     def __init__(self, testbed: Testbed, folder: Path, stack: ExitStack) -> None:

@@ -71,13 +71,13 @@ class Options:
     Parameters
     ----------
     where : in a guest, or on this machine (needs root; adds interfaces and routing rules while it is up).
-    cpus : of the guest; with one, wait for events instead of polling.
-    memory : of the guest, in qemu's notation.
+    cpus : processors of the guest; with one, wait for events instead of polling.
+    memory : memory of the guest, in qemu's notation.
     accel : ``tcg`` emulates the guest's processor; ``kvm`` runs on the real one, if the machine allows it.
-    mtu : of the cable, B; 4200 allows the devices their largest, 4096.
-    delay : of the cable in each direction: ``1ms``; empty for none.
-    loss : of packets, in %; each direction.
-    rate : of the cable in each direction: ``24mbit``; empty for no limit.
+    mtu : MTU of the cable, B; 4200 allows the devices their largest, 4096.
+    delay : delay of the cable in each direction: ``1ms``; empty for none.
+    loss : loss of packets, in %; each direction.
+    rate : rate of the cable in each direction: ``24mbit``; empty for no limit.
     ets : shares of two classes of traffic that the client sends, such as ``3:1``; ``--tclass`` 104 and 40 distinguish
         them. Needs a rate. Empty for one class.
     """
@@ -264,7 +264,7 @@ def _testbed(place: Guest | _ThisMachine, facts: Mapping[str, Any]) -> Testbed:
         """Return the ends: the server uses rxe1, the client rxe0."""
         if spec.hosts or spec.device:
             raise SpecError(
-                f"{spec.benchmark}: the testbed soft-roce has two devices of its own. Leave hosts and device out."
+                f"{spec.benchmark}: the testbed soft-roce has its own two devices. Leave hosts and device out."
             )
         if (service := spec.values.get("connection")) in ("XRC", "DC", "SRD"):
             raise SpecError(

@@ -31,7 +31,7 @@ from labkit.tools import Place
 from labkit.worker import counters
 from labkit.worker.links import read
 
-if TYPE_CHECKING:  # a program of its own
+if TYPE_CHECKING:  # a separate program
     from labkit.testbeds._fabric import Plan
 
 BADGE = "emulated link"

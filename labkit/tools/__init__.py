@@ -134,7 +134,7 @@ def only(spec: Spec, tool: str, instead: str, **defaults: Scalar) -> None:
     Parameters
     ----------
     spec : what is requested.
-    tool : that cannot.
+    tool : tool that cannot.
     instead : tools that can, for the error.
     defaults : option → the one value that needs nothing from the tool.
 
@@ -170,8 +170,8 @@ def fit(folder: Path, access: Access, file_size: int) -> Facts:
 
     Parameters
     ----------
-    folder : of the run, inside the one that the user named.
-    file_size : of all files, B.
+    folder : folder of the run, inside the one that the user named.
+    file_size : size of all files, B.
 
     Raises
     ------

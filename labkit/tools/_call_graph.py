@@ -24,7 +24,7 @@ class Graph:
 
     Parameters
     ----------
-    names : of the services.
+    names : names of the services.
     answers : B with which each answers.
     reads : words of 8 B that each reads for a request.
     operations : name → share of the requests.
@@ -79,7 +79,7 @@ def generated(services: int, post: int, seed: int) -> Graph:
     ----------
     services : how many.
     post : B of the largest answer.
-    seed : of the graph.
+    seed : seed of the graph.
     """
     chance = random.Random(seed)
     called: list[list[int]] = [[] for _ in range(services)]

@@ -213,7 +213,7 @@ def result(run: Run, spec: Spec[Hpl], text: str, seconds: float | None = None) -
     Parameters
     ----------
     run : from `labkit.formats.hpl`.
-    text : that it stands in.
+    text : text that it stands in.
     seconds : run time with more digits than the row has; else that follows from the rate, which has four digits.
 
     Raises

@@ -54,21 +54,22 @@ class Invocation:
     ----------
     tool : what runs.
     needs : what must be on the PATH; empty for the programs of the tool.
-    client : command line whose output is the result; started in an empty folder of its own.
+    client : command line whose output is the result; started in a separate empty folder.
     server : command line of the other end; empty for none.
     listens : protocol in which the server listens on ``{port}`` when it is ready; ``unix`` for ``{socket}``.
     each : words that fill further placeholders of both commands, a mapping for each pair of server and client. Several
-        pairs run at once, every server on ports of its own, the clients from an agreed moment on. The word ``listens``
+        pairs run at once, every server on its own ports, the clients from an agreed moment on. The word ``listens``
         replaces the field for one pair.
     parse : from the client's standard output and the folder to values; raises DataError.
     combine : from what `parse` made of each of several clients to one.
     environment : variables of both commands, beside this process's.
-    threads : that each rank computes with; with several, a rank is bound to no core, unless the spec names a binding.
+    threads : threads that each rank computes with; with several, a rank is bound to no core, unless the spec names a
+        binding.
     mpi : kind of the MPI library that the program is linked to, as `labkit.run.launch` calls it; empty if none, or
         unknown.
     mpi_folder : folder of that library.
     libraries : further ones that the numbers depend on, with their versions.
-    address : of the server, on this machine; empty without one.
+    address : address of the server, on this machine; empty without one.
     directory : where the folder is made; empty for the system's place for temporary files.
     prepare : looks at the folder before anything starts; returns facts, raises SpecError.
     stands_in_for : the tool that is meant to do this; empty if it is this one.
@@ -125,7 +126,7 @@ class Outcome:
 
     Parameters
     ----------
-    version : of the tool.
+    version : version of the tool.
     time_ns : (1, iterations) int64, ns, or (0, 0).
     ranks : rank of each row of `time_ns`.
     reported : values the tool worked out.

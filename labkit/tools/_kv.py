@@ -104,7 +104,7 @@ def _parsed(text: str, folder: Path, effort: Effort, *, paced: bool) -> Parsed:
     Raises
     ------
     DataError
-        If the client's output is no result, or no operation came after the warm-up.
+        If the client's output is not a result, or no operation came after the warm-up.
     """
     file = folder / _SAMPLES
     found = layout.parse(text, file.read_bytes() if file.exists() else b"")

@@ -77,10 +77,10 @@ def invocation(
 
     Parameters
     ----------
-    tool : that calls.
+    tool : tool that calls.
     command : the program that is both server and client, with what precedes its arguments.
     both, server : further arguments of both ends, and of the server.
-    system : of calls; the tool's name if empty.
+    system : system of calls; the tool's name if empty.
 
     Raises
     ------

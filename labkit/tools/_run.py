@@ -46,13 +46,13 @@ class Place:
 
     Parameters
     ----------
-    address : of the server as the client sees it; empty for the invocation's own.
+    address : address of the server as the client sees it; empty for the invocation's own.
     server, client : words before the command that run it there and become it, such as ``ip netns exec node0``.
     clients : the same for each of several clients; empty if all are at the place of `client`.
     server_words, client_words : what fills further placeholders of each end's command, such as ``{device}``.
     listens : whether the server listens, from protocol and port, if that cannot be read on this machine.
     loopback : whether the data stay in this machine; None to tell by the address.
-    own_files : whether the hosts may have file systems of their own, so that the folder of a run must be shared.
+    own_files : whether the hosts may have their own file systems, so that the folder of a run must be shared.
     lead : additional time to start several clients there, compared with this machine, s.
     """
 
@@ -144,13 +144,13 @@ def _outputs(
 
     Parameters
     ----------
-    commands : of each client the words before its command that run it on its host, and its command line.
+    commands : for each client, the words before its command that run it on its host, and its command line.
     lead : as in `Place`.
 
     Raises
     ------
     LaunchError
-        If one does not end in time, or its output is no result.
+        If one does not end in time, or its output is not a result.
     """
     lead += _LEAD_S + _EACH_S * len(commands)
     wait = (sys.executable, "-I", "-S", "-c", _AT, repr(time.time() + lead), repr(lead)) if len(commands) > 1 else ()

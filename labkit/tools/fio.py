@@ -196,9 +196,9 @@ def run(
 
     Parameters
     ----------
-    engine : of fio.
+    engine : engine of fio.
     how : further words, those of the engine first.
-    file : that it accesses; empty for an engine that accesses none.
+    file : file that it accesses; empty for an engine that accesses none.
     once : whether each block is read only once.
     read_percent : share of the reads, of a mix.
     directory : where the file is; empty for the folder of temporary files.

@@ -84,7 +84,7 @@ def processes(spec: Spec[IozoneThroughput], effort: Effort) -> Invocation:
     Raises
     ------
     SpecError
-        For an exact count of iterations, no process, or sizes that are no multiples of 1 KiB.
+        For an exact count of iterations, no process, or sizes that are not multiples of 1 KiB.
     """
     count, file_size, test = spec.options.processes, int(spec.options.file_size), spec.options.test
     _check({"size": spec.size, "file_size": file_size}, (("size", "file_size"),))

@@ -53,7 +53,7 @@ def tcp_bidirectional(spec: Spec[TcpStream], effort: Effort) -> Invocation:
         parse=layout.both,
         definition=(
             "iperf3 --bidir: sum over both directions of what the receivers got; "
-            "each direction has connections of its own."
+            "each direction has its own connections."
         ),
     )
 

@@ -45,9 +45,9 @@ class Service:
     Parameters
     ----------
     group : its name in the division of the time.
-    arguments : of its command.
+    arguments : arguments of its command.
     asks : numbers of the services that it asks; they come later in the plan.
-    command : of memcached, which keeps no spans, instead of labkit's program.
+    command : command of memcached, which keeps no spans, instead of labkit's program.
     """
 
     group: str
@@ -238,7 +238,7 @@ def _parsed(
     Raises
     ------
     DataError
-        If the output is no result, or no request came after the warm-up.
+        If the output is not a result, or no request came after the warm-up.
     """
     file = folder / _SAMPLES
     found = layout.parse(text, file.read_bytes() if file.exists() else b"")

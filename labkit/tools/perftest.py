@@ -271,7 +271,7 @@ def _count(spec: Spec, effort: Effort, asked: _Asked, with_samples: bool) -> int
         raise SpecError(f"iterations={wanted}, but perftest needs at least {LOWEST}. Set iterations={LOWEST}.")
     if total % post_list:
         raise SpecError(
-            f"iterations={wanted} is no multiple of post_list={post_list}, which perftest needs. "
+            f"iterations={wanted} is not a multiple of post_list={post_list}, which perftest needs. "
             f"Set iterations={-(-wanted // post_list) * post_list}."
         )
     return total
@@ -305,6 +305,6 @@ def _check(spec: Spec, asked: _Asked, verb: str) -> None:
     post_list, moderation = asked.post_list, asked.cq_moderation
     if post_list > 1 and moderation and post_list % moderation:
         raise SpecError(
-            f"post_list={post_list} is no multiple of cq_moderation={moderation}, which perftest needs. "
+            f"post_list={post_list} is not a multiple of cq_moderation={moderation}, which perftest needs. "
             f"Set cq_moderation={post_list}."
         )

@@ -61,8 +61,8 @@ class Replay:
     Parameters
     ----------
     ends : for each rank when each of its actions ended, s of simulated time.
-    wall_s, cpu_s : that the simulation took, s.
-    command : that ran.
+    wall_s, cpu_s : wall time and processor time of the simulation, s.
+    command : command that ran.
     """
 
     ends: list[list[float]]
@@ -92,7 +92,7 @@ def command(ranks: int, settings: Sequence[str]) -> tuple[str, ...]:
 
     Parameters
     ----------
-    settings : of the network and of the collective, as SimGrid writes them: ``smpi/os:0:1e-7:0``.
+    settings : settings of the network and of the collective, as SimGrid writes them: ``smpi/os:0:1e-7:0``.
     """
     return (
         "smpirun",
@@ -118,7 +118,7 @@ def replay(platform: str, hosts: Sequence[str], trace: str, settings: Sequence[s
     Parameters
     ----------
     platform : XML.
-    hosts : of each rank.
+    hosts : hosts of each rank.
     trace : actions of all ranks.
     settings : as in `command`.
     time_limit : s of wall time.

@@ -93,7 +93,7 @@ def under_load(spec: Spec[UnderLoad], effort: Effort) -> Invocation:
 
 
 def under_streams(spec: Spec[UnderStreams], effort: Effort) -> Invocation:
-    """Messages of the spec's size at a rate of their own, beside streams of iperf3 in both directions.
+    """Messages of the spec's size at a separate rate, beside streams of iperf3 in both directions.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _samples(text: str, folder: Path) -> Parsed:
 def _paced(samples: Parsed, rate: int) -> Parsed:
     """Add to samples under load how late each message left, and a warning if the rate was not reached."""
     start, counts = samples.extras["start_ns"], {value.name: value.value for value in samples.reported}
-    # under load, packets that came back per second are no transaction rate
+    # under load, packets that came back per second are not a transaction rate
     reported = [value for value in samples.reported if value.name != "transaction_rate_per_s"]
     extras, warnings = dict(samples.extras), []
     span = float(start[-1] - start[0]) * 1e-9 if len(start) > 1 else 0.0

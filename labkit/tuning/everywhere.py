@@ -32,7 +32,7 @@ def winners(standings: Sequence[Standing], parts: Sequence[Sequence[Variables]])
 
     Parameters
     ----------
-    standings : of the race at each point.
+    standings : standings of the race at each point.
     parts : (points, settings), variables and fields of a setting that have no rule by size.
 
     Returns

@@ -155,7 +155,7 @@ def present(folder: Path, digest: str, reads: Mapping[str, str]) -> Written:
 
     Parameters
     ----------
-    digest : of the files when ranks last read them; empty if they never did.
+    digest : digest of the files when ranks last read them; empty if they never did.
     reads : variables used for that.
     """
     paths = tuple(folder / name for name in NAMES if (folder / name).is_file())

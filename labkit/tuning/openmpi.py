@@ -29,7 +29,7 @@ class Collective:
 
     Parameters
     ----------
-    number : of the collective in the file.
+    number : number of the collective in the file.
     scaled : whether the file's size counts all ranks' messages: labkit's size times the number of ranks.
     fanout : the parameter that gives a forced algorithm the number that the file has as "fan in/out".
     """
@@ -61,10 +61,10 @@ class Rule:
     Parameters
     ----------
     collective : as in `COLLECTIVES`.
-    ranks : of the communicator.
-    size : that was measured, as labkit counts it, B.
+    ranks : ranks of the communicator.
+    size : size that was measured, as labkit counts it, B.
     algorithm : number; 0 leaves it to the library.
-    fanout, segment : of the algorithm; segment in B, 0 for whole messages.
+    fanout, segment : fanout and segment of the algorithm; segment in B, 0 for whole messages.
     label : comment for readers of the file.
     """
 
@@ -181,7 +181,7 @@ def text(rules: Sequence[Rule], head: Sequence[str] = ()) -> str:
 
     Parameters
     ----------
-    rules : with all sizes that were tuned; those where the library decides have algorithm 0.
+    rules : rules with all sizes that were tuned; those where the library decides have algorithm 0.
     head : lines of comment at the beginning.
     """
     lines = [f"# {line}" for line in head]
@@ -231,7 +231,7 @@ def chosen(content: str, name: str, ranks: int, size: int) -> tuple[int, int, in
 
     Parameters
     ----------
-    content : of the file.
+    content : content of the file.
     size : as labkit counts it, B.
 
     Raises

@@ -74,9 +74,9 @@ class Runs:
     ----------
     base : the default spec of the point.
     test : name of the program.
-    metric : that is compared.
-    campaign : that keeps the texts.
-    folder : of the texts, in the campaign.
+    metric : metric that is compared.
+    campaign : campaign that keeps the texts.
+    folder : folder of the texts, in the campaign.
     """
 
     base: Spec
@@ -113,7 +113,7 @@ class Runs:
 
         Parameters
         ----------
-        seconds : that an iteration of the default takes; NaN if that is not known.
+        seconds : time that an iteration of the default takes; NaN if that is not known.
 
         Raises
         ------
@@ -227,8 +227,8 @@ def proved(
     Parameters
     ----------
     bases : number of a point → its default spec.
-    campaign : that keeps the texts.
-    digest : of the files.
+    campaign : campaign that keeps the texts.
+    digest : digest of the files.
     runs : a side.
     seconds : number of a point → time of an iteration of the default, s.
     affords : whether there is time for this many more launches.

@@ -58,9 +58,9 @@ class Written:
 
     Parameters
     ----------
-    paths : of the files, in the order in which they were written.
+    paths : paths of the files, in the order in which they were written.
     reads : variables that make ranks read the files, or that the files set; empty if there are none.
-    digest : of their contents; empty if there are none.
+    digest : digest of their contents; empty if there are none.
     left_out : settings that are in no file, each with its reason.
     """
 

@@ -39,7 +39,7 @@ class Plan:
     ----------
     bases : the default spec of each point: a size and a number of ranks.
     settings : the default first, then those that race with it.
-    effort : of a launch; its `launches` plays no part.
+    effort : effort of a launch; its `launches` plays no part.
     rounds : most launches of a setting in the race.
     error : chance that the race of a point stops its best setting.
     relevant : smallest relevant difference, as a fraction of the value.

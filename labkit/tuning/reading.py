@@ -24,7 +24,7 @@ def read(campaign: Campaign, benchmark: str = "") -> Outcome:
 
     Parameters
     ----------
-    benchmark : that was tuned (default: the first of the campaign).
+    benchmark : benchmark that was tuned (default: the first of the campaign).
 
     Raises
     ------

@@ -45,8 +45,8 @@ class Choice:
     Parameters
     ----------
     collective : such as ``allreduce``.
-    ranks : of the communicator.
-    size : that was measured, as labkit counts it, B.
+    ranks : ranks of the communicator.
+    size : size that was measured, as labkit counts it, B.
     algorithm : in the file, such as ``MPIR_Bcast_intra_binomial``; empty leaves it to the library.
     """
 
@@ -111,7 +111,7 @@ def chosen(content: str, collective: str, ranks: int, size: int) -> str:
 
     Parameters
     ----------
-    content : of the file.
+    content : content of the file.
     size : as labkit counts it, B.
 
     Raises

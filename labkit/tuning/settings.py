@@ -26,7 +26,7 @@ class Setting:
     Parameters
     ----------
     name : the levels in words, such as ``algorithm=ring``; `DEFAULT` for none.
-    fields : of a spec that it sets, as pairs.
+    fields : fields of a spec that it sets, as pairs.
     environment : variables that it sets, as pairs.
     """
 
@@ -170,7 +170,7 @@ def _of_openmpi(what: str, name: str, levels: Sequence[str], program: str) -> li
 
 
 def _whole(name: str, levels: Sequence[str]) -> None:
-    """Refuse a segment or a fan-out that is no whole number."""
+    """Refuse a segment or a fan-out that is not a whole number."""
     wrong = [level for level in levels if parse_count(level) is None]
     if wrong:
         example = f"{name}=2,4" if name == "fanout" else f"{name}=0,8192"

@@ -85,7 +85,7 @@ class Plan:
 
     Parameters
     ----------
-    specs : of the points; a decoded plan makes each on request, so a rank stays small.
+    specs : specs of the points; a decoded plan makes each on request, so a rank stays small.
     mpi : whether the ranks need MPI.
     """
 

@@ -118,7 +118,7 @@ class Together:
 
         Parameters
         ----------
-        hosts : of all ranks, on rank 0.
+        hosts : hosts of all ranks, on rank 0.
         """
         from mpi4py import MPI
 

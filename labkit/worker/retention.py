@@ -44,7 +44,7 @@ class Every:
 
     Parameters
     ----------
-    rows : of the samples, as in `Kept`.
+    rows : rows of the samples, as in `Kept`.
     timing : ranks that time.
     how : how the times of an iteration become one.
     """
@@ -70,8 +70,8 @@ class Every:
 
         Parameters
         ----------
-        names : of the phases.
-        seed : of the lot.
+        names : names of the phases.
+        seed : seed of the lot.
         """
         chunks = self._chunks
         return Kept(np.concatenate(chunks, axis=2) if chunks else np.empty((1, 0, 0), np.int64), self.rows)

@@ -58,7 +58,7 @@ class Setting:
     Parameters
     ----------
     mpi : the ``mpi4py.MPI`` module, None without MPI.
-    rank : of this process.
+    rank : rank of this process.
     allocate : from a buffer's name and size in B to the buffer.
     window, stride : messages in flight, and B between their buffers.
     changes : fields of the work that the caller sets itself.

@@ -18,7 +18,7 @@ from tests.waiting import answers, until
 
 from .test_explorer import COUNT, PLACE, fill, measuring, picture, playwright, points
 
-pytestmark = pytest.mark.slow  # not browser: that one must not be skipped, and Voilà is no part of the environment
+pytestmark = pytest.mark.slow  # not browser: that one must not be skipped, and Voilà is not part of the environment
 PORT = 18866
 
 

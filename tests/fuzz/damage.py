@@ -1,4 +1,4 @@
-"""Damage of a campaign: every file of it cut off, changed, replaced by what is no file; seeded."""
+"""Damage of a campaign: every file of it cut off, changed, replaced by what is not a file; seeded."""
 
 from __future__ import annotations
 

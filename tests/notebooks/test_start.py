@@ -136,7 +136,7 @@ def test_a_table_for_latex_is_aligned_by_siunitx(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert "{lS[table-format=-4.1]}" in tabulated.written(odd, ".tex")
     mixed = parts.Table.of(["time"], [["≤ 1"], ["2"]], "r")
-    assert r"\begin{tabular}{r}" in tabulated.written(mixed, ".tex")  # a bound is no number for siunitx
+    assert r"\begin{tabular}{r}" in tabulated.written(mixed, ".tex")  # a bound is not a number for siunitx
 
 
 def test_a_table_for_typst_compiles_and_shows_every_cell(tmp_path: Path) -> None:

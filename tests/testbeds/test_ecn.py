@@ -28,7 +28,7 @@ def test_the_kernels_queue_follows_its_present_length_and_keeps_what_it_cannot_m
     assert f"qdisc add dev vc1 parent 1:1 handle 10: {queue}" in plan["tc"]
     assert "link set eth0 gso_max_segs 1" in plan["hosts"][1]["ip"]
     assert plan["hosts"][1]["settings"] == {"net/ipv4/tcp_ecn": "1"}
-    assert not any("red" in line for line in plan["hosts"][1]["tc"]), "a host's own queue is no switch"
+    assert not any("red" in line for line in plan["hosts"][1]["tc"]), "a host's own queue is not a switch"
     drops = planned("2", queue="drop", tcp="reno")
     assert not any("ecn" in line for line in drops["tc"])
     assert drops["hosts"][0]["settings"] == {"net/ipv4/tcp_congestion_control": "reno"}

@@ -124,5 +124,5 @@ def test_ranks_and_tools_work_on_it(tmp_path: Path) -> None:
     names = {text: text.split(":")[1].split(",")[0] for text in kinds}
     assert found == {(spec.benchmark, spec.testbed): names[spec.testbed] for spec in specs}
     elsewhere = Spec(benchmark="storage.metadata", testbed=kinds[0], options={"directory": str(tmp_path)})
-    with pytest.raises(SpecError, match=r"has a folder of its own\. Leave directory out"):
+    with pytest.raises(SpecError, match=r"has a separate folder\. Leave directory out"):
         labkit.measure([elsewhere], into=tmp_path / "d")

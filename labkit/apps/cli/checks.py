@@ -75,7 +75,7 @@ def explain_options(verb: argparse.ArgumentParser) -> None:
 
 
 def explain(options: argparse.Namespace) -> int:
-    """Print whether the numbers of a campaign are good, why not, and what to do next. A bad one is no error."""
+    """Print whether the numbers of a campaign are good, why not, and what to do next. A bad one is not an error."""
     from labkit.apps import deciding
     from labkit.apps.show import answered
     from labkit.judge import answer

@@ -71,7 +71,7 @@ def options(verb: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, and print the result. A difference is no error."""
+    """Compare, and print the result. A difference is not an error."""
     from labkit.apps.show.comparison import text
     from labkit.errors import unknown_name
     from labkit.judge import comparison

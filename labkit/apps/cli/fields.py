@@ -73,7 +73,7 @@ def number(text: str) -> float:
 
 def _plain(text: str) -> str:
     if not text.isascii():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number in the digits 0 to 9")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number in the digits 0 to 9")
     return text
 
 

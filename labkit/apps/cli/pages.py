@@ -32,7 +32,7 @@ def jupyter(options: argparse.Namespace) -> int:
 def explore_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit explore`."""
     verb.add_argument("campaign", nargs="*", help="campaign to open: a folder, or a name in data/campaigns")
-    verb.add_argument("--port", type=whole, help="port of the server (default: the first free one from 8888 on)")
+    verb.add_argument("--port", type=whole, help="port of the server (default: the first free one, 8888 or above)")
     verb.add_argument("--no-browser", action="store_true", help="open no browser")
     verb.add_argument(
         "--view", default="", metavar="NAME", help="show a view that was saved in the Explorer, or its file"

@@ -52,7 +52,7 @@ def write(folder: Path) -> Path:
 
     Parameters
     ----------
-    folder : that JupyterLab shows.
+    folder : folder that JupyterLab shows.
 
     Returns
     -------

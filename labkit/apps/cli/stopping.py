@@ -21,7 +21,7 @@ class Heard:
 
     Attributes
     ----------
-    number : of the first signal; 0 while there is none.
+    number : number of the first signal; 0 while there is none.
     """
 
     def __init__(self) -> None:

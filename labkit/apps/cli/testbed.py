@@ -22,7 +22,7 @@ def options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "action",
         choices=("up", "down", "list", "run"),
-        help="start a testbed, stop it, list running ones, or run the command after -- in it",
+        help="start a testbed, stop it, list all and those that run, or run the command after -- in one",
     )
     verb.add_argument(
         "testbed", nargs="?", default="", help="NAME[:ARG][,key=value…]; options may also be given as --key value"

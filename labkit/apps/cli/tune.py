@@ -183,6 +183,6 @@ def _ranks(text: str) -> list[int]:
     counts = [parse_count(word) for word in text.split(",")]
     if not all(counts):
         raise SpecError(
-            f"--ranks {ranges.shown(text)}, but it must be whole numbers from 1 on. Write for example --ranks 2,4."
+            f"--ranks {ranges.shown(text)}, but it must be whole numbers, 1 or more. Write for example --ranks 2,4."
         )
     return [count for count in counts if count]

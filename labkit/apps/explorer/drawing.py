@@ -62,7 +62,7 @@ def fitted(figure: go.Figure, width: int, *, narrow: bool) -> go.Figure:
 
     Parameters
     ----------
-    width : of the figure in the page, px.
+    width : width of the figure in the page, px.
     """
     traces, layout = raw(figure)
     if narrow:  # plotly gives the room of a legend back only with another height

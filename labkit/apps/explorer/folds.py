@@ -16,7 +16,7 @@ class Folds(widgets.VBox):  # type: ignore[misc]
     Parameters
     ----------
     sections : widgets that the buttons open.
-    titles : of the sections.
+    titles : titles of the sections.
     """
 
     def __init__(self, sections: Sequence[Any], titles: Sequence[str]) -> None:

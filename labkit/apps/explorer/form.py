@@ -68,7 +68,7 @@ class Form:
     changed : called after every change.
     names : fields to show, in this order; all when left out.
     choices : field → words and values to choose from, where any text would do for the class.
-    defaults : that differ from the class's own; also of fields that are not shown, for the check of others.
+    defaults : defaults that differ from the class's own; also of fields that are not shown, for the check of others.
     """
 
     def __init__(

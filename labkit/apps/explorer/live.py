@@ -158,7 +158,7 @@ def redraw(target: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) ->
     Parameters
     ----------
     target : figure in the page.
-    figure : to show.
+    figure : figure to show.
     keep_zoom : leave the ranges of the axes as the reader set them.
     """
     shown, drawn = target._data, raw(figure)[0]
@@ -229,7 +229,7 @@ class Long:
     Parameters
     ----------
     lines : name → values, in order.
-    points : of each line.
+    points : points of each line.
     """
 
     def __init__(self, lines: dict[str, NDArray[np.float64]], points: int = POINTS) -> None:

@@ -28,8 +28,8 @@ class Measurement:
 
     Parameters
     ----------
-    campaign : to measure into.
-    words : of `labkit measure` without ``--into``, or of `labkit explain --decide` without the campaign.
+    campaign : campaign to measure into.
+    words : words of `labkit measure` without ``--into``, or of `labkit explain --decide` without the campaign.
     """
 
     def __init__(self, campaign: Campaign, words: Sequence[str]) -> None:

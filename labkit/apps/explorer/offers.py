@@ -153,7 +153,7 @@ class OfferButton(widgets.HBox):  # type: ignore[misc]
 
     Parameters
     ----------
-    session : of the page.
+    session : session of the page.
     words : on the button.
     key : unique name of the button.
     """

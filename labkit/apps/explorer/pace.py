@@ -31,9 +31,9 @@ def told(needed: Estimate, launches: Collection[int], benchmark: str, have: Stor
 
     Parameters
     ----------
-    launches : of each point.
+    launches : launches of each point.
     have : what was read of campaigns so far.
-    campaigns : whose points of the benchmark show the pace.
+    campaigns : campaigns whose points of the benchmark show the pace.
     """
     text = counted(launches)
     most = format_duration(round(needed.most, 1))

@@ -40,7 +40,7 @@ def meaning(spec: Spec, metric: str, unit: str = "") -> str:
 
     Parameters
     ----------
-    unit : in which it is shown; empty for the metric's own.
+    unit : unit in which it is shown; empty for the metric's own.
     """
     benchmark = benchmarks.get(spec.benchmark)
     work = benchmark.metrics.get("latency_us")

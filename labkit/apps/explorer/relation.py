@@ -23,7 +23,7 @@ def bases(summary: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 
     Parameters
     ----------
-    columns : in which the points differ.
+    columns : columns in which the points differ.
     """
     found = []
     for column in sorted(columns, key=lambda name: name != CAMPAIGN):
@@ -47,7 +47,7 @@ def compared(
 
     Parameters
     ----------
-    names : of campaigns.
+    names : names of campaigns.
     base : one of them.
     by : ``campaign``, or a factor, with its levels as in ``transport=shm,tcp``.
     allow, metric, relevant : as in `labkit.judge.comparison.compare`.

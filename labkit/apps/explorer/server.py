@@ -64,7 +64,7 @@ def explore(
     campaigns : shown at the start.
     say : called with the page's address at once, and when the page can be used.
     view : shown at the start: a saved one, by its name or file.
-    port : of the server (default: the first that is free from 8888 on).
+    port : port of the server (default: the first free one, 8888 or above).
     browser : whether to open one.
 
     Raises

@@ -66,8 +66,8 @@ class Session:
 
     Attributes
     ----------
-    views : of the plots, by their letter.
-    figures : of the plots, by their letter.
+    views : views of the plots, by their letter.
+    figures : figures of the plots, by their letter.
     chosen : the point that was clicked.
     pinned : points that stay beside it.
     selected : points behind a finding, which the plot marks.

@@ -30,7 +30,7 @@ class State:
     Parameters
     ----------
     campaigns : on show.
-    views : of the plots, by their letter: what differs from an empty view.
+    views : views of the plots, by their letter: what differs from an empty view.
     second : whether plot B is on show.
     point : the point that was clicked: campaign, benchmark, fingerprint, metric; empty for none.
     pinned : points beside it.

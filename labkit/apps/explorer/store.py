@@ -77,7 +77,7 @@ def place(name: str) -> Path:
     Raises
     ------
     SpecError
-        If it would lie elsewhere, or is no name.
+        If it would lie elsewhere, or is not a name.
     """
     root, parts = campaign.root().resolve(), Path(name.strip()).parts
     wrong = not parts or any(not re.fullmatch(r"[A-Za-z0-9][\w.+=-]{0,99}", part) for part in parts)

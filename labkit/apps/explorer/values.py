@@ -137,7 +137,7 @@ def _cells(row: Mapping[str, Any], texts: Sequence[str], values: Sequence[Value]
     Parameters
     ----------
     row : its facts.
-    texts : that name its point.
+    texts : texts that name its point.
     values : the statistic that is drawn, then its tail.
     """
     counts = [format_count(row["n"]), str(row.get("basis", row.get("launches", "")))]

@@ -47,13 +47,13 @@ class View:
     Parameters
     ----------
     campaigns : names.
-    benchmark : of which points are shown.
+    benchmark : benchmark of which points are shown.
     metric, statistic : on the vertical axis; ``headline`` is the median, or its substitute, which the legend names.
     x : column to the right: ``message_size_B`` or another one of numbers.
     x_log, y_log : whether an axis is logarithmic; None for what suits it.
     published : whether published numbers are drawn beside the measured ones, against message size.
     bounds : whether what the path allows is drawn, against message size.
-    unit : of `labkit.point.units.OTHER_UNITS`; empty for the metric's own.
+    unit : unit of `labkit.point.units.OTHER_UNITS`; empty for the metric's own.
     where : columns, each with its levels on show; a column that is not named shows all.
     by : column that comes first in the names and in the order of lines.
     relation : ``ratio`` or ``difference`` to `base`; empty for the values themselves.
@@ -141,7 +141,7 @@ class View:
 
         Parameters
         ----------
-        limits : of `labkit.models.limits.limit_curves`, drawn if the view has bounds.
+        limits : limits of `labkit.models.limits.limit_curves`, drawn if the view has bounds.
         compared : with the base, drawn if the view has a relation.
         hover : False where somebody else says what a point is.
 

@@ -26,7 +26,7 @@ class Page(Protocol):
 
     Attributes
     ----------
-    tab : whose widgets it shows.
+    tab : tab whose widgets it shows.
     """
 
     tab: str

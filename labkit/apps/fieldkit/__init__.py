@@ -89,7 +89,7 @@ def run(
     Parameters
     ----------
     place : where ranks run.
-    minutes : that measuring may take; judging and packing come after it.
+    minutes : minutes that measuring may take; judging and packing come after it.
     output : folder of the archive.
     redact, hide : replace names by pseudonyms, further words among them.
     say : called with a message on what happens.

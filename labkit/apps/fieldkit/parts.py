@@ -76,8 +76,8 @@ class Place:
 
     Parameters
     ----------
-    fields : of `Spec`: ``ppn``, ``bind``, ``device``, ``transport``, ``launcher``; those that the user chose.
-    hosts : that the user named; else those of the batch job, or this one.
+    fields : fields of `Spec`: ``ppn``, ``bind``, ``device``, ``transport``, ``launcher``; those that the user chose.
+    hosts : hosts that the user named; else those of the batch job, or this one.
     """
 
     fields: Mapping[str, Any]
@@ -190,7 +190,7 @@ def with_ranks(command: Sequence[str], fields: Mapping[str, Any]) -> list[str]:
     Parameters
     ----------
     command : the program, and its arguments.
-    fields : of `Spec`: ranks and where they run.
+    fields : fields of `Spec`: ranks and where they run.
 
     Raises
     ------

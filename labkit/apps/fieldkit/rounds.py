@@ -34,7 +34,7 @@ class Ran:
     part : its name.
     round : from 1.
     began : s since the first round began.
-    seconds : that it took.
+    seconds : time that it took.
     problem : why it has no result; empty if it has.
     """
 
@@ -80,7 +80,7 @@ def run(parts: Sequence[Part], campaign: Campaign, seconds: float, log: Log, say
 
     Parameters
     ----------
-    seconds : that all rounds together may take.
+    seconds : time that all rounds together may take.
     log : gets the runs.
     say : called with a message on what runs.
 

@@ -75,7 +75,7 @@ def render(request: Request, site: Site, folder: Path, *, submission: int = 1, e
 
     Parameters
     ----------
-    folder : of the campaign.
+    folder : folder of the campaign.
     submission : number of this submission into the campaign, from 1.
     exclude : hosts that failed before.
 

@@ -63,7 +63,7 @@ class Site:
     modules : loaded in the job, in this order.
     setup : lines of the shell before the modules, such as the one that makes ``module`` known.
     python : a Python with labkit, as the compute nodes see it; by default the one that submits.
-    partition, account, constraint : of the job, unless the command line names them.
+    partition, account, constraint : partition, account and constraint of the job, unless the command line names them.
     partitions : what each allows; a request beyond it is refused before it is submitted.
     options : further lines for the batch system, such as ``--gres=gpu:1``.
     environment : variables for everything in the job.

@@ -27,7 +27,7 @@ class Job:
     campaign : its folder.
     submission : number of the submission into that campaign, from 1.
     system : batch system.
-    number : of the job there.
+    number : number of the job there.
     submitted : time of the submission, s since the epoch.
     array : number of jobs, one after the other.
     submitted_here : whether this user submitted it, by the signature in its file.
@@ -107,7 +107,7 @@ def jobs(into: Path) -> list[Job]:
             array = int(dict(facts.get("request", {})).get("array", 1))
             number, submitted = str(facts["number"]), float(facts["submitted"])
             if not NUMBER.fullmatch(number):
-                raise ValueError(f"{number[:40]!r} is no number of a job")
+                raise ValueError(f"{number[:40]!r} is not a number of a job")
             submitted_here = signed(signable(facts["system"], number), facts.get("signature"))
             submitted_jobs.append(Job(into, int(path.stem), facts["system"], number, submitted, array, submitted_here))
         except (KeyError, TypeError, ValueError) as error:

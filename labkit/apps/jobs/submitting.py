@@ -135,7 +135,7 @@ def _waiting(request: Request, suite: suites.Suite, say: Say) -> None:
         )
     say(
         f"warning: the job holds its nodes between its {sessions} sessions, over {whole}. With --array and --spread, "
-        "each session is a job of its own."
+        "each session is a separate job."
     )
 
 

@@ -39,9 +39,9 @@ class Limits:
 
     Parameters
     ----------
-    name : of the partition.
-    nodes, minutes : of a job.
-    cores : of its largest node, hardware threads counted as Slurm does.
+    name : name of the partition.
+    nodes, minutes : nodes and minutes of a job.
+    cores : cores of its largest node, hardware threads counted as Slurm does.
     is_default : whether it is the default for jobs.
     """
 

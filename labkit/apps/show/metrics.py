@@ -52,7 +52,7 @@ class Family:
 
     Parameters
     ----------
-    name : with its unit as suffix.
+    name : name with its unit as suffix.
     text : what it is.
     unit : suffix of the name; empty for a number without unit.
     rows : labels, statistic and value; the statistic is empty if the metric has one value only.

@@ -22,7 +22,7 @@ def hint(frame: pd.DataFrame, place: str) -> str:
     Parameters
     ----------
     frame : a row per point and launch.
-    place : of the campaign, as the command line takes it.
+    place : place of the campaign, as the command line takes it.
 
     Returns
     -------

@@ -22,7 +22,7 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Col
 
     Parameters
     ----------
-    head : of the columns.
+    head : head of the columns.
     rows : cells of each row.
     right : columns that are flushed right, those of numbers; only the words of their heads wrap.
     """

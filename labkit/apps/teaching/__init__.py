@@ -36,7 +36,7 @@ def begin(name: str, namespace: Mapping[str, Any] | None = None) -> Session:
 
     Parameters
     ----------
-    name : of the lab, such as ``latency_and_bandwidth``.
+    name : name of the lab, such as ``latency_and_bandwidth``.
     namespace : ``globals()`` of the notebook: `source` and `folder`.
 
     Raises
@@ -61,7 +61,7 @@ class Session:
 
     Parameters
     ----------
-    name : of the lab.
+    name : name of the lab.
     folder : for the learner's samples, predictions and answers; handed in with the notebook.
     source : see `labkit.apps.teaching.sources.find`.
     """
@@ -198,7 +198,7 @@ class Session:
         Raises
         ------
         SpecError
-            If it is no answer to this question.
+            If it is not an answer to this question.
         """
         question = self._lab.question(name)
         said = self._judged(question, given)

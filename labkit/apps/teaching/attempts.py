@@ -110,7 +110,7 @@ class Attempts:
             return f"this is what you predicted {'first' if after else 'before the measurement'}"
         else:
             self._diary.setdefault("later", {})[name] = [*tries, value] if value not in tries[-1:] else tries
-            stays = "it is no prediction any more" if before is None else f"your prediction of {before} stays"
+            stays = "it no longer counts as a prediction" if before is None else f"your prediction of {before} stays"
             why = "" if after else "you have measured already, so "
             said = f"{why}{stays}; {value} is recorded as a later try"
         self._save()

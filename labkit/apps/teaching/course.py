@@ -116,7 +116,7 @@ def page(folder: Path, target: Path) -> None:
 
     Parameters
     ----------
-    folder : with a folder for each learner.
+    folder : folder with a folder for each learner.
     target : the notebook.
 
     Raises

@@ -20,7 +20,7 @@ class Lab:
 
     Parameters
     ----------
-    title : of the lesson.
+    title : title of the lesson.
     specs : what has to be measured.
     recorded : example campaigns that hold these points, for machines that cannot measure them.
     predictions : asked before the measurement.

@@ -30,7 +30,7 @@ class Graded:
     who : the learner.
     attempts : what was handed in.
     right : questions that the run answers as the learner did.
-    points : of these questions.
+    points : points of these questions.
     flags : what does not fit together; a sentence each.
     """
 

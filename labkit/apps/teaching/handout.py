@@ -39,13 +39,13 @@ def build(
 
     Parameters
     ----------
-    folder : that the lab's notebook made, such as ``run-collectives``; its name names the lab.
+    folder : folder that the lab's notebook made, such as ``run-collectives``; its name names the lab.
     style, engine, docx, progress : as `labkit.report.build` takes them.
 
     Raises
     ------
     DataError
-        If it is no folder of a lab.
+        If it is not a folder of a lab.
     SpecError
         If there is no such lab.
     """
@@ -74,12 +74,12 @@ def handed_in(folder: Path) -> Attempts:
     Raises
     ------
     DataError
-        If it is no folder of a lab.
+        If it is not a folder of a lab.
     """
     if not (folder / "diary.json").is_file() or not folder.name.startswith(_BEGIN):
         raise DataError(
-            f"{folder} is no folder of a lab: it must be named {_BEGIN}LAB and hold diary.json. Name the folder that "
-            f"the notebook of a lab made, such as {_BEGIN}collectives."
+            f"{folder} is not a folder of a lab: it must be named {_BEGIN}LAB and hold diary.json. Name the folder "
+            f"that the notebook of a lab made, such as {_BEGIN}collectives."
         )
     return Attempts(folder)
 

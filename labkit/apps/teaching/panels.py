@@ -104,7 +104,7 @@ def _text(words: str) -> str:
 
 
 def _field(question: Question, value: Any) -> widgets.Widget:
-    """Make a list for choices, else a text field: a number field would turn what is no number into 0."""
+    """Make a list for choices, else a text field: a number field would turn what is not a number into 0."""
     if question.choices:
         options = [("choose …", None), *((choice, choice) for choice in question.choices)]
         return widgets.Dropdown(

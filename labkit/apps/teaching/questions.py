@@ -32,7 +32,7 @@ class Question:
     name : by which a notebook calls it.
     text : what is asked.
     of : the answer that results give.
-    unit : of a number; empty for a pure number, and for choices.
+    unit : unit of a number; empty for a pure number, and for choices.
     choices : texts to choose from; none for a number.
     hints : from a first thought to nearly the answer.
     points : for grading.
@@ -80,7 +80,7 @@ def tolerance(expected: Expected, base: float = 0.0) -> list[tuple[float, float]
 
     Parameters
     ----------
-    base : of `Question`; a half per cent of it is allowed too.
+    base : base of `Question`; a half per cent of it is allowed too.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
     Raises
     ------
     SpecError
-        If the answer is no number where one is requested, below 0 if no number can be, or none of the choices.
+        If the answer is not a number where one is requested, below 0 if no number can be, or none of the choices.
     """
     if question.choices:
         if given is None:

@@ -49,8 +49,8 @@ class Results:
     Parameters
     ----------
     campaigns : samples of each; of a point that several hold, the launches of the first count.
-    specs : of the lab; other samples are left out.
-    seed : of a learner, which chooses some launches of each point; empty takes all.
+    specs : specs of the lab; other samples are left out.
+    seed : seed of a learner, which chooses some launches of each point; empty takes all.
     known : what the hosts cost without a network, if that was measured, for bounds in figures.
 
     Raises
@@ -202,7 +202,7 @@ def read(campaigns: Iterable[Path], specs: Sequence[Spec], seed: str = "") -> Re
 
     Parameters
     ----------
-    seed : of `Results`.
+    seed : seed of `Results`.
 
     Raises
     ------

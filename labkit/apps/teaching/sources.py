@@ -56,7 +56,8 @@ def find(lab: Lab, choice: str, attempts: Attempts, progress: measuring.Report |
     ----------
     choice : ``auto`` takes the learner's own run if there is one, else measures, else reads the recording;
         ``measure`` insists, ``recorded`` reads, anything else is the folder of a campaign. $LABKIT_LAB_SOURCE wins.
-    attempts : of the learner; they note which source was used, so that an answer is judged by the run it came from.
+    attempts : attempts of the learner; they note which source was used, so that an answer is judged by the run it came
+        from.
 
     Raises
     ------

@@ -29,7 +29,7 @@ def of_session(lab: Lab, attempts: Attempts, source: str, results: Results | Non
     Parameters
     ----------
     source : sentence that names the source of the numbers.
-    results : of the run; None if nothing was measured.
+    results : results of the run; None if nothing was measured.
     """
     earned = sum(credit(q, attempts.answers.get(q.name, {}).get("solved", 0)) for q in lab.questions)
     total = sum(question.points for question in lab.questions)
@@ -133,7 +133,7 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
 
     Parameters
     ----------
-    name : of the lab.
+    name : name of the lab.
     learners_attempts : learner and attempts.
 
     Raises

@@ -21,7 +21,7 @@ class Whole:
 
     Parameters
     ----------
-    breakdown : whose parts follow one another.
+    breakdown : breakdown whose parts follow one another.
     groups : component → names of its parts; one that the breakdown does not have saves nothing.
     basis : what the parts are, such as ``published parts``.
     """

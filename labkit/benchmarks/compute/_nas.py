@@ -322,10 +322,10 @@ class Kernel:
     Parameters
     ----------
     places : memory of a rank in B, then the kernel's own parameters.
-    operations : of a run, by NPB's formula.
+    operations : operations of a run, by NPB's formula.
     check : what is wrong with the ranks of a spec; empty if nothing is.
     wrong : what is wrong with the results of a run; empty if nothing is.
-    dtype : of the elements of its messages.
+    dtype : type of the elements of its messages.
     requests : handles it needs.
     title, doc : what it is, in a few words and in sentences.
     """

@@ -32,7 +32,7 @@ class Problem:
     Parameters
     ----------
     classes : points along each side, and time steps, of each class.
-    calls : of a rank in a time step: points, ranks, rank.
+    calls : calls of a rank in a time step: points, ranks, rank.
     check : what is wrong with the ranks of a spec; empty if nothing is.
     doc : what its messages are.
     """

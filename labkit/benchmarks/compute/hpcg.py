@@ -45,7 +45,7 @@ class Options(Buffers):
     ----------
     nx, ny, nz : cells of a rank along each side; HPCG's own runs have 104.
     px, py, pz : ranks along each side; all 0 for the most cubic grid.
-    steps : of a run; HPCG makes 50.
+    steps : steps of a run; HPCG makes 50.
     """
 
     nx: int = 16

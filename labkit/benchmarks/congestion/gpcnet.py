@@ -86,7 +86,7 @@ drifts on the machine drifts in all three. The headline is the loaded time of th
 is what a round of the congestors took meanwhile: whether they really loaded the network.
 
 Congestors of network_load_test (GPCNeT 1.3): exchange in pairs of all with all, incast by messages and by puts, and a
-rank that all others get from, with 4096 B; with `mixed` each has a group of its own. They run until the victims meet at
+rank that all others get from, with 4096 B; with `mixed` each has a separate group. They run until the victims meet at
 a non-blocking barrier; nothing of that lies in the victims' loop. From 4 ranks on, where GPCNeT wants 10 nodes.
 """,
     ),

@@ -20,8 +20,8 @@ class Buffers(Via, Gpus, OnGpu):
 
     Parameters
     ----------
-    memory : of all buffers, or of rank 0's if there are two ranks: `device`, `managed`, page-locked memory of the
-        host (`pinned`), or pageable memory of the `host`.
+    memory : memory of all buffers, or of rank 0's if there are two ranks: `device`, `managed`, page-locked memory of
+        the host (`pinned`), or pageable memory of the `host`.
     """
 
     memory: Kind = "device"
@@ -33,7 +33,7 @@ class Pair(Timing, Buffers):
 
     Parameters
     ----------
-    peer_memory : of rank 1's buffers, as `memory`.
+    peer_memory : memory of rank 1's buffers, as `memory`.
     """
 
     peer_memory: Kind = "device"

@@ -20,7 +20,7 @@ class Data(Call):
 
     Parameters
     ----------
-    dtype : of the elements.
+    dtype : type of the elements.
     in_flight : calls that are started before the first one is waited for, each with its own buffers.
     """
 
@@ -46,7 +46,7 @@ class Reducing(Placed):
 
     Parameters
     ----------
-    operation : of the reduction.
+    operation : operation of the reduction.
     """
 
     operation: Literal["sum", "max", "min"] = "sum"

@@ -15,10 +15,10 @@ class Transformer(Ranks):
 
     Parameters
     ----------
-    layers : of a rank.
-    width : of the model; a perceptron is four times as wide.
-    heads : of the attention; they divide the width.
-    length : of a sequence, tokens.
+    layers : layers of a rank.
+    width : width of the model; a perceptron is four times as wide.
+    heads : heads of the attention; they divide the width.
+    length : length of a sequence, tokens.
     batch : sequences at a time.
     """
 

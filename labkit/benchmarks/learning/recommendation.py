@@ -23,8 +23,8 @@ class Options(Ranks):
     Parameters
     ----------
     tables : on each rank.
-    rows : of a table.
-    width : of a row, elements (PARAM's arch-sparse-feature-size).
+    rows : rows of a table.
+    width : width of a row, elements (PARAM's arch-sparse-feature-size).
     lookups : indices of a sample into each table (num-indices-per-lookup).
     batch : samples of a rank (mini-batch-size).
     hidden : width of the perceptrons' inner layer.

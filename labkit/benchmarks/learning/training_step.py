@@ -27,7 +27,7 @@ class Options(_model.Transformer):
     ----------
     communication : when gradients are reduced: during the backward pass, after it, or not at all.
     bucket : most bytes of gradients in one message (DistributedDataParallel's bucket_cap_mb; its default is 25 MiB).
-    compression : of the gradients on their way.
+    compression : compression of the gradients on their way.
     """
 
     communication: Literal["overlap", "after", "none"] = "overlap"

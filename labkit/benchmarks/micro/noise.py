@@ -26,7 +26,7 @@ class Options:
 
     Parameters
     ----------
-    steps : of arithmetic in a quantum; 80,000 take about 0.1 ms.
+    steps : steps of arithmetic in a quantum; 80,000 take about 0.1 ms.
     """
 
     steps: int = 80_000

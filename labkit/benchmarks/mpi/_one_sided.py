@@ -62,7 +62,7 @@ class Combining(Computing, OneSided):
 
     Parameters
     ----------
-    datatype : of the elements.
+    datatype : datatype of the elements.
     """
 
 
@@ -90,7 +90,7 @@ def element(spec: Spec) -> str:
 
 
 def one_element(spec: Spec[OneSided]) -> str:
-    """Say why a message is no element, or what is wrong with other options; empty if all is well."""
+    """Say why a message is not an element, or what is wrong with other options; empty if all is well."""
     if spec.size not in (4, 8):
         return f"size={spec.size} B, but one element has 4 or 8 B. Set size=8."
     return check(spec)
@@ -105,7 +105,7 @@ def completes(*synchronisations: str) -> Callable[[Spec[OneSided]], bool]:
 
     Parameters
     ----------
-    synchronisations : that send no messages of their own, and return when the bytes are there.
+    synchronisations : synchronisations that send no messages themselves, and return when the bytes are there.
     """
 
     def completed(spec: Spec[OneSided]) -> bool:

@@ -17,7 +17,7 @@ from labkit.benchmarks.mpi import Timed, allowed, first_half
 from labkit.options import frozen
 from labkit.point.spec import Spec
 
-PAGE = 4096  # B; every buffer begins on a page of its own
+PAGE = 4096  # B; every buffer begins on a separate page
 
 
 @frozen

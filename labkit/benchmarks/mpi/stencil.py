@@ -21,7 +21,7 @@ class Options(Moving):
 
     Parameters
     ----------
-    dimensions : of the grid, 2 or 3.
+    dimensions : dimensions of the grid, 2 or 3.
     """
 
     dimensions: int = 2

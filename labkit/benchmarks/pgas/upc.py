@@ -12,7 +12,7 @@ _COLLECTIVES = {
     "gather": ("upc_all_gather", "a message from each thread to one"),
     "gather_all": ("upc_all_gather_all", "a message from each thread to all"),
     "reduce": ("upc_all_reduceC", "the greatest char of each thread's message; a barrier precedes each call"),
-    "scatter": ("upc_all_scatter", "a message of its own from one thread to each"),
+    "scatter": ("upc_all_scatter", "a separate message from one thread to each"),
 }
 _LATENCY = {"latency_us": lambda spec: 1}
 

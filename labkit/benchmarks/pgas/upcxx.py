@@ -12,7 +12,7 @@ _COLLECTIVES = {
     "bcast": "one message from rank 0 to all",
     "gather": "a message from each rank to rank 0",
     "reduce": "a reduction of the chars of each rank's message at rank 0",
-    "scatter": "a message of its own from rank 0 to each",
+    "scatter": "a separate message from rank 0 to each",
 }
 _LATENCY = {"latency_us": lambda spec: 1}
 

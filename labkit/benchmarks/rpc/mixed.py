@@ -20,7 +20,7 @@ class Options(Bulk, Clients, Call):
 
     Parameters
     ----------
-    clients : with small calls.
+    clients : clients with small calls.
     """
 
     clients: int = 1

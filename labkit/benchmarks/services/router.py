@@ -5,9 +5,9 @@ Keys are drawn by YCSB's scrambled Zipfian. A value contains its key and its ver
 both, so every answer is checked. A sample is the time from the moment when a request was due to the end of its answer.
 
 After Router of µSuite (Sriraman and Wenisch, IISWC 2018), whose leaves are memcached and whose messages are gRPC's.
-With leaf=memcached each leaf is a separate memcached in one thread, which the router asks in its text protocol; with
-leaf=table it is a hash table of labkit's own in one thread. memcached keeps no spans, so the critical path counts the
-way of its messages as the leaf's time.
+With leaf=memcached each leaf is a memcached process with one thread, which the router asks in its text protocol. With
+leaf=table it is labkit's own hash table in one thread. memcached keeps no spans, so the critical path counts the
+transit of its messages as the leaf's time.
 """
 
 from labkit.benchmarks import ToolBenchmark

@@ -27,7 +27,7 @@ def _check(spec: Spec[SocialNetwork]) -> str:
     if not least <= services <= most:
         return f"services={services}, but it must be {least} to {most}. Set services={least}."
     if spec.options.topology != "random" and services != SocialNetwork.services:
-        return f"services={services}, but {spec.options.topology} has services of its own. Set topology=random."
+        return f"services={services}, but {spec.options.topology} has a fixed list of services. Set topology=random."
     return _options.check(spec)
 
 

@@ -24,8 +24,8 @@ class Options(ranks.Operation, shmem.Timed):
 
     Parameters
     ----------
-    datatype : of the elements.
-    operation : of the reduction.
+    datatype : datatype of the elements.
+    operation : operation of the reduction.
     """
 
     datatype: Type = "float32"

@@ -44,9 +44,9 @@ class Layout(Folder, Buffers):
     ----------
     file : all ranks `shared` one, or each has its own (`file per process`, IOR's -F).
     block_size : contiguous data of a rank in a segment (IOR's -b), such as 1Mi; a whole number of transfers.
-    segments : of a block of every rank each (IOR's -s).
+    segments : segments of a block of every rank each (IOR's -s).
     collective : all ranks make each transfer together (MPI_File_write_at_all; IOR's -c).
-    directory : on the file system to be measured; empty for the folder of temporary files.
+    directory : folder on the file system to be measured; empty for the folder of temporary files.
     """
 
     file: Literal["shared", "file per process"] = "shared"
@@ -95,7 +95,7 @@ class Stonewall:
     Parameters
     ----------
     stonewall : time after which a rank begins no further transfer (IOR's -D), s.
-    wear_out : every rank goes on to as many transfers as the fastest one made (IOR's stoneWallingWearOut).
+    wear_out : every rank continues until it has made as many transfers as the fastest one (IOR's stoneWallingWearOut).
     """
 
     stonewall: float = 1.0

@@ -64,7 +64,7 @@ class Options(Folder, Buffers):
     subtype : `simple`, each pencil by its own call, or `full`, one collective call (NPB's SUBTYPE).
     steps : time steps; 0 for those of the class.
     interval : steps from one data set to the next.
-    directory : on the file system to be measured; empty for the folder of temporary files.
+    directory : folder on the file system to be measured; empty for the folder of temporary files.
     """
 
     problem: Literal["S", "W", "A", "B", "C", "D", "E"] = "S"

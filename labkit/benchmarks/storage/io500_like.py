@@ -1,10 +1,10 @@
 """A run like that of IO500: all its phases in its order, by all ranks, and its score over them.
 
-Writing and creating continue until the `stonewall`. Then every rank continues to the amount of the fastest one, and all
-of it is found, looked at, read and removed. The easy phases move transfers of `transfer_size` to a file of each rank,
-and create empty files in a directory of each rank. The hard phases move 47008 B to places of one shared file in turn,
-and create files of 3901 B in one directory. Ranks look at and read what another rank wrote. Inside the timed part,
-reads are compared with what was written, and writes end with fsync, or sync.
+Writing and creating continue until the `stonewall`. Then every rank continues until it has done as much as the fastest
+one. The later phases find, stat, read and remove all of it. The easy phases move transfers of `transfer_size` to a file
+of each rank, and create empty files in a directory of each rank. The hard phases move 47008 B to places of one shared
+file in turn, and create files of 3901 B in one directory. Ranks look at and read what another rank wrote. Inside the
+timed part, reads are compared with what was written, and writes end with fsync, or sync.
 
 A bandwidth is the bytes of all ranks over the time from the first open to the last close (IOR); a rate of operations is
 the items of all ranks over the time of the slowest (mdtest), or the files in the folder over the time of find. The
@@ -66,11 +66,11 @@ class Options(Folder, Buffers):
     Parameters
     ----------
     stonewall : time in which each of the four phases writes or creates, s; a submission to IO500 needs 300.
-    transfer_size : of the easy phases (IO500's transferSize), such as 2Mi.
+    transfer_size : size of the easy phases (IO500's transferSize), such as 2Mi.
     limit : B that a rank writes at most in each of the two phases of IOR; reached before the stonewall, it ends them.
-    items : that a rank creates at most in each of the two phases of mdtest (IO500's n).
+    items : items that a rank creates at most in each of the two phases of mdtest (IO500's n).
     cache : `any`: the page cache may answer; `drop`: it is emptied before each phase (IO500's drop-caches), as root.
-    directory : on the file system to be measured; empty for the folder of temporary files.
+    directory : folder on the file system to be measured; empty for the folder of temporary files.
     """
 
     stonewall: float = 0.2

@@ -29,11 +29,11 @@ class Options(Folder, Buffers):
     Parameters
     ----------
     operation : phase that is timed, in mdtest's words.
-    items : of each rank (mdtest's -n).
+    items : items of each rank (mdtest's -n).
     unique : each rank works in its own directory (-u), else all in one.
     write_size : B that are written to each file, and read from it (-w and -e).
     shift : rank offset between the items of one phase and those of the phase before (-N).
-    directory : on the file system to be measured; empty for the folder of temporary files.
+    directory : folder on the file system to be measured; empty for the folder of temporary files.
     """
 
     operation: Literal[

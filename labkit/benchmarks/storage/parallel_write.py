@@ -18,8 +18,8 @@ FORMS = {
         doc="""All ranks write files by MPI-IO until a deadline (IOR's stonewall).
 
 As storage.parallel_write, but a rank begins no transfer after the deadline; in collective calls rank 0 decides for
-all. With `wear_out` the ranks then go on to as many transfers as the fastest one made. The bandwidth is the mean of the
-bytes that were moved over the mean time. The definitions of IOR 4 with `-D` and `stoneWallingWearOut`.
+all. With `wear_out` each rank then continues until it has made as many transfers as the fastest one. The bandwidth is
+the mean of the bytes moved divided by the mean time. The definitions of IOR 4 with `-D` and `stoneWallingWearOut`.
 """,
     )
 }

@@ -45,7 +45,7 @@ _RECEIVES = ToolBenchmark(
 
 A sample is a window of SEND from every process, until all have come and one short answer to each is complete; samples
 follow one another without a pause. With `window=1` the time against the number of processes is the hot-spot test of
-Liu et al. (2003), section 4.6, with processes of one host in the place of hosts; mpi.hotspot_receive is the same one
+Liu et al. (2003), section 4.6, with processes of one host in place of hosts; mpi.hotspot_receive is the same one
 layer above. The bandwidth counts all bytes received. The calls go through Python.
 """,
 )
@@ -59,7 +59,7 @@ FORMS = {
 
 A sample is a window of SEND to every process, until one short answer has come from each; samples follow one another
 without a pause. With `window=1` the time against the number of processes is the hot-spot test of Liu et al. (2003),
-section 4.6, with processes of one host in the place of hosts; mpi.hotspot_send measures the same one layer higher. The
+section 4.6, with processes of one host in place of hosts; mpi.hotspot_send measures the same one layer higher. The
 bandwidth counts all bytes sent. The calls go through Python.
 """,
     ),

@@ -26,7 +26,7 @@ class Entry:
     value : as `json` gives it.
     where : how errors call the document.
     remedy : what the user can do if the document is wrong; empty for the output of a program that labkit started.
-    place : of the value in the document, such as ``jobs[0].read``; empty for the whole.
+    place : place of the value in the document, such as ``jobs[0].read``; empty for the whole.
 
     Examples
     --------

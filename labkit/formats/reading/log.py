@@ -44,12 +44,12 @@ class Run:
     test : tool and test in the tool's words: ``netperf TCP_RR``, ``STREAM``.
     values : statistics that the tool printed, in labkit's units; at least one.
     line : where it stands in the text, from 1; for JSON the number of the run.
-    size : of a message, request or record, B; 0 without one, or if the log does not state it.
+    size : size of a message, request or record, B; 0 without one, or if the log does not state it.
     ranks : number of processes; 0 if the log does not say.
     options : further coordinates, as the options of the benchmark.
-    stated : settings that the log states beside the options. Runs that differ in one are no launches of one point.
+    stated : settings that the log states beside the options. Runs that differ in one are not launches of one point.
     parameters : other facts in the log about the run.
-    version : of the tool, empty if it is not printed.
+    version : version of the tool, empty if it is not printed.
     verified : whether the tool checked its results and found them right.
     remarks : explanations of the numbers, if their names are not enough.
     doubts : what may be wrong or missing; the import prints these too.
@@ -82,7 +82,7 @@ class Log:
 
     Parameters
     ----------
-    name : of the tool, as people call it.
+    name : name of the tool, as people call it.
     marks : texts of which a log of this kind has at least one; they are looked for before `begins`.
     begins : matches a line that only this kind of log has.
     read : makes the runs of a text; the second argument is the name of the file, for errors.
@@ -286,5 +286,5 @@ UNTITLED = note("untitled", "the lines above the table are missing, so its setti
 SIZE_CUT = "size-cut"  # code of a size that is printed without its last digits
 APART = frozenset(
     (SIZE_UNKNOWN.code, SIZE_CUT, HEAD_MISSING.code, SHORTENED.code, UNTITLED.code)
-)  # such runs are no launches of one point
+)  # such runs are not launches of one point
 FEW_DIGITS = note("few-digits", "the tool printed three digits", digits=3)

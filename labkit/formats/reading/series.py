@@ -18,7 +18,7 @@ def described(values: Sequence[float], name: str, unit: str, factor: float = 1.0
     Parameters
     ----------
     values : at least one, finite.
-    name, unit : of the reported values.
+    name, unit : name and unit of the reported values.
     factor : from a value to `unit`.
     """
     array = np.asarray(values, np.float64) * factor

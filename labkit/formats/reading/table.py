@@ -16,7 +16,7 @@ class Row:
 
     Parameters
     ----------
-    size : of a message, B; None in a table without sizes.
+    size : size of a message, B; None in a table without sizes.
     values : in the order of the table's columns, in the program's units; None for what is not finite.
     remark : text instead of values, if the program could not measure.
     line : where it stands in the text, from 1.
@@ -36,7 +36,7 @@ class Meaning:
 
     Parameters
     ----------
-    place : of the column.
+    place : place of the column.
     name, unit, statistic : as in `labkit.point.spec.Reported`.
     factor : from the printed number to `unit`.
     above_zero : whether 0 represents no value.
@@ -68,7 +68,7 @@ class Table:
     test : name of the program and of the test in it: ``osu_latency``, ``IMB-MPI1 PingPong``; empty if the title is
         none that is known.
     title : as printed.
-    version : of the benchmarks, empty if it is not printed.
+    version : version of the benchmarks, empty if it is not printed.
     parameters : facts in the lines above the table: ``Datatype``, ``#processes``…
     columns : names as printed, without that of the size.
     rows : in the order of the text.

@@ -52,7 +52,7 @@ class Tree:
     Attributes
     ----------
     argv : the command line.
-    pid : of the supervisor.
+    pid : process number of the supervisor.
     stdout : raw bytes of the command, for `read`, `readable` and `os.read`; empty if the command's output goes
         elsewhere.
     """

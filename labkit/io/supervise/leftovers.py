@@ -119,7 +119,7 @@ class Note:
 
     Parameters
     ----------
-    mark : of the tree.
+    mark : mark of the tree.
     """
 
     def __init__(self, mark: str) -> None:
@@ -188,7 +188,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def namespaces() -> str:
-    """Return in what process numbers and file names are unique: the boot, and the namespaces."""
+    """Return the scope in which process numbers and file names are unique: the boot, and the namespaces."""
     from pathlib import Path  # by the owner only
 
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

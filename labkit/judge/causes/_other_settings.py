@@ -37,7 +37,7 @@ class Others:
     evidence : the best setting, if it is better.
     against : a setting that is no better, if none is better.
     without : the value with the best setting.
-    command : that measures the best setting in more launches, if it has few.
+    command : command that measures the best setting in more launches, if it has few.
     """
 
     evidence: tuple[Evidence, ...] = ()

@@ -53,7 +53,7 @@ def _numbers(text: str) -> list[int]:
     return found
 
 
-_MOST = 1 << 16  # processors of a range; of more, the text is no list of the kernel
+_MOST = 1 << 16  # processors of a range; of more, the text is not a list of the kernel
 
 
 def adapters(samples: Samples) -> list[Adapter]:

@@ -33,7 +33,7 @@ def test(case: Case) -> Finding | None:
     steady, usual = narrow(case), _usual(case)
     clues: list[Evidence] = [*flat, *others, *free, *steady, *usual]
     said = bool(flat or others or free or steady)
-    known = others[0].values["value"] if others else None  # a value of its own, and not the measured one again
+    known = others[0].values["value"] if others else None  # a separate value, and not the measured one again
     predicted = known if isinstance(known, Value) else case.measured if usual and (flat or steady) else None
     return CAUSE.found(case, clues if said else [], beyond if said else [], predicted=predicted, without=without)
 

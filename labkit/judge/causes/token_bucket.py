@@ -31,7 +31,7 @@ def _one_way(case: Case, rate: float) -> tuple[list[Evidence], list[Evidence]]:
 
     Parameters
     ----------
-    rate : of the link, MB/s.
+    rate : rate of the link, MB/s.
     """
     rows = [row for one in points(case) if (row := case.view.measured(one)) is not None]
     if not rows:
@@ -41,7 +41,7 @@ def _one_way(case: Case, rate: float) -> tuple[list[Evidence], list[Evidence]]:
     return (clue, []) if clue[0].code == "within" else ([], clue)
 
 
-_ONE_WAY, _MORE = "mpi.bandwidth", 1.1  # times the rate of the link from which it is no bucket
+_ONE_WAY, _MORE = "mpi.bandwidth", 1.1  # times the rate of the link from which it is not a bucket
 CAUSE = Cause(
     code="token-bucket",
     name="the token bucket of the link, which fills while messages go the other way",

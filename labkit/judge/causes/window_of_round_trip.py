@@ -18,7 +18,7 @@ from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Spec
 from labkit.read.records import coarse, has, statistic_of
 
-_NEAR = 1.25  # times the measured bandwidth that a window in each round trip gives at most, if it is the cause
+_NEAR = 1.25  # times the measured bandwidth that a window per round trip gives at most, if it is the cause
 _DOUBLED = 2.5
 _FAR = 10.0  # times the measured bandwidth from which a window is out of the question
 _LARGER = 4  # times the window that decides
@@ -41,7 +41,7 @@ def test(case: Case) -> Finding | None:
     on_link = under_way / limit.value if isinstance(limit, Value) and limit.value > 0 else 0.0
     allowed = under_way / (trips[0].value + on_link)
     values = {"window": Value(value=under_way, unit=SIZE), "trip": trips[0]}
-    predicted = Value(value=allowed, unit=case.measured.unit, origin="computed", of="a window in each round trip")
+    predicted = Value(value=allowed, unit=case.measured.unit, origin="computed", of="a window per round trip")
     ratio = allowed / case.measured.value
     if ratio > _NEAR:  # a kernel may use less of a buffer than it was asked for, but never much less
         return CAUSE.found(case, against=[Evidence(code="more", values={**values, "allowed": predicted})])
@@ -95,14 +95,14 @@ def _round_trips(case: Case) -> Iterator[Value]:
 
 CAUSE = Cause(
     code="window-of-round-trip",
-    name="one window in each round trip",
+    name="one window per round trip",
     seen="the bandwidth equals the bytes of a window over the round-trip time",
-    excluded="a window in each round trip allows much more",
+    excluded="a window per round trip allows much more",
     decides="a larger window",
     clues={
         **CLUES,
-        "equal": "{window} in each round trip of {trip}, and in the time of these bytes, are {allowed:3}",
-        "more": "{window} in each round trip of {trip}, and in the time of these bytes, would be {allowed:3}",
+        "equal": "{window} per round trip of {trip}, and in the time of these bytes, are {allowed:3}",
+        "more": "{window} per round trip of {trip}, and in the time of these bytes, would be {allowed:3}",
     },
     remedy="Increase the window, or the socket buffers, to the rate of the link times the round-trip time.",
     test=test,

@@ -72,11 +72,11 @@ class Compared:
 
     Parameters
     ----------
-    benchmark, size : of the point.
+    benchmark, size : benchmark and size of the point.
     setting : levels of the factors in which matched points of this benchmark vary.
     side : name of the side; the base is the first.
     metric, statistic : what was compared; each launch gives one value.
-    launches : of the base and of the side.
+    launches : launches of the base and of the side.
     judgement : test, shift and verdict.
     p_any : of the Kruskal-Wallis test over all sides, by Holm's correction over all points; NaN for two.
     badges : text → number of launches with it on each side.
@@ -166,7 +166,7 @@ def compare(
     sides : name → its launches, two or more.
     by : what the sides are.
     allow : factors that may differ between sides.
-    metric : to compare (default: the first of each benchmark that all sides have).
+    metric : metric to compare (default: the first of each benchmark that all sides have).
     relevant : smallest relevant difference, as a fraction of the value.
     force : compare even if factors differ that are not in `allow`; the result shows it.
 
@@ -294,8 +294,8 @@ class _Testable:
 
     Parameters
     ----------
-    points : of the benchmark.
-    metric : to compare; empty for the first that all sides have.
+    points : points of the benchmark.
+    metric : metric to compare; empty for the first that all sides have.
     without : gets the labels of the points that have none.
     """
 

@@ -44,7 +44,7 @@ class Launches:
 
     Parameters
     ----------
-    values : of each launch, in the metric's unit.
+    values : values of each launch, in the metric's unit.
     starts : when each launch started, ISO 8601; empty if unknown.
     deciles : (launches, 9), deciles of the iterations, the slow end last; None without samples.
     placed : session of the schedule in which each launch ran; empty without a schedule.
@@ -185,7 +185,7 @@ def judge(
     Parameters
     ----------
     relevant : smallest relevant difference, as a fraction of the value; of a share, 0.02 is 2 percentage points.
-    level : of the intervals and of the verdicts.
+    level : level of the intervals and of the verdicts.
     tests : pairs of the family, if it has more than are given.
     larger : whether to test only if the other side is larger (one-sided tests).
 
@@ -233,7 +233,7 @@ class _Scaled:
 
     Parameters
     ----------
-    values : of the units of both sides: logarithms; of shares, and of values that are not positive, as they are.
+    values : values of the units of both sides: logarithms; of shares, and of values that are not positive, as they are.
     ends : of the relevant difference, on that scale.
     ratios : whether the scale is that of logarithms.
     basis : as in `Judgement`.

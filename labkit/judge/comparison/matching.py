@@ -30,7 +30,7 @@ class Difference:
     Parameters
     ----------
     factor : its name.
-    levels : of each side, as text.
+    levels : levels of each side, as text.
     declared : whether the user allowed it.
     unstated : whether it is unknown on a side because of its origin, such as an imported log.
     """
@@ -57,7 +57,7 @@ class Points:
     ----------
     benchmark : whose.
     sizes : (points,).
-    settings : of each point.
+    settings : settings of each point.
     sides : launches of each side.
     rows : for each side, (launches,): positions of its launches, grouped by point.
     starts : for each side, (points,): where the launches of each point begin in `rows`.
@@ -90,7 +90,7 @@ class Matched:
 
     Parameters
     ----------
-    points : that all sides have, of each benchmark.
+    points : points that all sides have, of each benchmark.
     differences : factors that differ throughout.
     unmatched : labels of other points, each with the sides that have it.
     problem : why a point cannot be compared; empty if all can.

@@ -41,7 +41,7 @@ class Launches:
     Parameters
     ----------
     benchmark : whose.
-    rows : of the records.
+    rows : rows of the records.
     factors : name → level of each launch as text, (launches,); a dash if it is unknown.
     deciles : metric → deciles of the iterations of each launch, the slow end last, (launches, 9); NaN without samples.
     """
@@ -99,7 +99,7 @@ def read(campaign: Campaign, benchmark: str = "*", metric: str = "") -> list[Lau
 
     Parameters
     ----------
-    metric : to take deciles of (default: the first of each benchmark).
+    metric : metric to take deciles of (default: the first of each benchmark).
     """
     return [
         launches
@@ -118,7 +118,7 @@ def of_samples(samples: Sequence[Samples], metric: str = "") -> list[Launches]:
 
     Parameters
     ----------
-    metric : to take deciles of (default: the first of each benchmark).
+    metric : metric to take deciles of (default: the first of each benchmark).
 
     Returns
     -------

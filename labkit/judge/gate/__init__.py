@@ -53,7 +53,7 @@ def gate(
     name, new : the campaign and its records.
     history : names and records of earlier campaigns, in the order of time; with an iterator, one table is in memory at
         a time.
-    chance : of a false alarm in the whole gate, if nothing has changed.
+    chance : chance of a false alarm in the whole gate, if nothing has changed.
     worse : also fail a point if the median of its launches is worse than usual by this fraction; 0 for no such rule.
     reference : pattern of the benchmarks from which the common factor of a transport is estimated.
     accepted : names of earlier campaigns that are part of the reference in any case.

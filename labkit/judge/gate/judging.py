@@ -29,11 +29,11 @@ class _Comparison:
 
     Parameters
     ----------
-    place : of the point.
+    place : place of the point.
     metric, statistic : as in `labkit.point.columns`.
-    values : of the new launches.
+    values : values of the new launches.
     past, night : values of the past launches, and the campaign of each.
-    medians : of the launches of each campaign, the new one last; NaN if it lacks the point.
+    medians : medians of the launches of each campaign, the new one last; NaN if it lacks the point.
     positive : whether all values have logarithms.
     usual : median of `past`.
     coarse, finest : as in `Compared`.
@@ -63,9 +63,9 @@ class Verdicts:
     Parameters
     ----------
     new, past : the same points, of the new campaign and of the past ones.
-    labels : of the points.
+    labels : labels of the points.
     wanted : metrics and statistics of the comparisons of each point.
-    chance : of a false alarm in the whole gate.
+    chance : chance of a false alarm in the whole gate.
     worse : fixed limit, as in `gate`.
     """
 
@@ -291,11 +291,11 @@ class Verdicts:
 
         Parameters
         ----------
-        place : of the comparison.
+        place : place of the comparison.
         counted : nights that are the reference.
         removed : by which the launches of each night are divided, the new one last; NaN if a night does not count.
         campaigns : median of each night.
-        chance : of a false alarm.
+        chance : chance of a false alarm.
         """
         higher, usual = one.higher, one.usual
         replayed = self._replays[-1]

@@ -199,7 +199,7 @@ class Common:
     name : the points in words.
     tail : whether it is a factor of tails.
     points : from which it is estimated.
-    campaigns : of the past that have enough of these points.
+    campaigns : campaigns of the past that have enough of these points.
     times : factor by which the points are worse than usual; NaN with too few of them.
     """
 
@@ -237,9 +237,9 @@ class Result:
 
     Parameters
     ----------
-    name : of the campaign.
+    name : name of the campaign.
     verdicts : failed ones first.
-    chance : of a false alarm in the whole gate.
+    chance : chance of a false alarm in the whole gate.
     comparisons : number of comparisons that share it.
     history : names of the campaigns of the past.
     blind_allowed : whether the result is conclusive despite blind comparisons.

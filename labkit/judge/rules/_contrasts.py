@@ -33,7 +33,7 @@ SHIFT = 2.0  # relative change of the difference between smallest and largest si
 WIDE = 3.0  # times: from this ratio of what the medians and what the end of the interval say, the latter is given
 _RATE = "message_rate_per_s"
 _APART = ("origin", "campaign", "host", "cpu_model")  # never compared with one another unless someone asks for it
-_METHOD = ("cadence", "timing", "option_cadence", "option_timing")  # how it was measured is no setting that matters
+_METHOD = ("cadence", "timing", "option_cadence", "option_timing")  # how it was measured is not a setting that matters
 _HELD = ("transport", "testbed", "library", "launcher")  # a claim about two levels names these
 _LEVELS = {
     "shm": "shared memory",
@@ -57,7 +57,7 @@ class End:
     size : B.
     best, worst : level of the factor with the better and with the worse value.
     rows : their rows of the summary.
-    metric, statistic : of their values.
+    metric, statistic : metric and statistic of their values.
     tests : size of the family: pairs of levels that the contrast chose from.
     """
 
@@ -77,13 +77,13 @@ class End:
 
     @property
     def ratio(self) -> float:
-        """The greater value over the smaller one."""
+        """The greater value divided by the smaller one."""
         less, more = sorted(one.value for one in self.values)
         return more / less
 
     @cached_property
     def effect(self) -> Effect:
-        """The worse value against the better one."""
+        """The worse value compared with the better one."""
         good, bad = self.rows
         return effects.between(bad, good, self.metric, self.statistic, tests=self.tests)
 
@@ -214,7 +214,7 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
 
     Parameters
     ----------
-    rows : of one benchmark, from `labkit.read.records.summary`.
+    rows : rows of one benchmark, from `labkit.read.records.summary`.
     metric : as in `labkit.point.columns.METRICS`.
     factors : columns to compare, in this order (default: those in which the rows differ).
     """

@@ -29,7 +29,7 @@ OPEN = Decided(how="few launches")
 
 @dataclass(frozen=True)
 class Decision:
-    """Distance of a point beyond another, and its certainty."""
+    """Factor by which a point exceeds another one, and how this was decided."""
 
     times: float
     decided: Decided

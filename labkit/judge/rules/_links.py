@@ -28,7 +28,7 @@ def along(view: View, option: str, absent: Mapping[str, float], said: Callable[[
 
 
 def _setting(option: str, absent: Mapping[str, float], testbed: str) -> float | None:
-    """Return the value of an option of a testbed; None if that is no number, or not known."""
+    """Return the value of an option of a testbed; None if that is not a number, or not known."""
     try:
         name, _, options = parse(testbed)
     except SpecError:

@@ -53,8 +53,8 @@ class Chosen:
 
     Parameters
     ----------
-    row : of the summary.
-    metric, statistic : of the value that is judged.
+    row : row of the summary.
+    metric, statistic : metric and statistic of the value that is judged.
     factors : columns other than the size in which the points of its benchmark differ.
     samples : a launch of it, for its metadata.
     known : bounds of its path, the lowest first.
@@ -281,7 +281,7 @@ def chosen(
     Parameters
     ----------
     bounded_by : whether the benchmark of this name has a bound.
-    metrics : the first one of a benchmark is judged.
+    metrics : candidates; labkit judges the first one that a benchmark has.
     known : returns the bounds of a point.
     ends : whether to judge the largest size too.
     """
@@ -371,7 +371,7 @@ REASONS = {  # → why, as the end of a sentence
     "machine": "the costs of the machine without a network were not measured",
     "synchronisation": "how many messages complete such a call depends on its synchronisation and on the library",
     "path unknown": "too few bytes passed to prove the path of the messages",
-    "many links": "pairs of ranks on more than two hosts have links of their own, which add up",
+    "many links": "pairs of ranks on more than two hosts have their own links, which add up",
     "emulated adapter": "an emulated adapter is bounded by the processor that emulates it",
     "link": "the samples do not say which link carried the bytes, or its rate",
 }

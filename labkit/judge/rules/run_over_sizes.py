@@ -24,7 +24,7 @@ def of_rows(rows: pd.DataFrame) -> Finding | None:
 
     Parameters
     ----------
-    rows : of one benchmark, from `labkit.read.records.summary`.
+    rows : rows of one benchmark, from `labkit.read.records.summary`.
     """
     metric = headline_metric(rows)
     column = statistic_column(metric, statistic := headline_statistic(rows, metric))

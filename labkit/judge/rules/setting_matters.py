@@ -46,7 +46,7 @@ def of_rows(rows: pd.DataFrame, factors: Sequence[str] = ()) -> Finding | None:
 
     Parameters
     ----------
-    rows : of one benchmark, from `labkit.read.records.summary`.
+    rows : rows of one benchmark, from `labkit.read.records.summary`.
     factors : columns to compare, in this order (default: those in which the rows differ).
     """
     metric = headline_metric(rows)

@@ -8,11 +8,11 @@ from labkit.judge.finding import SHARE, Finding, Value
 from labkit.judge.rule import Rule
 from labkit.judge.view import View
 
-_WIDE = 0.25  # spread of iterations from which a median alone is no summary
+_WIDE = 0.25  # spread of iterations from which a median alone is not a summary
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield points whose iterations spread so far that a median alone is no summary."""
+    """Yield points whose iterations spread so far that a median alone is not a summary."""
     for row in view.rows(view.column("spread_within") > _WIDE):
         yield RULE.found(view.subject(row), spread=Value(value=row["spread_within"], unit=SHARE))
 

@@ -43,7 +43,7 @@ class View:
 
     Parameters
     ----------
-    name : of the campaign.
+    name : name of the campaign.
     records : a row per point and launch, from `labkit.read.records.table`.
     summary : a row per point, from `labkit.read.records.summary`.
     launches : metadata; None if only records are known.
@@ -51,7 +51,7 @@ class View:
     modes : fingerprint and launch → two modes of its iterations, if there are two (default: computed from the times).
     stated : facts about the path from the user; None for nothing.
     machine : host → its costs without a network (default: from these points).
-    place : of the campaign, as the command line takes it (default: its name).
+    place : place of the campaign, as the command line takes it (default: its name).
     here : whether the campaign was measured on this machine, so labkit can measure missing points.
     """
 

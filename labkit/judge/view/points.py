@@ -55,8 +55,8 @@ class Row(Mapping[str, Any]):
 
     Parameters
     ----------
-    columns : of the table.
-    place : of the row, from 0.
+    columns : columns of the table.
+    place : place of the row, from 0.
     """
 
     def __init__(self, columns: Columns, place: int) -> None:
@@ -79,9 +79,9 @@ class Point:
 
     Parameters
     ----------
-    row : of the summary.
+    row : row of the summary.
     values : (launches,), the statistic of each launch, in the metric's unit.
-    metric, statistic : of the values.
+    metric, statistic : metric and statistic of the values.
     where : how the point differs from those that it is compared with, in words.
     at : its position on the axis of the comparison, such as the size in B.
     """
@@ -135,7 +135,7 @@ class Table:
     Parameters
     ----------
     benchmark : its name.
-    rows : of the summary.
+    rows : rows of the summary.
     records : columns of the records, of all launches of the campaign.
     by_count : number of launches → points with this number, (points,), and their rows of the records, (points,
         launches).
@@ -308,7 +308,7 @@ class Series:
     Parameters
     ----------
     benchmark : its name.
-    metric : of all points.
+    metric : metric of all points.
     at : (points,), levels of the factor.
     launches : (points,), number of launches.
     centre : (points,), median over launches.

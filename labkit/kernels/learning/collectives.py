@@ -30,8 +30,8 @@ class Collective:
     Parameters
     ----------
     plan : its `program` names the collective; options are ``dtype``, ``in_place``, ``operation`` and ``root``.
-    group : of all ranks.
-    seed : of the data.
+    group : group of all ranks.
+    seed : seed of the data.
     waits : whether a call waits for its end; else it returns what to wait for.
     """
 
@@ -176,7 +176,7 @@ class InFlight:
     Parameters
     ----------
     plan : as of `Collective`; its option ``in_flight`` says how many calls.
-    group : of all ranks.
+    group : group of all ranks.
     """
 
     def __init__(self, plan: Plan, group: Group) -> None:

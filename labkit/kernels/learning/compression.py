@@ -56,8 +56,8 @@ def in_order(hook: Hook, group: Group) -> Hook:
 
     Parameters
     ----------
-    hook : to run.
-    group : of all ranks.
+    hook : hook to run.
+    group : group of all ranks.
     """
     thread = ThreadPoolExecutor(1)
 
@@ -70,7 +70,7 @@ def in_order(hook: Hook, group: Group) -> Hook:
             reduced.set_exception(error)
 
     def queue(state: Any, bucket: Any) -> Any:
-        group.wait()  # the thread has a stream of its own
+        group.wait()  # the thread has a separate stream
         reduced: Any = torch.futures.Future(devices=[group.device] if group.cuda else None)
         thread.submit(serve, state, Bucket(bucket), reduced)
         return reduced

@@ -28,10 +28,10 @@ class Group:
     Parameters
     ----------
     rank, ranks : its number, and how many there are.
-    backend : of torch.distributed.
+    backend : backend of torch.distributed.
     device : where its tensors are.
     hosts : host name of every rank.
-    interface : that the ranks talk over; empty if that is left to the backend.
+    interface : interface that the ranks talk over; empty if that is left to the backend.
     """
 
     rank: int

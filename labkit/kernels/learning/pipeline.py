@@ -26,7 +26,7 @@ class Pipeline:
     ----------
     plan : options ``layers`` (of a stage), ``width``, ``heads``, ``length``, ``batch`` (of a micro-batch),
         ``micro_batches``.
-    group : of all ranks; rank r is stage r.
+    group : group of all ranks; rank r is stage r.
     """
 
     phases = ("waiting_ns",)

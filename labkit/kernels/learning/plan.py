@@ -16,7 +16,7 @@ class Plan:
     ----------
     program : a collective of `labkit.kernels.learning.collectives`, or its own program.
     ranks : number of ranks.
-    backend : of torch.distributed: ``gloo`` or ``nccl``.
+    backend : backend of torch.distributed: ``gloo`` or ``nccl``.
     device : where buffers are: ``cpu`` or ``cuda``.
     size : B of the message, as nccl-tests counts it.
     cadence : ``streaming``: one call after the other; ``isolated``: a barrier before each.
@@ -24,8 +24,8 @@ class Plan:
     warmup : iterations before the timed ones.
     time_cap : time for the timed iterations, s.
     interface : network interface; empty for the one that the hosts have.
-    seed : of the data.
-    options : of the program, by name.
+    seed : seed of the data.
+    options : options of the program, by name.
     """
 
     program: str

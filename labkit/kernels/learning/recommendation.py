@@ -28,7 +28,7 @@ class Recommendation:
     Parameters
     ----------
     plan : options ``tables`` (on each rank), ``rows``, ``width``, ``lookups``, ``batch``, ``hidden``.
-    group : of all ranks.
+    group : group of all ranks.
     """
 
     phases = ("all_to_all_ns", "all_reduce_ns")

@@ -33,7 +33,7 @@ class Step:
     ----------
     plan : options ``layers``, ``width``, ``heads``, ``length``, ``batch``, ``communication``, ``bucket``,
         ``compression``.
-    group : of all ranks.
+    group : group of all ranks.
     """
 
     phases = ("forward_ns", "backward_ns", "reduction_ns", "update_ns")

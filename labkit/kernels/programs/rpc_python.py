@@ -5,7 +5,7 @@
 
 Only the standard library, and grpc and google.protobuf, or thrift: any Python that has them runs this file by its
 path. One of the two may be missing, so functions import them. Classes that a compiler would write from ``rpc.proto``
-and ``rpc.thrift`` are made here at run time. A client is a thread with a connection of its own that calls again when it
+and ``rpc.thrift`` are made here at run time. A client is a thread with a separate connection that calls again when it
 has its answer (closed loop).
 """
 

@@ -27,7 +27,7 @@ def registration(device: str, gid: int, plan: Plan) -> dict[str, Any]:
     ``time_ns`` of the registrations, ``extras["deregistration_ns"]``.
     """
     room = mmap.mmap(-1, max(plan.size, 1))
-    room[:] = b"\x01" * len(room)  # page it in, which is no part of the cost of registration
+    room[:] = b"\x01" * len(room)  # page it in, which is not part of the cost of registration
     with Device(device, gid=gid) as opened:
         address = ctypes.addressof(ctypes.c_char.from_buffer(room))
         times: list[int] = []

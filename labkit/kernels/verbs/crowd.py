@@ -1,6 +1,6 @@
 """Hot spots: a hub, and processes around it that all send to it, or that it sends to, at the same time.
 
-Each process around the hub opens the device and has a queue pair of its own. The hub has a queue pair for each of them,
+Each process around the hub opens the device and has a separate queue pair. The hub has a queue pair for each of them,
 two completion queues, and optionally one shared receive queue.
 """
 

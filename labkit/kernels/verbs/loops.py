@@ -240,7 +240,7 @@ def python_share(device: Device, peer: Mapping[str, Any], memory: Memory, *, cal
 
     Parameters
     ----------
-    device, memory : of this end.
+    device, memory : device and memory of this end.
     peer : address of a queue pair of the other end.
     """
     queue = device.queue(16)

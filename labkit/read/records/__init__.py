@@ -257,7 +257,7 @@ def typed(rows: pd.DataFrame, names: Iterable[str], *, marks: Sequence[str] = ()
 
     Parameters
     ----------
-    names : of all columns that are no marks.
+    names : names of all columns that are not marks.
     marks : names of further columns.
     """
     kinds = {name: column.kind for name, column in COLUMNS.items()}

@@ -71,7 +71,7 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
 
     Parameters
     ----------
-    rows : of one benchmark, from `labkit.read.records.summary`.
+    rows : rows of one benchmark, from `labkit.read.records.summary`.
     skip : columns that are shown elsewhere.
 
     Returns
@@ -103,7 +103,7 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
 def distinct(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
     """Return for each row the index of its value among the distinct values, and these in order of occurrence."""
     if column.dtype == object and len({*map(type, column)}) > 1:
-        known: dict[Any, int] = {}  # True is 1 and 1.0, but each has a text of its own
+        known: dict[Any, int] = {}  # True is 1 and 1.0, but each has a separate text
         codes = [known.setdefault((type(value), value), len(known)) for value in column]
         return np.array(codes, np.intp), [value for _, value in known]
     places, values = pd.factorize(column, use_na_sentinel=False)

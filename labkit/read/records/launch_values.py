@@ -84,7 +84,7 @@ def standing_for(
 
     Parameters
     ----------
-    rows : of one summary. Their columns are those of the new metrics already.
+    rows : rows of one summary. Their columns are those of the new metrics already.
     changed : metric → the one that it represents, and the factor.
     where : rows in which it does; all if left out.
     """
@@ -121,7 +121,7 @@ def launches_of(row: Mapping[Any, Any], metric: str, statistic: str) -> tuple[Fl
 
     Parameters
     ----------
-    row : of a summary; of anything else, such as a record, the only launch is the row's own value.
+    row : row of a summary; of anything else, such as a record, the only launch is the row's own value.
     """
     view = row.get(COLUMN)
     if not isinstance(view, LaunchValues):

@@ -81,8 +81,8 @@ def of_seconds(
     Parameters
     ----------
     times : (launches, values), s.
-    benchmark : that has the metric.
-    spec : of the launches, but for their sizes.
+    benchmark : benchmark that has the metric.
+    spec : spec of the launches, but for their sizes.
     sizes : (launches,), B.
     """
     work = _work(benchmarks.typed(spec), sizes, benchmark.metrics[metric])

@@ -91,7 +91,7 @@ def coarse_values(batch: Batch, place: int) -> NDArray[np.bool_]:
 
     Parameters
     ----------
-    place : of the value in `Batch.reported`.
+    place : place of the value in `Batch.reported`.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def coarse(row: Mapping[str, Any], metric: str, statistic: str = "") -> bool:
 
     Parameters
     ----------
-    row : of `records.summary` or `records.table`.
+    row : row of `records.summary` or `records.table`.
     metric, statistic : as in `labkit.point.columns`; without a name, the statistic that represents the metric.
 
     Examples
@@ -191,7 +191,7 @@ def with_badges(
 
     Parameters
     ----------
-    columns : of the records, each (launches,).
+    columns : columns of the records, each (launches,).
     clock : (launches,), step of the clock behind the times, s; None if a tool reported values only.
     """
     known = benchmarks.runnable(batch.kind.spec.benchmark)

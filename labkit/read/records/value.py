@@ -96,7 +96,7 @@ def value_of(row: Mapping[Any, Any], metric: str, statistic: str = "") -> Value:
 
     Parameters
     ----------
-    row : of `records.summary` or `records.table`.
+    row : row of `records.summary` or `records.table`.
     metric, statistic : as in `labkit.point.columns`; the statistic is never replaced by another.
     """
     return _values(of_row(row, metric), metric, statistic)[0]

@@ -51,12 +51,12 @@ class Paper:
 
     Parameters
     ----------
-    title, authors, published : of the paper.
+    title, authors, published : title, authors and publication of the paper.
     short : how a legend calls it, such as ``Liu et al. 2003``.
     conditions : under which its numbers hold.
     doi : without the address of the resolver; empty if it has none, or it is not known.
     key : in the report's bibliography; empty if it is not there.
-    unit : of all numbers that name no other.
+    unit : unit of all numbers that name no other.
     numbers : by name.
     claims : about cheaper parts.
     """
@@ -105,7 +105,7 @@ class Entry:
     Parameters
     ----------
     file : name of the paper's file, without its ending.
-    paper : with conditions of all its numbers.
+    paper : paper with conditions of all its numbers.
     number : one of them.
     """
 
@@ -235,7 +235,7 @@ def _follow_quantity(paper: Paper, number: Number) -> None:
     if number.over and other.measures != number.measures:
         raise SpecError(f"{number.name} is over {other.name}, but they are in {number.unit} and {other.unit}")
     if paper.measurable(number).measures != UNITS[unit][0]:
-        raise SpecError(f"{number.name} with {other.name} is no number in {unit}, the unit of {number.metric}")
+        raise SpecError(f"{number.name} with {other.name} is not a number in {unit}, the unit of {number.metric}")
 
 
 def entries(*, file: str = "") -> list[Entry]:
@@ -267,7 +267,7 @@ def matching(names: Iterable[str], metric: str, words: Iterable[str] = ()) -> li
 
     Parameters
     ----------
-    names : of benchmarks.
+    names : names of benchmarks.
     metric : as in `labkit.point.columns.METRICS`.
     words : words that the numbers must have, as in `search`.
     """

@@ -51,7 +51,7 @@ def with_arguments(rows: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFra
 
     Parameters
     ----------
-    rows : of one benchmark, from `labkit.read.records.table` or `summary`.
+    rows : rows of one benchmark, from `labkit.read.records.table` or `summary`.
     options : name → value, or `ANY`.
     """
     if rows.empty:
@@ -75,7 +75,7 @@ def beside(rows: pd.DataFrame, metric: str) -> list[Entry]:
 
     Parameters
     ----------
-    rows : of one benchmark, from `labkit.read.records.table` or `summary`.
+    rows : rows of one benchmark, from `labkit.read.records.table` or `summary`.
     metric : as in `labkit.point.columns.METRICS`.
     """
     names = [str(name) for name in rows["benchmark"].unique()]
@@ -89,8 +89,8 @@ def measured(number: Number, rows: pd.DataFrame, *, other_path: bool = False) ->
 
     Parameters
     ----------
-    number : that is published.
-    rows : of one benchmark, from `labkit.read.records.table` or `summary`.
+    number : number that is published.
+    rows : rows of one benchmark, from `labkit.read.records.table` or `summary`.
     other_path : return those that differ in the path only, or whose path nobody knows.
     """
     column = statistic_column(number.metric, number.statistic) if number.statistic else ""
@@ -150,8 +150,8 @@ class Point:
     Parameters
     ----------
     benchmark : its name.
-    sizes : of messages, B: that of the number, or both ends of its range; 0 for a benchmark without sizes.
-    options : of the benchmark, those that the number names.
+    sizes : sizes of messages, B: that of the number, or both ends of its range; 0 for a benchmark without sizes.
+    options : options of the benchmark, those that the number names.
     transport : path of the messages, as a spec has it.
     processes : ranks of the paper, or the fewest of the benchmark where the paper does not say.
     """
@@ -211,7 +211,7 @@ class Comparison:
 
     Parameters
     ----------
-    number : that is published, as the quantity that labkit measures.
+    number : number that is published, as the quantity that labkit measures.
     rows : one of each message size, the smallest first.
     """
 
@@ -289,7 +289,7 @@ class Comparison:
         """Why there is no ratio; empty if there is one."""
         badges = [one for row in self.rows for one in _badges(row)]
         if not all(end > 0 for end in self.number.ends):
-            return "the published value is no divisor"
+            return "the published value is not a divisor"
         if any(value.coarse for value in self.values):
             return "the clock is too coarse"
         if different := self.path or self.scale:
@@ -321,7 +321,7 @@ def compare(number: Number, rows: pd.DataFrame, *, other_path: bool = False) -> 
     Parameters
     ----------
     number : as the quantity that labkit measures, see `labkit.read.reference.Paper.measurable`.
-    rows : of one benchmark, from `labkit.read.records.summary`.
+    rows : rows of one benchmark, from `labkit.read.records.summary`.
     other_path : beside the points that differ from it in the path; these have no ratio.
     """
     rows = measured(number, rows, other_path=other_path)

@@ -37,22 +37,26 @@ class Number:
     text : what it is.
     value : value as printed, in its unit.
     where : table, figure or section.
-    page : of the paper, counted from its first; 0 if unknown.
+    page : page of the paper, counted from its first; 0 if unknown.
     unit : as in `UNITS`; that of the paper if left out. ``1`` is a count.
     decimals : digits after the point of the printed value; those in which the file writes it if left out.
     to : upper end, where the paper prints a range that begins with `value`.
-    relation : of the number: it is exact, ``about`` this, ``above`` or ``below`` it, ``up to`` or ``at least`` it.
-    uncertainty : of a number from a figure: half the width of what it may be, in its unit; 0 if the figure prints it.
-    kind : class of the component, such as ``I/O``; empty if it is no component.
-    network, library : that it was measured over and with.
+    relation : relation of the number: it is exact, ``about`` this, ``above`` or ``below`` it, ``up to`` or ``at least``
+        it.
+    uncertainty : uncertainty of a number from a figure: half the width of what it may be, in its unit; 0 if the figure
+        prints it.
+    kind : class of the component, such as ``I/O``; empty if it is not a component.
+    network, library : network and library that it was measured over and with.
     size : message size: ``4Mi``, a range ``1Ki:1Mi``, or ``small`` or ``large`` where the paper leaves it open.
     processes, nodes : how many; 0 if the paper does not say.
     conditions : further ones, beside those of the paper.
-    benchmarks, metric : of labkit, where its definition is the same. They make the number appear in figures.
+    benchmarks, metric : benchmarks and metric of labkit, where its definition is the same. They make the number appear
+        in figures.
     unmeasured : why there is no such benchmark, as in `UNMEASURED`.
-    statistic : of the metric, as in `labkit.point.columns.STATISTICS`, that the number is; empty if the paper names
-        none.
-    options : of the benchmark, that make its arguments those of the paper; the others have their default. ``*`` is any.
+    statistic : statistic of the metric, as in `labkit.point.columns.STATISTICS`, that the number is; empty if the paper
+        names none.
+    options : options of the benchmark, that make its arguments those of the paper; the others have their default. ``*``
+        is any.
     transport : path of the messages, as in `PATHS`, which a measured value must have too; empty if it does not matter.
     over : name of a number: labkit measures this number divided by that one, as in ``beside over alone``.
     of : name of a number: this one is a share of it, and labkit measures the share as a quantity.
@@ -140,7 +144,7 @@ class Number:
             if self.metric not in metrics:
                 raise unknown_name(f"metric of {name}", self.metric, metrics)
             if not (self.over or self.of) and self.measures != UNITS[METRICS[self.metric].unit][0]:
-                raise SpecError(f"{self.name}: {self.metric} is no number in {self.unit}.")
+                raise SpecError(f"{self.name}: {self.metric} is not a number in {self.unit}.")
         for field in ("ratio", "saving"):
             if len(getattr(self, field)) not in (0, 2):
                 raise SpecError(f"{self.name}: {field} takes two names.")
@@ -256,8 +260,8 @@ class Claim:
     cheaper : by how much, %.
     saved : part of the total that is saved, %, as printed.
     where : table or section.
-    page : of the paper; 0 if unknown.
-    relation : of `saved`: it is exact, ``above`` or ``up to`` it.
+    page : page of the paper; 0 if unknown.
+    relation : relation of `saved`: it is exact, ``above`` or ``up to`` it.
     to : what the part would take then, in the unit of the total; `cheaper` is rounded. 0 if the paper names none.
     drawn : point of the paper's figure that `saved` belongs to, % cheaper; 0 if it is `cheaper` itself.
     note : what to know about it.

@@ -187,7 +187,7 @@ def published(content: Content) -> str:
         "{#tbl-published}"
     )
     rated = any(not one.why for _, one, _ in found)
-    last = "The machines differ, so a ratio is no error of either side." if rated else "Here none has a ratio."
+    last = "The machines differ, so a ratio is not an error of either side." if rated else "Here none has a ratio."
     text = (
         f"{repeated.counts(content)} The table has numbers that the papers print and that were measured with the same "
         "arguments. A number has a ratio only if path and number of ranks are the same: times of several ranks, "

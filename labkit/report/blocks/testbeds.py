@@ -82,7 +82,7 @@ def _speed(nic: Mapping[str, Any]) -> str:
 
 def _processor(kind: str, facts: Mapping[str, Any], host: Mapping[str, Any]) -> str:
     """Name the processor of a node."""
-    if kind.startswith("simulated"):  # the machine that ran the simulation is no part of it
+    if kind.startswith("simulated"):  # the machine that ran the simulation is not part of it
         return "none"
     name = str(host.get("cpu_model") or "not recorded")
     return f"emulated on {name}" if facts.get("accel") == "tcg" else name

@@ -23,7 +23,7 @@ class Threat:
 
     Parameters
     ----------
-    kind : of validity: construct, internal, external or conclusion.
+    kind : kind of validity: construct, internal, external or conclusion.
     evidence : function that returns the evidence in a campaign; empty without the threat.
     consequence : what a reader must not conclude.
     """
@@ -98,7 +98,7 @@ THREATS = (
         "Times and rates describe an emulation.",
     ),
     Threat("construct", _marked("stand-in for a GPU"), "The numbers describe host memory, not a GPU."),
-    Threat("construct", _marked("emulated link"), "Delay and rate were set, so they are no result."),
+    Threat("construct", _marked("emulated link"), "Delay and rate were set, so they are not result."),
     Threat("construct", _marked("page cache"), "The numbers describe memory, not a device."),
     Threat("construct", _marked("another tool"), "Tools may measure differently."),
     Threat("internal", _marked("busy machine"), "Other work may have caused a difference, and most of a tail."),

@@ -24,7 +24,7 @@ from labkit.run.importing.text import Text
 from labkit.store.samples import Samples
 from labkit.store.samples.patterned import OWN, Points
 
-_NO_VERSION = re.compile(r"[^\w.+ ()-]", re.ASCII)  # what is no part of a version, in files that may hold anything
+_NO_VERSION = re.compile(r"[^\w.+ ()-]", re.ASCII)  # what is not part of a version, in files that may hold anything
 LONGEST = 200  # characters of a parameter or of an option that a point keeps
 _OVERHEAD_B = 150  # of a point in memory, beside the characters of its own texts
 
@@ -82,8 +82,8 @@ def _point(
 
     Parameters
     ----------
-    number : of the run among equal ones whose size or settings are not known: from the second on they are no launches
-        of one point, because each may have others; else 0.
+    number : number of the run among equal ones whose size or settings are not known: from the second on they are not
+        launches of one point, because each may have others; else 0.
     """
     benchmark, fixed = test
     ranks, doubts = _ranks(run, benchmark, given)

@@ -53,7 +53,7 @@ class Given:
     testbed : where it was measured; empty if unknown.
     published : where the numbers were published; empty if they were not.
     host, meta : metadata of the points, if labkit ran the program.
-    badges, doubts : of the points, for the same reason.
+    badges, doubts : badges and doubts of the points, for the same reason.
     """
 
     ranks: int = 0

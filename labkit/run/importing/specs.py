@@ -145,7 +145,7 @@ def doubts_of(table: Table, checked: object) -> Sequence[Note]:
     return doubts
 
 
-# parameters that are no settings, have an option of their own, or stand in the spec
+# parameters that are not settings, have a separate option, or stand in the spec
 _NO_SETTINGS = frozenset((
     "Date", "call", "Machine", "System", "Release", "Version", "Overall", "#processes", "processes", "nprocs",
     "pairs", "Pairs", "groups", "threads", "window size", "window_size", "Datatype", "MPI_Datatype for reductions",

@@ -67,12 +67,12 @@ class Text:
 
     Parameters
     ----------
-    path : of the file.
+    path : path of the file.
     kind : key of `FORMATS`, or of `labkit.formats.logs`.
     digest : SHA-256 of the text, which names it.
     size : B.
-    encoding : of its characters.
-    name : of the file; with its folders, if a folder was named.
+    encoding : encoding of its characters.
+    name : name of the file; with its folders, if a folder was named.
     open : whether it ends inside a line, so that its last number may lack digits.
     own : first and last lines, from 0, of its program, in a file that several programs have written; else empty.
     inside : place of the text in the document that the file holds, such as JSON; empty if it is the file.
@@ -213,7 +213,7 @@ def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
 
     Parameters
     ----------
-    path : of the file.
+    path : path of the file.
     name : what its points call it; by default its last part.
     inside : place of a text in the document that the file holds; empty for the file itself.
 

@@ -37,8 +37,8 @@ class LauncherFile:
     eager_limits : the limit over each path, as the library that a program belongs to has it.
     pmi : kinds of process management interface that its library understands, best first; for ranks below srun.
     below_srun : variables for ranks that srun starts, as `environment`.
-    launcher : of a launcher that starts ranks of any library (srun), that for the ranks of a library, or of the library
-        that mpi4py finds.
+    launcher : launcher of a launcher that starts ranks of any library (srun), that for the ranks of a library, or of
+        the library that mpi4py finds.
     usable : whether such a launcher counts as installed here.
     """
 
@@ -69,13 +69,13 @@ class Launcher:
     Parameters
     ----------
     name : as a spec gives it: ``openmpi``, or ``openmpi@/opt/openmpi/bin/mpirun`` for one that was requested by place.
-    program : to start.
+    program : program to start.
     library : MPI library of the ranks, with its version.
-    version : of the library, as numbers.
+    version : version of the library, as numbers.
     module : its file.
     of : for srun, the launcher of the library; None for mpi4py's own.
     pmi : what srun offers to start ranks with.
-    kind : of the library: ``openmpi``, ``mpich``, ``intelmpi``; the launcher's when left out.
+    kind : kind of the library: ``openmpi``, ``mpich``, ``intelmpi``; the launcher's when left out.
     """
 
     name: str

@@ -52,7 +52,7 @@ class Placement:
     local_names : names of this machine.
     nodes : hosts of the batch job this runs in; 0 outside of one.
     library : kind of the MPI library: ``openmpi``, ``mpich``, ``intelmpi``.
-    version : of the library, as numbers.
+    version : version of the library, as numbers.
     pmi : what srun offers to start ranks with.
     root : started by the superuser, which Open MPI wants to be told.
     remote_shell : program that starts a command on another host in place of ssh, for hosts that share this
@@ -63,7 +63,7 @@ class Placement:
     by_input : whether rank 0 reads its plan from standard input.
     pgas : whether the ranks use OpenSHMEM or coarrays.
     rdma : variables of UCX that a testbed sets for ranks over RDMA.
-    threads : that each rank computes with.
+    threads : threads that each rank computes with.
     """
 
     ranks: int
@@ -115,7 +115,7 @@ class Placement:
 
         Parameters
         ----------
-        variables : with which users choose another program or its options.
+        variables : variables with which users choose another program or its options.
         """
         own_ssh = self.patience and self.remote and self.hosts and not self.remote_shell
         if not own_ssh or any(name in os.environ or name in dict(self.settings) for name in variables):

@@ -13,7 +13,7 @@ from labkit.run.launchers._placement import RDMA, Placement
 PROGRAM = Program(
     name="mpich",
     commands=("mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun", "mpirun.mpich"),
-    pattern=rf"\A(?!.*Intel\(R\) MPI).*?HYDRA[^\n]*\s+Version:\s+{VERSION}",  # Intel has a Hydra of its own
+    pattern=rf"\A(?!.*Intel\(R\) MPI).*?HYDRA[^\n]*\s+Version:\s+{VERSION}",  # Intel has a separate Hydra
     package="mpich",
     target="testing",
     purpose="starting ranks",

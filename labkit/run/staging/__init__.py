@@ -45,8 +45,8 @@ class Result:
     Parameters
     ----------
     host : its name.
-    folder : of the copy; empty if there is none.
-    seconds : that copying took; 0 if the copy was there.
+    folder : folder of the copy; empty if there is none.
+    seconds : time that copying took; 0 if the copy was there.
     reason : why there is none.
     """
 
@@ -283,7 +283,7 @@ def _broadcast(source: archive.Archive, hosts: int, log: Log) -> str:
 
     Parameters
     ----------
-    hosts : that need a copy. sbcast sends to all nodes of a job, so it must be as many.
+    hosts : hosts that need a copy. sbcast sends to all nodes of a job, so it must be as many.
     """
     program = shutil.which("sbcast")
     if program is None or hosts < 2 or os.environ.get("SLURM_JOB_NUM_NODES") != str(hosts):

@@ -62,8 +62,8 @@ class Archive:
 
     Parameters
     ----------
-    folder : that holds it and its scripts.
-    name : of its content, 16 hex digits.
+    folder : folder that holds it and its scripts.
+    name : name of its content, 16 hex digits.
     size : B
     """
 
@@ -166,7 +166,7 @@ def probed(*flags: str) -> Mapping[str, Any]:
 
     Parameters
     ----------
-    flags : of the interpreter.
+    flags : flags of the interpreter.
 
     Raises
     ------
@@ -323,7 +323,7 @@ def relocated(content: bytes, name: str) -> bytes:
 
     Parameters
     ----------
-    name : of the file in the archive.
+    name : name of the file in the archive.
     """
     inside = os.path.relpath("lib", Path(name).parent)
     old, new = f"\0{sys.base_prefix}/lib\0".encode(), f"\0$ORIGIN/{inside}\0".encode()

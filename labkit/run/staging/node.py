@@ -44,7 +44,7 @@ class Lock:
 
     Parameters
     ----------
-    path : of the file, which is made if it is not there.
+    path : path of the file, which is made if it is not there.
     seconds : to wait for other processes at most.
     """
 

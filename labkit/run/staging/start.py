@@ -25,8 +25,8 @@ class EnvironmentFinder:
 
     Parameters
     ----------
-    folders : of the environment.
-    names : of the modules and packages in them.
+    folders : folders of the environment.
+    names : names of the modules and packages in them.
     """
 
     def __init__(self, folders: Sequence[str], names: frozenset[str]) -> None:

@@ -201,7 +201,7 @@ class Raw:
     ranks : (ranks,).
     columns : ``time_ns`` and extras, each (ranks * iterations,), rank after rank.
     regular : whether columns rank and iteration count ranks and iterations in order, as in every file of labkit.
-    over : columns of the rows that are no samples, in a file of format 2.
+    over : columns of the rows that are not samples, in a file of format 2.
     """
 
     header: bytes

@@ -258,7 +258,7 @@ def _names(table: pa.Table, path: Path) -> list[Name]:
         if not isinstance(fingerprint, str) or not FINGERPRINT.fullmatch(fingerprint) or launch is None or launch < 0:
             raise DataError(
                 f"{path} holds a point named {fingerprint!r}, launch {launch!r}, but names are sixteen hex digits and "
-                "a number from 0 on. Restore it from a copy, or delete it."
+                "a number, 0 or more. Restore it from a copy, or delete it."
             )
     return names
 

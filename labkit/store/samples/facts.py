@@ -33,7 +33,7 @@ class Fact(Generic[T]):
     ----------
     name : the key.
     empty : result of `of` if the metadata do not have it; it has the type of the value.
-    unit : of a number.
+    unit : unit of a number.
     meaning : in a sentence.
     needed : origins that must have it.
     """
@@ -234,7 +234,7 @@ def wrong(meta: Mapping[str, Any], origin: str = "") -> list[str]:
     """Return how a point's metadata differ from the registry; with an origin, also the keys that are missing."""
     problems: list[str] = []
     if origin:
-        problems += [f"{name} is no known key" for name in meta if name not in FACTS]
+        problems += [f"{name} is not a known key" for name in meta if name not in FACTS]
     problems += [
         f"{name}={repr(value)[:80]}, but it must be of type {_WORDS[FACTS[name].kind]}"
         for name, value in meta.items()

@@ -87,7 +87,7 @@ def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
         meta, launch = header["meta"], header["launch"]
         for text in facts.wrong(meta):
             raise DataError(f"{text}.")
-        _require(0 <= launch < 2**31, f"launch={launch}", "a whole number from 0 on")
+        _require(0 <= launch < 2**31, f"launch={launch}", "a whole number, 0 or more")
         _require(header["origin"] in ORIGINS, f"origin={header['origin']!r}", f"one of {', '.join(ORIGINS)}")
         for fact in (facts.BADGES, facts.WARNINGS):
             _require(all(isinstance(v, str) for v in fact.of(meta)), fact.name, "a list of texts")

@@ -60,7 +60,7 @@ def decode(columns: Mapping[str, NDArray[Any]], iterations: int) -> OverRanks:
 
     Parameters
     ----------
-    iterations : of the samples beside them.
+    iterations : iterations of the samples beside them.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def decode(columns: Mapping[str, NDArray[Any]], iterations: int) -> OverRanks:
     of_iteration = dict(zip(OF_ITERATION, rows["time_ns"].reshape(len(OF_ITERATION), -1), strict=True))
     of_rank = dict(zip((*OF_RANK, "sum"), rank_rows["time_ns"].reshape(_SUM + 1, -1), strict=True))
     for name in ("slowest_rank", "fastest_rank"):
-        _need(bool(np.isin(of_iteration[name], ranks).all()), f"{name} is no rank of it")
+        _need(bool(np.isin(of_iteration[name], ranks).all()), f"{name} is not a rank of it")
     for name in RUNS:
         _need(
             bool(((of_iteration[name] >= 0) & (of_iteration[name] <= max(len(ranks), MANY))).all()), f"{name} is none"

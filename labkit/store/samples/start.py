@@ -45,7 +45,7 @@ class Start:
     digest : its name.
     host, meta : entries of `labkit.store.samples.Samples.host` and `meta` that all points of the start share.
     spec : fields of the spec that are too long for the metadata of each point.
-    content : of the file; empty if it cannot be read.
+    content : content of the file; empty if it cannot be read.
     problem : why it cannot be read; empty if it can.
     """
 

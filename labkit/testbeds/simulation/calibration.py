@@ -37,7 +37,7 @@ def table(text: str) -> tuple[tuple[int, float], ...]:
     Raises
     ------
     SpecError
-        If the text is no table, or names a size twice.
+        If the text is not a table, or names a size twice.
 
     Examples
     --------

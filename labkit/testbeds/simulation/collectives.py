@@ -73,7 +73,7 @@ def steps(spec: Spec, number: int, wanted: str = "auto") -> Iterator[Step]:
 
     Parameters
     ----------
-    number : of the rank.
+    number : number of the rank.
     wanted : name of the algorithm, as in `algorithm`.
 
     Raises

@@ -30,9 +30,9 @@ class Network:
     ----------
     topology : two-level ``fat-tree``, ``dragonfly``, ``torus``, or ``ethernet2020``, the tree of Kenny et al. 2020.
     nodes : number of hosts.
-    rate : of every link, in each direction: ``100gbit``.
-    latency : of a message without data between two hosts of one switch; half of it on each of the two links, and on
-        every further link.
+    rate : rate of every link, in each direction: ``100gbit``.
+    latency : latency of a message without data between two hosts of one switch; half of it on each of the two links,
+        and on every further link.
     overhead : time that a rank's processor is busy with each message that it sends.
     per_leaf : fat tree: hosts on a leaf switch; 0 for 12.
     taper : fat tree: rates of a leaf's hosts over the rates of its uplinks.
@@ -43,7 +43,7 @@ class Network:
         for what fits the nodes.
     placement : hosts of the ranks: in order (``linear``), ``random``, or those of ``halo3d`` or ``fft`` in
         ethernet2020, or ``both`` alternately, for a victim and an aggressor.
-    algorithm : of the collective, see docs/simulation.md; ``auto`` chooses by size.
+    algorithm : algorithm of the collective, see docs/simulation.md; ``auto`` chooses by size.
     pingpong : one-way times of messages that the overheads are fitted to: ``0:1.3us+4Ki:2.9us``; replaces overhead.
     """
 
@@ -145,7 +145,7 @@ class Network:
         ----------
         ppn : ranks on a host; 0 for one.
         chosen : hosts in the order in which ranks fill them; none for the network's placement.
-        seed : of a random placement.
+        seed : seed of a random placement.
 
         Raises
         ------

@@ -23,7 +23,7 @@ def platform(network: Network, seed: int = 0) -> str:
 
     Parameters
     ----------
-    seed : of the uplinks of ``routing=hash``.
+    seed : seed of the uplinks of ``routing=hash``.
     """
     if network.topology == "torus":
         body = _cluster(network, "TORUS", ",".join(map(str, network.sides)))

@@ -30,10 +30,10 @@ class Program:
     Parameters
     ----------
     ranks : in order.
-    settings : of SimGrid, beside those of the network.
-    algorithm : of the collective; empty for none.
-    places : of each rank the place of its host among those of `labkit.testbeds.simulation.Network.hosts_of`; empty for
-        one rank after the other.
+    settings : settings of SimGrid, beside those of the network.
+    algorithm : algorithm of the collective; empty for none.
+    places : for each rank, the place of its host among those of `labkit.testbeds.simulation.Network.hosts_of`;
+        empty for one rank after the other.
     flows : rank → B that it sends to the one receiver; then its one mark is all of its sending, and rates are kept.
     extra_ns : per iteration, time that a further column of the samples is shorter than the iteration: column → ns.
     """
@@ -80,7 +80,7 @@ def program(spec: Spec, iterations: int, warmup: int, algorithm: str = "auto") -
     ----------
     spec : resolved.
     iterations, warmup : timed, and before them untimed.
-    algorithm : of the collective, or of the transposes of an FFT.
+    algorithm : algorithm of the collective, or of the transposes of an FFT.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def times(marks: Sequence[tuple[int, int]], ends: Sequence[float]) -> list[int]:
 
     Parameters
     ----------
-    marks : of each iteration the number of actions before it and up to its end.
+    marks : for each iteration, the number of actions before it and up to its end.
     ends : when each action ended, s.
     """
     moments = [0.0, *ends]

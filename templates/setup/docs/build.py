@@ -90,7 +90,7 @@ def linked(line: str, folder: Path) -> str:
 
 
 def link(target: str, folder: Path) -> str:
-    """Turn a link of the repository into a link of the site; copy its target if it is no page."""
+    """Turn a link of the repository into a link of the site; copy its target if it is not a page."""
     path, anchor = re.fullmatch(r"([^#]*)(#.*)?", target).groups()  # type: ignore[union-attr]
     if "://" in target or not path:
         return target

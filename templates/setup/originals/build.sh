@@ -24,7 +24,7 @@ first() {
 # Requires a folder SOURCE: title $1, example $2, where to get it $3.
 source_is() {
     TITLE=$1 EXAMPLE=$2
-    [ -d "$SOURCE" ] || fail "SOURCE=${SOURCE:-(empty)} is no folder. Unpack $1 from $3, and set SOURCE=$2."
+    [ -d "$SOURCE" ] || fail "SOURCE=${SOURCE:-(empty)} is not a folder. Unpack $1 from $3, and set SOURCE=$2."
 }
 lacks() { fail "SOURCE=$SOURCE holds no $1 of $TITLE. Set SOURCE to the unpacked folder, such as $EXAMPLE."; }
 # Runs a step; packages $1 bring what it needs.

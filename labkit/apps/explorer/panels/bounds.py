@@ -80,7 +80,7 @@ def _mtu(text: str) -> int:
     Raises
     ------
     SpecError
-        If it is no whole number.
+        If it is not a whole number.
     """
     if text and not (text.isascii() and text.isdigit()):
         raise SpecError(f"mtu={text}, but it must be a whole number of bytes. Enter 1500, or leave it empty.")

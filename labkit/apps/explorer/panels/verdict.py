@@ -1,4 +1,4 @@
-"""Whether the campaigns on show differ at the benchmark of plot A, by a test of their launches (`labkit compare`)."""
+"""Whether the campaigns on show differ at the benchmark of plot A, with a test of their launches (`labkit compare`)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def build(session: Session) -> Any:
         box.children = (row, sliders.add_class("lab-what-if-result"))
 
     def sized(change: Any = None) -> None:
-        size.disabled = of.value == PUBLISHED  # it has a size of its own
+        size.disabled = of.value == PUBLISHED  # it has a separate size
 
     of.observe(sized, "value")
     sized()

@@ -199,7 +199,7 @@ LAB = Lab(
             text="Which link holds the four flows back?",
             choices=(SENDER, SPINE),
             of=_tree,
-            why="Inside a leaf each flow has links of its own and gets their full rate. Across the spine four flows share one link, and each gets a quarter of it.",
+            why="Inside a leaf each flow has its own links and gets their full rate. Across the spine four flows share one link, and each gets a quarter of it.",
             hints=("Compare each of two flows inside a leaf with each of four across the spine.",),
         ),
         Question(
@@ -242,7 +242,7 @@ LAB = Lab(
         ),
     ),
     shows={"flows": _flows, "classes": _classes},
-    means="Where many send to one, the receiver's link decides, and no faster network helps: send less, or at different times. Where a taper decides, placement helps: put ranks that talk to each other below the same leaf. A short message behind another job's queue waits for all of it, unless it has a class of its own.",
+    means="Where many send to one, the receiver's link decides, and no faster network helps: send less, or at different times. Where a taper decides, placement helps: put ranks that talk to each other below the same leaf. A short message behind another job's queue waits for all of it, unless it has a separate class.",
     reading=(
         "`notebooks/61-incast.ipynb`, `notebooks/62-congestion-impact.ipynb` and `notebooks/64-interference-and-qos.ipynb`.",
         "`docs/congestion.md`: what to measure on a cluster.",

@@ -58,7 +58,7 @@ def filled(times: NDArray[np.float64], every: float) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    times : of the requests that were sent.
+    times : times of the requests that were sent.
     every : from one request to the next at the rate that was meant, in the same unit.
 
     Examples

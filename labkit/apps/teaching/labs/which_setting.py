@@ -1,4 +1,4 @@
-"""Lab 13: which of several settings is the best, by a race of fresh starts, and why one lucky launch is no winner."""
+"""Lab 13: which of several settings is the best, by a race of fresh starts, and why one lucky launch is not a winner."""
 
 from __future__ import annotations
 
