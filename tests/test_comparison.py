@@ -265,7 +265,7 @@ def test_launches_of_sessions_give_false_differences_and_their_medians_do_not() 
 
 
 def trials(count: int, scatter: float, effect: float, points: int = 10) -> list[set[str]]:
-    """Verdicts of simulated comparisons with six launches a side."""
+    """Verdicts of simulated comparisons with six launches per side."""
     chance = np.random.default_rng(7)
     return [
         {

@@ -98,7 +98,7 @@ def test_results_mention_the_surest_odd_one_and_the_command_that_shows_all() -> 
     table = records.table([*point(21.0), *point(20.0, size=64), *point(3.0, size=4096)])
     lines = hint(table, "my campaign").splitlines()
     assert lines == [
-        "odd: 1 result contradicts what must be expected, mpi.latency: the latency falls although messages are larger (4 KiB: 3.…",
+        "odd: 1 result contradicts what is expected, mpi.latency: the latency falls although messages are larger (4 KiB: 3.004 µ…",
         "all odd results with values and possible reasons: labkit lint 'my campaign'",
     ]
     assert hint(records.table([*point(1.0), *point(1.2, size=64)]), "c") == ""
@@ -590,4 +590,4 @@ def test_the_report_counts_and_lists_them(example: tuple[str, sources.Source]) -
     assert shown == len(source.odd), "each is in a row, or among those of less weight"
     assert oddities.as_csv(content).count("\n") == len(source.odd) + 1
     assert not re.search(r"\d:\d\d:\d\d", " ".join(map(oddities._told, source.odd))), "moments have no seconds"
-    assert oddities.listed(Content([], {})) == "No result contradicts what must be expected."
+    assert oddities.listed(Content([], {})) == "No result contradicts what is expected."

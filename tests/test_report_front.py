@@ -642,7 +642,7 @@ def test_caveats_do_not_hide_results_that_the_report_calls_odd(tmp_path: Path) -
     assert "1 result contradicts" in words
     assert "1 may do so" in words
     assert sentences.odd(vars(one)["odd"][1:]) == (
-        "1 result may contradict what must be expected, but launches are too few to decide it."
+        "1 result may contradict what is expected, but launches are too few to decide it."
     )
     assert words in caveats.caveats(made_of)
     assert words in oddities.count(made_of), "the first page has the same numbers"

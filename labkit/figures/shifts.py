@@ -68,7 +68,7 @@ def shifts(comparison: Comparison, benchmark: str = "", *, difference: bool = Fa
     what = "difference from" if difference else "ratio to"
     title = f"{' or '.join(metrics)}, {what} {style.plain(comparison.sides[0])}"
     band = "" if difference else f"band: relevant difference, {format_share(comparison.relevant)}"
-    bars = "bars: 95 % interval over launches, none with fewer than 4 a side"
+    bars = "bars: 95 % interval over launches, none with fewer than 4 per side"
     up = {"type": "linear", "title": {"text": f"{title} ({units[0]})"}}
     if not difference:
         up = {"type": "log", "title": {"text": f"{title} (times)"}, **_ticks(rows)}

@@ -117,7 +117,7 @@ def home() -> Path:
 
 
 def notebooks() -> dict[str, Path]:
-    """Notebooks of studies, numbered from 10 on, by name; those of the project replace those that labkit ships."""
+    """Notebooks of studies (number 10 or above) by name; those of the project replace those that labkit ships."""
     return _named("notebooks", NOTEBOOKS, "[1-9]*.ipynb")
 
 

@@ -36,7 +36,7 @@ def check(view: View, which: Sequence[Rule] | None = None, *, explain: bool = Tr
 
 
 def _undoubted(found: Sequence[Finding]) -> list[Finding]:
-    """Return findings without what settings cost by a point that contradicts what must be expected."""
+    """Return findings without what settings cost by a point that contradicts what is expected."""
     about = {code: rule.about for code, rule in rules.every().items()}
     doubted = {one.subject.points[0] for one in found if about[one.code] == PLAUSIBILITY}
     return [one for one in found if about[one.code] != SETTINGS or doubted.isdisjoint(one.subject.points)]
@@ -119,7 +119,7 @@ def described() -> str:
 
 
 def expected() -> str:
-    """Return the rules on what must be expected, and how sure findings are, as the tables of `docs/lint.md`."""
+    """Return the rules on what is expected, and how sure findings are, as the tables of `docs/lint.md`."""
     rows = [(f"`{one.code}`", _level(one), one.must, one.why) for one in rules.about(PLAUSIBILITY)]
     decided = [(how, meaning) for how, meaning in HOW.items() if how]
     return "\n\n".join(

@@ -2,8 +2,8 @@
 
 A factor compares times of the same work with and without others. The iterations of one launch are not independent.
 Therefore the interval of one launch comes from resampling blocks of neighbouring iterations. If times with and without
-others alternate, they are resampled together. From 6 launches on, the interval is the rank interval of the factors of
-the launches, because each launch contains both.
+others alternate, they are resampled together. With 6 launches or more, the interval is the rank interval of the
+factors of the launches, because each launch contains both.
 
 Whether GPCNeT's congestors made a difference, the factors of the launches decide, by a sign test against 1. The mean is
 tested first, and each percentile only if the statistic before it differs: so the chance of a false claim stays at 5 %

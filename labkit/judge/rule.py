@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from labkit.judge.view import View
 
 METHOD = "method"  # of measuring: what must hold before anybody interprets a number
-PLAUSIBILITY = "plausibility"  # of results: what must be expected of a network
+PLAUSIBILITY = "plausibility"  # of results: what is expected of a network
 ITERATIONS = "iterations"  # of launches: what they show beside their median
 SETTINGS = "settings"  # what their levels cost, and how values run over sizes; the report's first page chooses of it
 OBSERVED = (ITERATIONS, "sizes", "guidelines")  # what numbers show beside their values

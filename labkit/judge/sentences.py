@@ -188,9 +188,9 @@ def odd(findings: Sequence[Finding]) -> str:
         verb = "result contradicts" if len(sure) == 1 else "results contradict"
         some = f"{unexplained} of them unexplained" if unexplained else "all explained"
         word = ["explained", "unexplained"][unexplained] if len(sure) == 1 else some
-        parts.append(f"{len(sure)} {verb} what must be expected, {word}")
+        parts.append(f"{len(sure)} {verb} what is expected, {word}")
     if undecided:
-        what = f"{'result' if undecided == 1 else 'results'} may contradict what must be expected"
+        what = f"{'result' if undecided == 1 else 'results'} may contradict what is expected"
         may = "may do so" if sure else what
         parts.append(f"{undecided} {may}, but launches are too few to decide it")
     return joined(parts) + "." if parts else ""

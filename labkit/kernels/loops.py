@@ -1,6 +1,6 @@
 """The same patterns as mpi4py loops, for machines without a compiler. They are slower, and every record names them.
 
-At 8 B a loop takes about twice the time of the C kernel; from 128 KiB on they agree.
+At 8 B a loop takes about twice the time of the C kernel; at 128 KiB and above they agree.
 """
 
 from __future__ import annotations

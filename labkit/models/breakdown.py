@@ -122,7 +122,7 @@ class Part:
 
     Parameters
     ----------
-    name : by which what-ifs refer to it; two parts may have one name, as a bus that is passed twice.
+    name : by which what-ifs refer to it; two parts may have the same name, such as a bus that a message crosses twice.
     text : what it is.
     kind : class of the component, such as ``processor``.
     time : time that it takes.

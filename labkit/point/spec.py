@@ -275,8 +275,8 @@ class Effort:
     iterations : time exactly N iterations (default: the stop rule decides).
     warmup : run N untimed iterations before each timed chunk (default: the benchmark's, as in OSU's).
     launches : repeat each point in N launches, which are fresh starts of MPI; a 95 % interval needs 6.
-    sessions : spread the launches over N sessions, which are groups in time; from 6 on, the interval is over sessions
-        (default: no sessions; with spread, 6, or one per launch if there are fewer).
+    sessions : spread the launches over N sessions, which are groups in time; with 6 or more, the interval is over
+        sessions (default: no sessions; with spread, 6, or one per launch if there are fewer).
     spread : time from the first session to the last, such as 2h (default: 10 minutes between two sessions).
     ci : stop a launch when the interval of its median is narrower than this fraction of the median.
     time_cap : time each point for at most S seconds per launch.

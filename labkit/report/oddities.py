@@ -44,8 +44,8 @@ def listed(content: Content) -> str:
     """Return the table of the odd results: a row for each rule, with the first place."""
     found = [(source, source.odd) for source in content.sources]
     if not any(odd for _, odd in found):
-        return "No result contradicts what must be expected."
-    caption = f"Results that contradict what must be expected. {{#{LABEL}}}"
+        return "No result contradicts what is expected."
+    caption = f"Results that contradict what is expected. {{#{LABEL}}}"
     table, notes = judged.table(found, caption, several=content.several), judged.notes(found)
     file = f"[data/{FILE}](data/{FILE}) has each result with its values."
     return "\n\n".join(filter(None, [table, f"{notes} {file}".strip()]))

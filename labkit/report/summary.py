@@ -64,7 +64,7 @@ def key_table(content: Content) -> str:
     rest = f" {len(rows)} of {total} key numbers; key-numbers.json has all." if len(rows) < total else ""
     rests = joined(bases(source.summary) for source in content.sources)
     if any(source.doubted for source in content.sources):
-        rest += " Points that contradict what must be expected are left out."
+        rest += " Points that contradict what is expected are left out."
     return content.table(
         ["quantity", "path", "ranks", "setting", "size", "value", "interval", "launches", "n"],
         rows,

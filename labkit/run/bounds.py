@@ -33,7 +33,7 @@ def of_point(facts: Mapping[str, Any], shared: Iterable[str] = ()) -> dict[str, 
 
 
 def _bounded(facts: Mapping[str, Any], room: int) -> dict[str, Any]:
-    """Return the facts that grow with hosts, interfaces, links or ranks, each in this many B."""
+    """Return the facts that grow with hosts, interfaces, links or ranks, with the bytes that each takes."""
     bounded: dict[str, Any] = {}
     if HOST_B.given(facts):
         bounded[HOST_B.name] = by_host(HOST_B.of(facts), room)

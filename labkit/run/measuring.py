@@ -41,7 +41,7 @@ def measure(
     effort : how long; `Effort()` when left out.
     into : campaign or its folder; a new one named after the time when left out.
     progress : called before and during every point.
-    launches : numbers of the launches to measure (default: as many as `effort` says, from 0 on).
+    launches : numbers of the launches to measure (default: those of `effort`, counted from 0).
     session : start of the session that all launches belong to, if a schedule outside of this call has sessions.
 
     Returns
@@ -86,7 +86,7 @@ def expand(specs: Sequence[Spec], effort: Effort, launches: Sequence[int] | None
 
     Parameters
     ----------
-    launches : numbers of the launches (default: as many as `effort` says, from 0 on).
+    launches : numbers of the launches (default: those of `effort`, counted from 0).
 
     Raises
     ------

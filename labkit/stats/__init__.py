@@ -172,12 +172,12 @@ def within(seconds: ArrayLike) -> Interval:
 
 
 def reliable(n: int, q: float) -> bool:
-    """Whether at least ten of n samples lie beyond the quantile: p95 from 200 on, p99 from 1000, p99.9 from 10 000."""
+    """Whether at least ten of n samples lie beyond the quantile. p95 needs 200, p99 1000, p99.9 10 000 samples."""
     return round(n * min(q, 1 - q), 9) >= BEYOND
 
 
 def given(name: str, n: int) -> bool:
-    """Whether n samples have a percentile: p95 from 20 on, p99 from 100, p99.9 from 10 000.
+    """Whether n samples have a percentile: 20 for p95, 100 for p99, 10 000 for p99.9.
 
     With fewer, the nearest rank of p95 and p99 is the largest sample.
     """
@@ -339,7 +339,7 @@ def relative_widths(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.fl
 
 
 def headline(medians: ArrayLike, sessions: ArrayLike | None = None) -> Headline:
-    """Median over launches with its interval: exact ranks from 6 launches on, the plain range below.
+    """Median over launches with its interval: exact ranks with 6 launches or more, the plain range below.
 
     Parameters
     ----------

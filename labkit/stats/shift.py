@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labkit.stats.rank_interval import LEVEL
 
-EXACT = 2500  # pairs of values up to which the distribution of the rank sum is counted out: 50 launches a side
+EXACT = 2500  # pairs of values up to which the distribution of the rank sum is counted out: 50 launches per side
 EXACT_SIGNED = 100  # differences up to which the distribution of the signed rank sum is counted out
 EXACT_TREND = 100  # largest number of values for which the exact distribution of Kendall's tau is used
 _ALL = 40_000  # arrangements of several groups that are all looked at; of more, as many as follows are drawn
@@ -386,7 +386,7 @@ def _orders_of_pairs(n: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def least_launches(tests: int, level: float = LEVEL, *, paired: bool = False) -> int:
-    """Fewest launches a side with which one of several tests can show a difference after Holm's correction.
+    """Fewest launches per side with which one of several tests can show a difference after Holm's correction.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The events of a campaign for other processes: `events.jsonl`, one JSON object a line, in the order of time.
+"""The events of a campaign for other processes: `events.jsonl`, one JSON object per line, in the order of time.
 
 Only `labkit.store.folder.Folder.tell` writes this file, and only `Reader` reads it. A line holds ``time`` (UTC, ISO
 8601), ``kind``, the keys that `KINDS` names, and may hold more. A campaign may come from anybody, so the length of a

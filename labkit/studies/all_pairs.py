@@ -46,7 +46,7 @@ class Parameters(studies.Started):
     launches : fresh starts of every point; the first measures, the second repeats. One confirms nothing.
     ci : narrow enough that time_cap ends a point: the interval is that of rounds and says little about a pair.
     time_cap : s of timed iterations for a point and launch. Every pair has to meet six times at least.
-    sizes : sizes of the messages, a list: a small one shows latency, a large one the rate of links.
+    sizes : message sizes, a list: a small one shows latency, a large one the rate of links.
     ranks : number of ranks; 0 for one on each host, or 4 if there is only one host.
     hosts : hosts whose ranks to pair, a list; empty for those of the testbed.
     switches : leaf switch of each host, HOST:SWITCH, a list; empty for what the testbed knows.

@@ -19,7 +19,7 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : sizes of the messages, MIN:MAX or a list.
+    sizes : message sizes, MIN:MAX or a list.
     window : messages in flight.
     transports : paths to compare.
     stream_sizes : sizes of the sends of a plain TCP stream; empty leaves it out.

@@ -26,7 +26,7 @@ class Parameters(studies.Started):
     Parameters
     ----------
     patterns : some of latency, bandwidth, allreduce, bcast.
-    sizes : sizes of the messages, MIN:MAX or a list; multiples of 4 B.
+    sizes : message sizes, MIN:MAX or a list; multiples of 4 B.
     transport : path of the messages.
     """
 

@@ -59,7 +59,7 @@ class Parameters(studies.Started):
     Parameters
     ----------
     collectives : blocking ones, by the names that `labkit list` gives them after mpi.
-    sizes : sizes of the messages; those that are not a power of two are set beside their neighbours.
+    sizes : message sizes; those that are not a power of two are set beside their neighbours.
     ranks : a list. More ranks than cores share them, and the records say so.
     example : collective whose cadences and ranks are looked at more closely.
     example_size : size of the message whose time is shown for every rank, B; it is added to the sizes.
@@ -282,7 +282,7 @@ class Study(studies.Study):
         return rows[ends].reindex(columns=columns).sort_values(["collective", "message_size_B", "way"])
 
     def _with_and_without(self, option: str) -> pd.DataFrame:
-        """Rows with an option and without, of the collectives where both were measured, with the most ranks."""
+        """Rows with and without an option, for collectives that have both; at the largest number of ranks."""
         name, rows = f"option_{option}", self.rows(**{f"option_{option}": None})
         if name not in rows:
             return rows.iloc[:0].assign(way=[])

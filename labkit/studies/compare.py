@@ -33,7 +33,7 @@ class Parameters(studies.Parameters):
     Parameters
     ----------
     benchmark : benchmark to measure: mpi.latency, mpi.bandwidth, mpi.allreduce, mpi.bcast or mpi.alltoall.
-    sizes : sizes of the messages, MIN:MAX or a list.
+    sizes : message sizes, MIN:MAX or a list.
     factor : setting that is compared: transport, launcher, bind, an option of the benchmark, or env.NAME.
     levels : levels of the factor; the first is the base.
     allow : further factors that may differ, such as library where launchers are compared.
@@ -154,7 +154,7 @@ def _ratio(judged: Judgement) -> str:
 
 
 def _needed(launches: int | None) -> str:
-    """How many launches a side would decide, in a table."""
+    """How many launches per side would decide, in a table."""
     if launches is None:
         return "more than 1000"
     return str(launches) if launches else NONE

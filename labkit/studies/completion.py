@@ -32,14 +32,14 @@ class Parameters(_rdma.Parameters):
 
     Parameters
     ----------
-    sizes : sizes of the messages of ping-pongs; empty leaves them out.
+    sizes : message sizes of ping-pongs; empty leaves them out.
     tools : tools that play the ping-pong of SEND; that of WRITE is pyverbs' alone.
-    stream_sizes : sizes of the messages of streams; empty leaves them out.
+    stream_sizes : message sizes of streams; empty leaves them out.
     moderation : messages to a completion in a stream, each a divisor of `depth`; empty leaves it out.
     post_list : messages posted with one call, each a divisor of `depth`; empty leaves it out.
     depth : messages under way at most in a stream.
     compute_us : computation in each window of a stream, µs; 0 is added. Empty leaves it out.
-    compute_size : size of the messages of that stream.
+    compute_size : message size of that stream.
     """
 
     sizes: str = "8,4Ki"

@@ -36,7 +36,7 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    launches : fresh starts of every point; from 6 on an impact has a 95 % interval, below it a range.
+    launches : fresh starts of every point; with 6 or more an impact has a 95 % interval, below it a range.
     time_cap : s of timed iterations for a point and launch.
     patterns : what the victims do, a list of latency, bandwidth, bandwidth_sync, get_latency, put_bandwidth,
         allreduce and alltoall, or all; latencies and allreduce have 8 B.

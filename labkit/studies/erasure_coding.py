@@ -29,7 +29,7 @@ class Parameters(studies.Parameters):
     Parameters
     ----------
     codes : to compare, a list; see `labkit describe storage.encode`.
-    sizes : sizes of a block, MIN:MAX or a list.
+    sizes : size of a block, MIN:MAX or a list.
     shapes : fragments of data and of parity as K+M, a list; each at the largest size.
     erasures : lost fragments of data, a list; each at the largest size with the first shape that allows it.
     """

@@ -32,7 +32,7 @@ class Parameters(studies.Parameters):
     systems : kinds to make and mount, a list of those of the testbed file-system.
     size : size of each of them.
     nfs : export of an NFS server to compare with them, as SERVER:/EXPORT; empty leaves NFS out.
-    sizes : sizes of one read or write.
+    sizes : size of one read or write.
     items : files of each rank in the test of metadata.
     io500 : time in which each phase of a run like that of IO500 writes, s; 0 leaves it out.
     limit : most bytes that a rank writes in a phase of that run.

@@ -26,16 +26,16 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : sizes of the messages whose overhead is measured; empty leaves it out.
+    sizes : message sizes at which to measure overhead; empty leaves it out.
     compute_us : computation while a window is under way, µs; 0 is added. Empty leaves it out.
-    compute_sizes : sizes of the messages of these windows.
+    compute_sizes : message sizes of these windows.
     window : messages in flight there.
     buffers : used in turn, one for each message; empty leaves it out.
     reuse : % of the messages that come from the same buffer again; empty leaves it out.
     reuse_buffers : buffers that all other messages are drawn from.
-    buffer_sizes : sizes of the messages for both of these.
+    buffer_sizes : message sizes for both of these.
     ranks : a list, of hot spots; all ranks but one are peers. More ranks than cores share them, and the records say so.
-    hot_sizes : sizes of the messages of hot spots; empty leaves them out.
+    hot_sizes : message sizes of hot spots; empty leaves them out.
     transports : paths to compare.
     """
 

@@ -42,7 +42,7 @@ class Parameters(studies.Parameters):
     ----------
     launches : times that every point is measured.
     senders : hosts that send to one, a list.
-    sizes : sizes of a call, MIN:MAX or a list; each with every number of senders and one stream.
+    sizes : size of a call, MIN:MAX or a list; each with every number of senders and one stream.
     streams : streams of each sender, a list; each with every number of senders and the largest size.
     duration : s that they send for.
     congestion : TCP's congestion control; empty leaves it to the system.

@@ -39,7 +39,7 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    launches : pairs of starts of every point, one alone and one beside the aggressor; from 6 on there is a 95 %
+    launches : pairs of starts of every point, one alone and one beside the aggressor; with 6 or more there is a 95 %
         interval, below it a range.
     victims : a list of fft, latency and allreduce; the first with every aggressor, the others with the first one.
     size : size of the victim's messages, B.
@@ -48,7 +48,7 @@ class Parameters(studies.Started):
     aggressors : a list of incast, udp and halo3d26; the first one also with shares and priority.
     lead : s that the aggressor is ahead; 10 in the paper.
     qos : a list of off, shares, priority, and of drop and mark: queues of switches that drop packets, or mark them
-        (ECN), from 64 KiB on, with Reno on all hosts. On another testbed than a virtual cluster it is what the switches
+        (ECN), above 64 KiB, with Reno on all hosts. On another testbed than a virtual cluster it is what the switches
         do.
     shares : shares of usual and bulk traffic, for qos shares.
     hosts : list of hosts that both jobs get alternately; empty for those of the testbed.

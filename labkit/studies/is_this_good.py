@@ -38,8 +38,8 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : sizes of the messages of the bandwidth, MIN:MAX or a list.
-    latency_sizes : sizes of the messages of the latency; 8 sizes or more show where the library changes its protocol.
+    sizes : message sizes for the bandwidth, MIN:MAX or a list.
+    latency_sizes : message sizes for the latency; 8 sizes or more show where the library changes its protocol.
     transports : paths to compare.
     request_sizes : sizes of request and response over plain TCP; empty leaves it out.
     machine : whether to measure what the machine costs without a network; it bounds shared memory and loopback, and
@@ -111,7 +111,7 @@ class Study(studies.Study):
 
     @derived(lambda study: (study.samples,))
     def observed(self) -> tuple[Finding, ...]:
-        """What else the numbers show; results that contradict what must be expected are not part of it."""
+        """What else the numbers show; results that contradict what is expected are not part of it."""
         view = View("", self.launches.records, self.summary, self.launches)
         return checking.check(view, rules.about(*OBSERVED))
 

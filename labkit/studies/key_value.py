@@ -28,7 +28,7 @@ class Parameters(studies.Parameters):
     ----------
     stores : stores to compare, a list of redis and memcached.
     workloads : YCSB's, a list of A to F; memcached has no scan, so no E.
-    sizes : sizes of a record, a list of multiples of 10.
+    sizes : size of a record, a list of multiples of 10.
     clients : connections, a list; empty leaves this out.
     servers : processes of a store, a list; empty leaves this out.
     loads : operations due in a second, a list; empty leaves the open loop out.

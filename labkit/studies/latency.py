@@ -28,7 +28,7 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : sizes of the messages, MIN:MAX or a list.
+    sizes : message sizes, MIN:MAX or a list.
     transports : paths to compare.
     clock : measure the clock itself too.
     allreduce : sizes for the collective; empty leaves it out.

@@ -47,7 +47,7 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : sizes of the messages, MIN:MAX or a list, above 0; 8 or more, so that protocol changes are found.
+    sizes : message sizes, MIN:MAX or a list, above 0; 8 or more, so that protocol changes are found.
     window : messages in flight for the gap.
     collectives : collectives that are measured and predicted; empty leaves them out.
     collective_sizes : message sizes of the collectives.

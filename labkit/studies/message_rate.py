@@ -29,12 +29,12 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : sizes of the messages, MIN:MAX or a list.
+    sizes : message sizes, MIN:MAX or a list.
     ranks : numbers of ranks, a list; two ranks are a pair. More ranks than cores share them, and the records say so.
     window : messages in flight of every pair.
     windows : messages in flight of one pair, to be compared; empty leaves it out.
     depths : most messages outstanding in a queue that never runs empty, even; empty leaves it out.
-    window_sizes : sizes of the messages for both of these.
+    window_sizes : message sizes for both of these.
     transports : paths to compare.
     """
 

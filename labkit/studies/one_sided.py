@@ -27,7 +27,7 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : sizes of the messages, MIN:MAX or a list; multiples of 4 B.
+    sizes : message sizes, MIN:MAX or a list; multiples of 4 B.
     synchronisations : ways of completing a put, a list to compare; empty leaves it out.
     rate_sizes : at which bandwidth is measured; empty leaves it out.
     passive_sizes : at which a put is timed while its target computes; empty leaves it out.

@@ -27,7 +27,7 @@ class Parameters(studies.Started):
     Parameters
     ----------
     collectives : non-blocking ones, such as iallreduce.
-    sizes : sizes of the messages, MIN:MAX or a list.
+    sizes : message sizes, MIN:MAX or a list.
     tests : calls of MPI_Test during the computation, a list to compare.
     ranks : ranks that take part.
     forms : sizes at which blocking, non-blocking and persistent allreduce are compared; empty leaves it out.

@@ -32,7 +32,7 @@ class Parameters(studies.Started):
 
     Parameters
     ----------
-    sizes : sizes of one transfer.
+    sizes : size of one transfer.
     block_size : contiguous data of a rank in a segment; a whole number of transfers of each size.
     segments : segments of a block of every rank each.
     reorder : each rank reads the data of the rank at this offset.

@@ -35,11 +35,11 @@ class Parameters(_rdma.Parameters):
     buffers : used in turn, one for each message; empty leaves it out.
     reuse : % of the messages that come from the same buffer again; empty leaves it out.
     reuse_buffers : buffers that all other messages are drawn from.
-    buffer_size : size of the messages for both of these, B or with a unit.
+    buffer_size : message size for both of these, B or with a unit.
     qps : queue pairs that a stream uses in turn; empty leaves it out.
-    stream_size : size of the messages of that stream.
+    stream_size : message size of that stream.
     peers : peers of hot spots; empty leaves them out.
-    hot_size : size of the messages of hot spots.
+    hot_size : message size of hot spots.
     """
 
     sizes: str = "4Ki:4Mi:*32"

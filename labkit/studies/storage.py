@@ -41,7 +41,7 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    sizes : sizes of one read or write.
+    sizes : size of one read or write.
     patterns : sequential, random.
     syncs : how far a write must get before it counts: none, or osync.
     directory : folder on the file system to be measured; empty for a temporary folder.

@@ -27,7 +27,7 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    sizes : sizes of a request.
+    sizes : size of a request.
     depths : requests in flight, a list; each with the smallest size.
     loads : requests offered in a second, a list; empty leaves them out.
     device : size of the device and of the local file.

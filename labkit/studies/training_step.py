@@ -37,7 +37,7 @@ class Parameters(studies.Parameters):
     rates : rates of the links of the testbed, a list.
     delays, losses : delays and losses of the links at the first rate, lists; packets lost are in %.
     layers, width, length, batch : layers, width, length and batch of the model, on each rank.
-    buckets : sizes of a message of gradients, B, at the first rate; empty leaves them out.
+    buckets : size of a message of gradients, B, at the first rate; empty leaves them out.
     sizes : sizes of an all-reduce of torch beside one of MPI, at the first rate; empty leaves it out.
     ranks : ranks that train.
     testbed : testbed with links that have a rate.

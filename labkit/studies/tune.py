@@ -40,7 +40,7 @@ class Parameters(studies.Parameters):
     Parameters
     ----------
     benchmark : benchmark to tune: mpi.allreduce, mpi.bcast, mpi.alltoall, mpi.allgather, mpi.reduce or mpi.latency.
-    sizes : sizes of the messages, MIN:MAX or a list.
+    sizes : message sizes, MIN:MAX or a list.
     ranks : numbers of ranks, a list.
     factor : factor that is tuned: algorithm, segment or fanout of a collective, env.NAME, bind, or transport.
     levels : levels of the factor; all for every algorithm of the library.
@@ -188,7 +188,7 @@ class Study(studies.Study):
                 sentences.append(
                     f"{point(one.base)}: {name} takes {judged.times} times the default's "
                     f"{studies.number(judged.base)} {unit} (95 % interval {interval}, {outcome.plan.confirm} launches "
-                    "a side in turns)."
+                    "per side, interleaved)."
                 )
                 if one.outside is not None:
                     ratio = format_range(one.outside.ratio_low, one.outside.ratio_high)

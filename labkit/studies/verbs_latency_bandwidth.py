@@ -30,13 +30,13 @@ class Parameters(_rdma.Parameters):
 
     Parameters
     ----------
-    sizes : sizes of the messages whose latency is measured; empty leaves it out.
-    bandwidth_sizes : sizes of the messages of streams; empty leaves them out.
+    sizes : message sizes at which to measure latency; empty leaves it out.
+    bandwidth_sizes : message sizes of streams; empty leaves them out.
     operations : some of send, write, read and atomic; atomic operations have 8 B.
     connections : services of the queue pairs; each operation takes those that can carry it.
     tools : the first measures everything, the others the latency over RC of `tool_sizes` beside it.
-    tool_sizes : sizes of the messages for the other tools.
-    loop_sizes : sizes of the messages whose host overhead and ping-ping are measured, by pyverbs; empty leaves them
+    tool_sizes : message sizes for the other tools.
+    loop_sizes : message sizes at which to measure host overhead and ping-ping, by pyverbs; empty leaves them
         out.
     beside : compare with the campaign's results of MPI and TCP.
     """

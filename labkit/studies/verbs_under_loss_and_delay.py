@@ -37,8 +37,8 @@ class Parameters(_rdma.Parameters):
         out.
     loss : loss of packets in each direction, %.
     rate : rate of the link.
-    read_size : size of the messages whose latency is measured.
-    write_size : size of the messages of the stream.
+    read_size : message size at which to measure latency.
+    write_size : message size of the stream.
     depth : messages under way in the stream.
     iterations : messages of a point, so that a lost one, which costs its timeout, does not take too long.
     tool : pyverbs times every message; perftest the stream as a whole.

@@ -1,7 +1,7 @@
 """The proof outside labkit: an OSU program does the same work with the written files and without them, alternately.
 
-The program must be on PATH, built with the MPI library of the ranks. What it prints stays in the campaign, a text a
-run, so an interrupted proof continues where it stopped, and every number can be read again.
+The program must be on PATH, built with the MPI library of the ranks. The campaign keeps the output of each run, so
+an interrupted proof continues where it stopped.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def proved(
     bases : number of a point → its default spec.
     campaign : campaign that keeps the texts.
     digest : digest of the files.
-    runs : a side.
+    runs : runs per side.
     seconds : number of a point → time of an iteration of the default, s.
     affords : whether there is time for this many more launches.
 

@@ -43,7 +43,7 @@ class Plan:
     rounds : most launches of a setting in the race.
     error : chance that the race of a point stops its best setting.
     relevant : smallest relevant difference, as a fraction of the value.
-    confirm : launches a side of a confirmation.
+    confirm : launches per side of a confirmation.
     budget : s that measuring may take.
 
     Raises

@@ -260,7 +260,7 @@ class Tuner:
     # ---- measuring -----------------------------------------------------------------------------------------------
 
     def _measure(self, pairs: Sequence[tuple[int, int]], launch: int) -> None:
-        """Measure one launch of some settings at some points, and read the medians. What fails has no value."""
+        """Measure one launch of some settings at some points, and read the medians. Failed settings have no value."""
         specs = [self.points[pair].spec for pair in pairs]
         missing = {(p.spec.benchmark, p.fingerprint, launch) for p in (self.points[pair] for pair in pairs)}
         self.spent += len(missing - self.campaign.done(specs[0].benchmark))

@@ -159,7 +159,7 @@ def _effect(one: Compared) -> list[str]:
 
 
 def _needed(one: Compared) -> str:
-    """Return how many launches a side would decide."""
+    """Return how many launches per side would decide."""
     needed = one.judgement.launches_needed
     if needed is None:
         return f"> {MOST}"
@@ -178,7 +178,7 @@ def _below(comparison: Comparison) -> list[str]:
         lines.append(f"no interval (-): {alone} of {plural(len(judged), 'ratio')}, which have too few launches for one")
     if any(one.judgement.verdict == UNDECIDED for one in comparison.rows):
         lines.append(
-            "needed: launches a side that would decide with 80 %, if shift and scatter stay as they are (an estimate)"
+            "needed: launches per side that would decide with 80 %, if shift and scatter stay as they are (an estimate)"
         )
     for one in comparison.differences:
         how = "declared" if one.declared else "NOT DECLARED, the points are not comparable"

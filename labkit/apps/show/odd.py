@@ -15,7 +15,7 @@ _WIDE = 120  # characters of a line
 
 
 def hint(frame: pd.DataFrame, place: str) -> str:
-    """Return how many results contradict what must be expected, the surest, and the command that shows all.
+    """Return how many results contradict what is expected, the surest, and the command that shows all.
 
     It sees records only, so rules that need samples and counters are left to that command.
 
@@ -36,6 +36,6 @@ def hint(frame: pd.DataFrame, place: str) -> str:
         return ""
     verb = "result contradicts" if len(odd) == 1 else "results contradict"
     such = "" if len(odd) == 1 else " such as"
-    text = f"odd: {len(odd)} {verb} what must be expected,{such} {sentences.first(odd[:1])}"
+    text = f"odd: {len(odd)} {verb} what is expected,{such} {sentences.first(odd[:1])}"
     text = text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
     return f"{text}\nall odd results with values and possible reasons: labkit lint {shlex.quote(place)}"

@@ -138,10 +138,11 @@ def _below(outcome: Outcome) -> Iterator[str]:
     needed = [one.launches_needed or MOST for one in undecided]
     if needed and max(needed) < MOST:
         yield (
-            f"undecided points need about {plural(max(needed), 'launch')} a side: run the same command with --confirm N"
+            f"undecided points need about {plural(max(needed), 'launch')} per side: run the same command with "
+            "--confirm N"
         )
     elif needed:
-        yield f"undecided points need {MOST} launches a side or more: tune again when the machine is quiet"
+        yield f"undecided points need {MOST} launches per side or more: tune again when the machine is quiet"
     yield from (f"warning: {text}" for text in _contradictions(outcome))
     if outcome.ended:
         yield f"warning: {outcome.ended}. Give a larger --budget and run the same command again: it continues"

@@ -87,7 +87,7 @@ is what a round of the congestors took meanwhile: whether they really loaded the
 
 Congestors of network_load_test (GPCNeT 1.3): exchange in pairs of all with all, incast by messages and by puts, and a
 rank that all others get from, with 4096 B; with `mixed` each has a separate group. They run until the victims meet at
-a non-blocking barrier; nothing of that lies in the victims' loop. From 4 ranks on, where GPCNeT wants 10 nodes.
+a non-blocking barrier; nothing of that lies in the victims' loop. It needs 4 ranks; GPCNeT wants 10 nodes.
 """,
     ),
 }

@@ -19,7 +19,7 @@ def _copies(spec: Spec) -> int:
 
 def _check(spec: Spec[Cores]) -> str:
     """What is wrong with option and size; empty if nothing is."""
-    small = f"size={spec.size} B, but a copy is timed from 64 B on. Set size=64." if spec.size < 64 else ""
+    small = f"size={spec.size} B, but a copy needs 64 B or more. Set size=64." if spec.size < 64 else ""
     return two(spec) or small
 
 

@@ -20,7 +20,7 @@ BENCHMARK = KernelBenchmark(
     kernel="memory_copy",
     mpi=False,
     sizes="4Ki:64Mi:*4",
-    check=lambda spec: "" if spec.size >= 64 else f"size={spec.size} B, but a copy is timed from 64 B on. Set size=64.",
+    check=lambda spec: "" if spec.size >= 64 else f"size={spec.size} B, but a copy needs 64 B or more. Set size=64.",
     metrics={"bandwidth_MBps": lambda spec: _copies(spec) * spec.size},
     expected=lambda spec, rank, send: send(rank),
     cadence="streaming",

@@ -51,7 +51,7 @@ class Rate(Pair):
 
     Parameters
     ----------
-    window : messages in an iteration; from 8 KiB on a tenth of them, as OSU's tests (500 and 50).
+    window : messages in an iteration; at 8 KiB and above a tenth of them, as in OSU's tests (500 and 50).
     caches : `warm` from the window before, or `cold`: before each window every PE writes its buffers and then 200 MiB
         of other memory, untimed. OSU's tests write 200 MiB before their only window.
     """

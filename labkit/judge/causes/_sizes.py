@@ -84,7 +84,7 @@ class Later:
 
 
 def later(case: Case) -> Later | None:
-    """Return the size from which on messages take additional whole round trips of the path; None if there is none.
+    """Return the size above which messages take additional whole round trips of the path; None if there is none.
 
     Asking whether the receiver is ready takes one. The times of the bytes are subtracted before.
     """

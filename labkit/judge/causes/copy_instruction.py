@@ -1,7 +1,7 @@
 """The processor copies byte by byte: its own instruction for copies is slow for some addresses.
 
-From 2 KiB on, memcpy of glibc uses ``rep movsb`` where the processor says that it is fast. On some (AMD Zen 3 and 4) it
-moves about one byte in each cycle if the addresses do not suit it.
+At 2 KiB and above, memcpy of glibc uses ``rep movsb`` if the processor reports that it is fast. On some processors (AMD
+Zen 3 and 4) it moves only about one byte per cycle for unsuitable addresses.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from labkit.point.units import KiB
 
 
 def test(case: Case) -> Finding | None:
-    """The bandwidth is constant from some size on, and other benchmarks on the path reach the same."""
+    """The bandwidth is constant above some size, and other benchmarks on the path reach the same."""
     if case.about.code == "collective-of-messages":
         return _of_messages(case)
     if case.about.code != "bandwidth-of-path" or not str(case.about.values.get("path", "")):
@@ -126,7 +126,7 @@ _MORE = 1.1  # times a limit of the path that a measurement cannot be
 CAUSE = Cause(
     code="rate-limit",
     name="a slower link than stated, or a rate limit",
-    seen="from some size on the bandwidth is constant, launches agree, and benchmarks with another pattern reach "
+    seen="above some size the bandwidth is constant, launches agree, and benchmarks with another pattern reach "
     "the same; the bandwidth fits a link of a common rate; or very large messages of two benchmarks would reach the "
     "same",
     excluded="the bandwidth still grows with the size, and no other benchmark reaches the same; another benchmark "

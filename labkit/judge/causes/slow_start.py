@@ -11,7 +11,7 @@ from labkit.read.records import rerun
 
 
 def test(case: Case) -> Finding | None:
-    """Messages from some size on take as many additional round trips as the slow start, and few preceded them."""
+    """Messages above some size take as many additional round trips as the slow start, and few preceded them."""
     step = later(case)
     if step is None or not may_be_slow_start(case, step):
         return None

@@ -49,7 +49,7 @@ CAUSE = Cause(
     code="small-messages",
     name="messages are too small",
     seen="the bandwidth still grows with the size at the largest sizes",
-    excluded="the bandwidth is constant from some size on, another benchmark on the path reaches the same, hosts "
+    excluded="the bandwidth is constant above some size, another benchmark on the path reaches the same, hosts "
     "retransmitted many segments, other hosts moved bytes, or a rank lacked a processor",
     decides="larger messages",
     clues={

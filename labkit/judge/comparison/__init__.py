@@ -369,7 +369,7 @@ def _of_correction(pairs: Sequence[Pair]) -> list[str]:
         return []
     units = plural(needed, "session" if over else "launch")
     return [
-        f"with {plural(len(pairs), 'comparison')} a difference needs {units} a side, and there are at most {most}. "
+        f"with {plural(len(pairs), 'comparison')} a difference needs {units} per side, and there are at most {most}. "
         "Measure or import more launches, or compare fewer points (--benchmark, --where)"
     ]
 

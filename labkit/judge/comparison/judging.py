@@ -32,7 +32,7 @@ BETTER, WORSE = "better", "worse"  # of shares
 INTERLEAVED, BLOCKED, MIXED, UNKNOWN = "interleaved", "blocked", "partly interleaved", "unknown"
 OVER_LAUNCHES, OVER_SESSIONS, PAIRED = "launches", "sessions", "paired sessions"  # what a judgement counts
 OF_ONE_SIDE = "sessions of one side"
-MOST = 1000  # launches a side; more are not proposed
+MOST = 1000  # launches per side; more are not proposed
 _LARGEST = 709.0  # largest logarithm whose exponential is still a float
 _POWER = 0.8  # chance to decide with the launches proposed
 _EFFICIENCY = math.pi / 3  # launches that a rank test needs for each that a t test needs, of normal values
@@ -130,7 +130,7 @@ class Judgement:
     deciles : ratio of each decile of the iterations to the base's (medians over launches).
     design : order of the launches.
     reason : why nothing was decided; empty otherwise.
-    launches_needed : launches a side that would decide with 80 % power; 0 if decided, None above `MOST`.
+    launches_needed : launches per side that would decide with 80 % power; 0 if decided, None above `MOST`.
     basis : what counts as independent: ``launches``, ``sessions`` (their medians), ``paired sessions`` (differences
         within sessions), or ``sessions of one side``, if the other has launches of fewer than six sessions.
     """
@@ -165,7 +165,7 @@ def design(starts: Sequence[Sequence[str]]) -> str:
     Returns
     -------
     ``interleaved`` if the sides took turns, ``blocked`` if each side ended before the next began, ``partly
-    interleaved`` between these, ``unknown`` without start times or with a single launch a side.
+    interleaved`` between these, ``unknown`` without start times or with a single launch per side.
     """
     least = min((len(side) for side in starts), default=0)
     if least < 2 or len(starts) < 2 or not all(start for side in starts for start in side):
@@ -398,7 +398,7 @@ def launches_needed(
     *,
     paired: bool = False,
 ) -> int | None:
-    """Estimate the launches (or sessions) a side that would decide with 80 % power, if shift and scatter stay the same.
+    """Estimate how many launches (or sessions) per side decide with 80 % power, if shift and scatter stay the same.
 
     Parameters
     ----------

@@ -175,8 +175,8 @@ def undecided(content: Content) -> str:
         text += " Reasons: " + joined(f"{escape(reason)} ({count})" for reason, count in reasons) + "."
     if needed:
         text += (
-            f" With a probability of 80 %, {plural(max(needed), 'launch')} a side would decide {len(needed)} of them; "
-            f"the median of what they need is {round(statistics.median(needed))}."
+            f" With a probability of 80 %, {plural(max(needed), 'launch')} per side would decide {len(needed)} of "
+            f"them; the median of what they need is {round(statistics.median(needed))}."
         )
     return text
 

@@ -224,7 +224,7 @@ def _confirmation(results: Results) -> pd.DataFrame:
         [
             {
                 "setting": _own(results),
-                "launches a side": len(launches),
+                "launches per side": len(launches),
                 "library's choice in ms": one.base,
                 "setting in ms": one.value,
                 "ratio": one.ratio,
