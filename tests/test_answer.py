@@ -589,18 +589,28 @@ def test_what_can_never_be_judged_is_counted_apart() -> None:
     assert "unknown" not in answer_.counts
 
 
-@pytest.mark.parametrize(("get", "code"), [(39e3, "copy-instruction"), (4000.0, "")])
-def test_gets_tell_that_puts_are_copied_byte_by_byte(get: float, code: str) -> None:
+@pytest.mark.parametrize(
+    ("metric", "size", "put", "get", "code"),
+    [
+        ("bandwidth_MBps", 65536, 3400.0, 39e3, "copy-instruction"),
+        ("bandwidth_MBps", 65536, 3400.0, 4000.0, ""),
+        ("latency_us", 1 << 18, 75.0, 5.0, "copy-instruction"),
+        ("latency_us", 1 << 18, 75.0, 60.0, ""),
+    ],
+)
+def test_gets_tell_that_puts_are_copied_byte_by_byte(metric: str, size: int, put: float, get: float, code: str) -> None:
     host = HOST | {"architecture": "x86_64", "frequency_nominal_MHz": 2600}
+    part = metric.partition("_")[0]
     both = [
         samples(
-            Spec(benchmark=f"mpi.{name}_bandwidth", size=4096, transport="shm"),
-            reported=values("bandwidth_MBps", mean=rate),
-            meta={"fingerprint": name, "library": "x", "engine": "c", "start": "2026-01-01T00:00:00", **SHARED},
+            Spec(benchmark=f"mpi.{name}_{part}", size=own, transport="shm"),
+            reported=values(metric, p50=value * own / size),
+            meta={"fingerprint": f"{name} {own}", "library": "x", "engine": "c", **SHARED},
             launch=number,
             host=host,
         )
-        for name, rate in (("put", 3400.0), ("get", get))
+        for name, value in (("put", put), ("get", get))
+        for own in ((size,) if part == "bandwidth" else (8, size))
         for number in range(6)
     ]
     copies = [
@@ -611,7 +621,7 @@ def test_gets_tell_that_puts_are_copied_byte_by_byte(get: float, code: str) -> N
         one
         for topic in asked(both, LINE, *copies).topics
         for one in topic.findings
-        if one.subject.benchmark == "mpi.put_bandwidth"
+        if one.subject.benchmark == f"mpi.put_{part}" and one.level in ("bad", "doubtful")
     )
     assert [one.code for one in lead.causes if one.likely] == [code] * bool(code)
 

@@ -98,6 +98,11 @@ class Value:
         """Whether it has an interval."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Ends of its interval; both the value if it has none."""
+        return (self.low, self.high) if self.bounded else (self.value, self.value)
+
 
 @dataclass(frozen=True)
 class Count:

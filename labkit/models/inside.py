@@ -120,8 +120,8 @@ def copied(samples: Samples, directions: int, costs: Costs, place: str = "") -> 
     """A core copies every byte at least once; each direction, pair of ranks, thread and stream may have its own core.
 
     Libraries usually copy twice, one after the other: into memory that both processes share, and out of it. The second
-    copy is of what another core wrote; without its rate, the bound does not judge. Options of samples from elsewhere
-    that are not counts bound nothing.
+    copy is of what another core wrote; without its rate, the bound does not judge. Their own work for each message is
+    in what they are compared with. Options of samples from elsewhere that are not counts bound nothing.
 
     Parameters
     ----------
@@ -157,16 +157,16 @@ def copied(samples: Samples, directions: int, costs: Costs, place: str = "") -> 
     crossing = costs.crossing(size)
     if crossing is None:
         return (replace(bound, missing="micro.core_to_core_copy"),)
-    usual = rate(1 / (1 / cost.value + 1 / crossing[1].value), 0.0)
-    ends = (
-        rate(1 / (1 / first + 1 / second), 0.0) for first, second in zip(_ends(cost), _ends(crossing[1]), strict=True)
+    usual, *both = (
+        rate(1 / (1 / first + 1 / second), LIBRARY_S)
+        for first, second in zip((cost.value, *_ends(cost)), (crossing[1].value, *_ends(crossing[1])), strict=True)
     )
-    usual_low, usual_high = ends if min(cost.launches, crossing[1].launches) > 1 else (math.nan, math.nan)
-    formula += (
-        f"; {TWICE}, the second of what another core wrote: {format_number(usual / 1e6)} MB/s, by which it is judged"
-    )
+    usual_low, usual_high = both if min(cost.launches, crossing[1].launches) > 1 else (math.nan, math.nan)
+    formula += f"; {TWICE}, the second of what another core wrote, and {OWN_WORK} for each message: "
+    formula += f"{format_number(usual / 1e6)} MB/s, by which it is judged"
     good, bad = usual / MACHINE[0], usual / MACHINE[1]
-    named = replace(bound, formula=formula, usual=usual, usual_name=TWICE, usual_low=usual_low, usual_high=usual_high)
+    name = f"{TWICE}, and {OWN_WORK}"
+    named = replace(bound, formula=formula, usual=usual, usual_name=name, usual_low=usual_low, usual_high=usual_high)
     return (replace(named, good=good, bad=bad),)
 
 

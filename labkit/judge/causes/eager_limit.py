@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from labkit import benchmarks
 from labkit.judge import protocol
 from labkit.judge.cause import Case, Cause
@@ -16,10 +19,14 @@ from labkit.store.samples.facts import LIBRARY
 _SETS = re.compile(r"env_\w*(eager|EAGER|RNDV_THRESH|IQUEUE_CELL_SIZE)")
 _NEAR = 4  # times the size behind the jump, up to which the handshake counts
 _RAISED = 4  # times the size to which a command raises the limit
+_STEP = 2.0  # times that the fixed cost of larger messages is the whole time of smaller ones, at least
 
 
 def test(case: Case) -> Finding | None:
-    """The time jumps just below the size, or by a round trip of a long path; or another limit was measured."""
+    """The time jumps just below the size, or by a round trip of a long path; or another limit was measured.
+
+    A sweep of few sizes shows no jump, but that larger messages have a higher fixed cost.
+    """
     if case.about.subject.benchmark.partition(".")[0] not in ("mpi", "verbs", "shmem") or not case.metric:
         return None
     other = others(case, lambda column: bool(_SETS.match(column)))
@@ -28,25 +35,41 @@ def test(case: Case) -> Finding | None:
     sizes, values = curve(case, case.metric)
     size = int(case.row["message_size_B"])
     below = int((sizes < size).sum())
-    (found,) = protocol.every([(sizes, sizes / values if case.rate else values)]) if (values > 0).all() else (None,)
-    if found is not None and below >= protocol.SHORTEST:
-        jumps = [one for one in found.breaks if one.abrupt and one.jump > 0 and one.before <= size]
-        if jumps and size <= _NEAR * jumps[-1].before:
-            jump = jumps[-1]
-            before = found.lines[found.breaks.index(jump)]
-            if without is None and (time := before.at(size)) > 0:
-                without = replace(case.measured, value=size / time if case.rate else time, origin="computed")
-            between = {"after": jump.after, "before": jump.before}
-            ends = {name: Value(value=end, unit=SIZE) for name, end in between.items()}
-            clues.append(Evidence(code="jump", values={**ends, "jump": Value(value=jump.jump, unit=SHARE)}))
-        elif not clues and len(sizes) - below >= protocol.SHORTEST:  # a jump just below the last sizes would not show
-            against.append(Evidence(code="none", values={"sizes": Count(below, "smaller size")}))
-    if step := later(case):
+    times = sizes / values if case.rate else values
+    (found,) = protocol.every([(sizes, times)]) if (values > 0).all() else (None,)
+    step = later(case)
+    jumps = [one for one in found.breaks if one.abrupt and one.jump > 0 and one.before <= size] if found else []
+    if found is not None and jumps and below >= protocol.SHORTEST and size <= _NEAR * jumps[-1].before:
+        jump = jumps[-1]
+        before = found.lines[found.breaks.index(jump)]
+        if without is None and (time := before.at(size)) > 0:
+            without = replace(case.measured, value=size / time if case.rate else time, origin="computed")
+        between = {"after": jump.after, "before": jump.before}
+        ends = {name: Value(value=end, unit=SIZE) for name, end in between.items()}
+        clues.append(Evidence(code="jump", values={**ends, "jump": Value(value=jump.jump, unit=SHARE)}))
+    elif not clues and step is None and (values > 0).all() and (fixed := _fixed(sizes, times, size)):
+        clues.append(fixed)
+    elif not clues and found is not None and min(below, len(sizes) - below) >= protocol.SHORTEST:
+        against.append(Evidence(code="none", values={"sizes": Count(below, "smaller size")}))
+    if step is not None:
         code = "trips or start" if may_be_slow_start(case, step) else "trips"
         clues, against = [*clues, Evidence(code=code, values=step.values)], [*other.against]
         if without is None:
             without = replace(case.measured, value=case.measured.value - step.more.value, origin="computed")
     return CAUSE.found(case, clues, against, without=without, command=other.command)
+
+
+def _fixed(sizes: NDArray[np.float64], times: NDArray[np.float64], size: int) -> Evidence | None:
+    """Return that messages of about a size have a fixed cost which is more than the whole time of smaller ones."""
+    place = int(np.searchsorted(sizes, size))
+    if place + 1 >= len(sizes):
+        return None
+    cost = times[place] - size * max(0.0, (times[place + 1] - times[place]) / (sizes[place + 1] - size))
+    quick = np.flatnonzero(_STEP * times[:place] < cost)
+    if not len(quick) or size > _NEAR * sizes[quick[-1] + 1]:
+        return None
+    ends = {"after": sizes[quick[-1]], "before": sizes[quick[-1] + 1]}
+    return Evidence(code="fixed", values={name: Value(value=int(end), unit=SIZE) for name, end in ends.items()})
 
 
 def points(case: Case) -> list[Wanted]:
@@ -68,12 +91,13 @@ CAUSE = Cause(
     code="eager-limit",
     name="eager limit",
     seen="the time jumps just below this size, where the library begins to wait for the receiver; on a long path it "
-    "jumps by whole round trips at any smaller size",
+    "jumps by whole round trips at any smaller size; or its fixed cost exceeds the whole time of smaller messages",
     excluded="the time does not jump at smaller sizes, or another eager limit changes nothing",
     decides="a higher eager limit",
     clues={
         **CLUES,
         "jump": "the time jumps by {jump} between {after} and {before}",
+        "fixed": "from {before} on, the fixed cost of a message exceeds the whole time of one of {after}",
         "trips": "from {before} on a message takes {step} more than up to {after}: {trips} of the path",
         "trips or start": "from {before} on a message takes {step} more than up to {after}: {trips} of the path, as "
         "many as the slow start of TCP",
@@ -82,5 +106,5 @@ CAUSE = Cause(
     remedy="Raise the library's eager limit above this size.",
     test=test,
     points=points,
-    weak=("trips or start",),
+    weak=("trips or start", "fixed"),
 )

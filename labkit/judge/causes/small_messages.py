@@ -9,7 +9,7 @@ from labkit.judge import evidence
 from labkit.judge.cause import Case, Cause
 from labkit.judge.causes._agreeing import EVEN, agreeing
 from labkit.judge.causes._places import AGAIN, OTHERS, again_of_hosts, other_hosts
-from labkit.judge.causes._sizes import plateau, rising, without_fixed_cost
+from labkit.judge.causes._sizes import curve, plateau, rising, without_fixed_cost
 from labkit.judge.finding import SHARE, Evidence, Finding, Value, Wanted
 from labkit.models import bounds
 from labkit.point.units import MiB
@@ -21,6 +21,8 @@ def test(case: Case) -> Finding | None:
     """The bandwidth still grows at the largest size. If other benchmarks reach the value, it is another limit."""
     if case.about.code != "bandwidth-of-path":
         return None
+    if bounds.inside(case.samples) and not _fastest(case):  # its reference counts the costs of each message
+        return None
     clues = rising(case)
     against = [*plateau(case), *(agreeing(case) if clues else [])]
     if clues:  # what was lost, overtaken, pushed aside or stopped delays small messages most
@@ -30,6 +32,12 @@ def test(case: Case) -> Finding | None:
         return CAUSE.found(case, clues, against)
     without = replace(limit, value=min(limit.value, free), origin="computed", of="messages without a fixed cost")
     return CAUSE.found(case, clues, against, without=without)
+
+
+def _fastest(case: Case) -> bool:
+    """Whether no other size reaches more."""
+    _, values = curve(case)
+    return not len(values) or case.measured.value >= values.max()
 
 
 def _idle(case: Case) -> list[Evidence]:

@@ -165,16 +165,11 @@ def _worst(pair: tuple[Level, float]) -> int:
     return LEVELS.index(pair[0])
 
 
-def ends_of(value: Value) -> tuple[float, float]:
-    """Return the ends of the interval of a value; the value twice without one."""
-    return (value.low, value.high) if value.bounded else (value.value, value.value)
-
-
 def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level, str]:
     """Return the level of a value, and the end of a sentence if only its interval leaves the level open.
 
-    A value with an interval on both sides of the first limit is called unknown, unless the interval reaches the
-    second limit: more launches would decide.
+    The level is the strongest that holds for the whole interval: bad, or doubtful, which only says that it is not
+    good. An interval on both sides of the first limit supports none: it is unknown, and more launches would decide.
 
     Parameters
     ----------
@@ -182,17 +177,15 @@ def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level
     rate : whether more is better.
     """
     sign = 1 if rate else -1
-    least, most = sorted(sign * end for end in ends_of(value))
+    least, most = sorted(sign * end for end in value.ends)
     centre, good, bad = sign * value.value, sign * good, sign * bad
     if least >= good:
         return "good", ""
-    if most >= good and least >= bad:
+    if most >= good:
         return "unknown", "; its interval is too wide for a verdict"
     if most < bad:
         return "bad", ""
-    if centre < bad:
-        return "doubtful", "; the value alone would be bad, but its interval reaches better ones"
-    return "doubtful", "; the value alone would be good, but its interval reaches bad ones" if centre >= good else ""
+    return "doubtful", "; the value alone would be bad, but its interval reaches better ones" if centre < bad else ""
 
 
 def usual(one: Chosen, bound: Bound) -> str:
@@ -226,6 +219,50 @@ def over_memory(one: Chosen, value: Value) -> str:
     """Return the end of a sentence on the value over shared memory."""
     rate = METRICS[one.metric].kind == "rate"
     return f"; through shared memory it {'reaches' if rate else 'takes'} {value:interval}"
+
+
+def other_sizes(
+    some: Sequence[Chosen],
+    found: Sequence[Finding],
+    view: View,
+    known: Bounds,
+    judged: Callable[[Chosen, View], Finding],
+) -> Iterator[Finding]:
+    """Yield verdicts on other sizes of settings that are good within a host: on that beyond its reference most.
+
+    Over a link, adapters and hosts need more for small messages than the link does, by an amount that is not known.
+
+    Parameters
+    ----------
+    some, found : settings, and the verdict on each.
+    known : returns the bounds of a point.
+    judged : judges a point.
+    """
+    worst = [_worst_size(one, view, known) for one, own in zip(some, found, strict=True) if own.level == "good"]
+    sizes = {str(one.row["fingerprint"]): one for one in worst if one is not None}
+    for name, samples in view.first_launches([*sizes]).items():
+        one = replace(sizes[name], samples=samples, known=known(samples, view.stated, view.costs))
+        if (own := judged(one, view)).level in ("bad", "doubtful"):
+            yield own
+
+
+def _worst_size(one: Chosen, view: View, known: Bounds) -> Chosen | None:
+    """Return the size whose value is farthest beyond its own reference, if it is not good; else None."""
+    if one.bound is None or not one.bound.judges or not bounds.inside(one.samples):
+        return None
+    table, rate = view.tables[one.samples.spec.benchmark], METRICS[one.metric].kind == "rate"
+    worst: tuple[float, Chosen] | None = None
+    for place in table.sizes(table.places[one.measured.fingerprint], one.metric).tolist():
+        row = {name: value for name, value in table.row(place).items() if name in one.row}
+        spec = one.samples.spec.replace(size=int(row["message_size_B"]))
+        other = replace(one, row=row, known=known(replace(one.samples, spec=spec), view.stated, view.costs))
+        if other.bound is None or not other.bound.judges or not other.measured.value:
+            continue
+        ratio = other.measured.value / (other.bound.reference * METRICS[one.metric].factor)
+        excess = 1 / ratio if rate else ratio
+        if other.leveled(other.bound)[0] in ("bad", "doubtful") and (worst is None or excess > worst[0]):
+            worst = excess, other
+    return worst and worst[1]
 
 
 def sleeps(one: Chosen, view: View, found: Finding, excess: float) -> bool:

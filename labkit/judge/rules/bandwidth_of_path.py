@@ -13,7 +13,7 @@ from labkit.judge import evidence
 from labkit.judge.finding import SHARE, Count, Finding, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
-from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
+from labkit.judge.rules._paths import TOLERANCE, Chosen
 from labkit.judge.view import View
 from labkit.models import bounds
 from labkit.models.bounds import Bound, Stated
@@ -26,14 +26,19 @@ from labkit.store.samples.facts import RECEIVED_B, SEGMENT_B
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield a verdict for each setting of the benchmarks whose bandwidth a path bounds."""
-    for one in _paths.chosen(view, bounds.directions_of, ("bandwidth_MBps",), bounds.of_bandwidth):
-        yield _judged(one, view)
+    """Yield a verdict for each setting of the benchmarks whose bandwidth a path bounds.
+
+    If the highest bandwidth is good within a host, the size that is farthest from its own bound is judged too.
+    """
+    some = [*_paths.chosen(view, bounds.directions_of, ("bandwidth_MBps",), bounds.of_bandwidth)]
+    found = [_judged(one, view) for one in some]
+    yield from found
+    yield from _paths.other_sizes(some, found, view, bounds.of_bandwidth, _judged)
 
 
 def _judged(one: Chosen, view: View) -> Finding:
     bound, factor = one.bound, METRICS[one.metric].factor
-    low, _ = ends_of(one.measured)
+    low, _ = one.measured.ends
     if bound is not None and low > bound.ends[1] * factor * (1 + TOLERANCE + _burst(one, view)):
         wrong = "the measured bound" if bound.measured else "the rate that the path is said to have"
         values = _values(one, one.limit(bound.value, bound.name, bound.source), bound) | {"wrong": wrong}
@@ -54,6 +59,9 @@ def _judged(one: Chosen, view: View) -> Finding:
     if found.level == "good" and (ran := _ran(one, view)) < evidence.POLLS:
         ran_for = {"ran": Value(value=ran, unit=SHARE)}
         return replace(found, form="idle", level="doubtful", values={**found.values, **ran_for})
+    if found.level == "good" and (part := _copying(one, bound, view)) < _LITTLE_COPYING:
+        copying = {"copying": Value(value=part, unit=SHARE)}
+        return replace(found, form="small", level="doubtful", values={**found.values, **copying})
     if found.level in ("bad", "doubtful") and (trip := _trip(one, view)):
         return _started(one, bound, trip, found, view) or _answered(one, bound, trip, found) or found
     return found
@@ -99,7 +107,7 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     if _SEEN <= more <= TOLERANCE:
         values["tolerance"] = Value(value=TOLERANCE, unit=SHARE)
     elif more > TOLERANCE and not bound.usual_name:
-        within = ends_of(one.measured)[0] <= bound.reference * factor * (1 + TOLERANCE)
+        within = one.measured.ends[0] <= bound.reference * factor * (1 + TOLERANCE)
         values["unsure"] = "; its interval reaches what the path allows" if within else _AT_ONCE
     wanted = _paths.more(view, level, one)
     return RULE.found(one.subject, level=level, cost=cost, decided=one.decided, measure=wanted, **values)
@@ -119,6 +127,15 @@ def _ran(one: Chosen, view: View) -> float:
         return math.nan
     rows = view.rows_of(one.measured.fingerprint).tolist()
     return evidence.idlest(view.launches.samples(rows).values())
+
+
+def _copying(one: Chosen, bound: Bound, view: View) -> float:
+    """Return which part of the time of its reference one copy takes; NaN if larger messages were measured."""
+    table = view.tables[one.samples.spec.benchmark]
+    place = table.places[one.measured.fingerprint]
+    largest = table.sizes(place, one.metric)[-1] == place
+    inside = largest and bounds.inside(one.samples) == "shared-memory"
+    return bound.reference / bound.value if inside else math.nan
 
 
 def _trip(one: Chosen, view: View) -> float:
@@ -180,6 +197,7 @@ def _waited(one: Chosen, bound: Bound, moved: float, trips: Count, trip: float, 
 _FIRST_SEGMENTS, _SEGMENT = 10, 1448  # of a connection before the first answer (RFC 6928); B of payload in each
 _BURST_SEGMENTS = 3  # that pass at once, at most
 _TRIPS = 2  # that a window waits for at most
+_LITTLE_COPYING = 0.1  # part of a message's time below which its bandwidth tells of the library, not of the path
 _LITTLE, _STREAM_S = 0.05, 2  # part of the time that waiting may take; s of a stream that is measured again, at least
 
 
@@ -213,6 +231,8 @@ RULE = Rule(
         "no reference": "{measured:interval}; no reference, because {reason}",
         "idle": "{measured:interval} is {share} of {limit} ({what}), although a rank had a processor for {ran} of the "
         "time only",
+        "small": "{measured:interval} is {share} of {limit} ({what}), but a copy takes only {copying} of that time: "
+        "such small messages do not show the bandwidth of the path",
         "started": "{measured:interval} is {share} of {limit} ({what}), but the stream is too short for a verdict: "
         "the slow start of TCP takes {trips} of {trip}, with which so few bytes reach {possible} at most",
         "answered": "{measured:interval} is {share} of {limit} ({what}), but its windows are too short for a verdict: "

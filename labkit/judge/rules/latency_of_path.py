@@ -12,7 +12,7 @@ from labkit.benchmarks import OneSidedBenchmark
 from labkit.judge.finding import TIMES, Count, Finding, Value
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
-from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
+from labkit.judge.rules._paths import TOLERANCE, Chosen
 from labkit.judge.view import View
 from labkit.models import bounds
 from labkit.models.bounds import Bound, Stated
@@ -25,6 +25,7 @@ def check(view: View) -> Iterator[Finding]:
     """Yield a verdict for each setting of the benchmarks whose latency crosses a path: on its smallest size.
 
     If the smallest size is good over a long path, the largest one is judged too; if that is not good, it decides.
+    If it is good within a host, the size that is farthest beyond its own reference is judged too.
     """
     some = [*_paths.chosen(view, _bounded, ("round_trip_us", "latency_us"), bounds.of_latency)]
     found = [_judged(one, view) for one in some]
@@ -39,6 +40,7 @@ def check(view: View) -> Iterator[Finding]:
             other = _judged(replace(some[place], row=kept, samples=launch, known=known), view)
             one = other if other.level in ("bad", "doubtful") else one
         yield one
+    yield from _paths.other_sizes(some, found, view, bounds.of_latency, _judged)
 
 
 def _bounded(benchmark: str) -> bool:
@@ -71,7 +73,7 @@ _LONG = 0.5  # part of what a latency is compared with, from which the delays of
 
 def _judged(one: Chosen, view: View) -> Finding:
     measured, bound, factor = one.measured, one.bound, METRICS[one.metric].factor
-    _, high = ends_of(measured)
+    _, high = measured.ends
     if bound is not None and not bound.soft and high < bound.ends[0] * factor * (1 - TOLERANCE):
         limit = one.limit(bound.value, bound.name, bound.source)
         wrong = "the measured floor" if bound.measured else "the delay that the path is said to have"

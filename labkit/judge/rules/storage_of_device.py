@@ -12,7 +12,7 @@ from labkit import stats
 from labkit.judge.finding import SHARE, TIMES, Finding, Value, Wanted
 from labkit.judge.rule import Rule
 from labkit.judge.rules import _paths
-from labkit.judge.rules._paths import TOLERANCE, Chosen, ends_of
+from labkit.judge.rules._paths import TOLERANCE, Chosen
 from labkit.judge.view import View
 from labkit.models.bounds import Bound
 from labkit.models.inside import LINK, MACHINE, of_host
@@ -67,7 +67,7 @@ def _judged(view: View, best: _Best, one: Chosen) -> Finding:
     good, bad = (rate / times for times in LINK)
     low, high = top.measured.low / METRICS[_METRIC].factor, top.measured.high / METRICS[_METRIC].factor
     bound = Bound(name=_DEVICE, value=rate, formula="", source="measured", low=low, high=high, good=good, bad=bad)
-    faster = not O_DIRECT.of(one.samples.meta) and ends_of(one.measured)[0] > (1 + TOLERANCE) * top.measured.value
+    faster = not O_DIRECT.of(one.samples.meta) and one.measured.ends[0] > (1 + TOLERANCE) * top.measured.value
     cached = not O_DIRECT.of(one.samples.meta) and _half(one) > (1 + TOLERANCE) * top.measured.value
     what = f"{_DEVICE}, with {top.beside(one)}"
     if (faster or cached) and _read_ahead(one, top):
