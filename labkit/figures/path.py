@@ -44,7 +44,7 @@ class Stack:
 
     Parameters
     ----------
-    title : title of the whole.
+    title : title of the figure.
     parts : in order; the next begins where one ends.
     origin : origin of the parts and of what is observed.
     observed : the whole itself, to compare the parts with; None if it was not observed.

@@ -142,7 +142,7 @@ def versus_size(
     series : columns whose values make a line each; None for those that differ. Origins are always kept apart.
     statistic : statistic of the thick line. ``headline`` is the median; points of a source without one make their own
         line that names its statistic. Of any other, only that is drawn: a gap, and its reason, where a point has none.
-    tail : tail of the thin line; None for none.
+    tail : statistic of the thin line; None for no line.
     bounds : label → value of horizontal lines no measurement can pass, in the metric's unit.
     hover : False for a page that says itself what a point is: no texts, and arrays instead of lists.
     drawn : lines of `labkit.figures.lines.make_lines` with these series and this statistic, their rows by size; made

@@ -22,7 +22,7 @@ def timeline(history: History, series: Sequence[Series]) -> go.Figure:
     Parameters
     ----------
     history : history with the campaigns in the order of time.
-    series : series of it, a line each. Values that are not above 0 are left out.
+    series : its series, one line each. Values that are not above 0 are left out.
 
     Raises
     ------

@@ -50,7 +50,7 @@ class Sessions:
 
     Parameters
     ----------
-    campaign : campaign that is measured into; its events tell when the last session began.
+    campaign : campaign to measure into; its events tell when the last session began.
     effort : its sessions, and the time between two of them.
     tell : called with a text and the seconds to wait before each wait.
     begun : number of sessions that an earlier run began.

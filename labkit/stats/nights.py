@@ -94,7 +94,7 @@ def shared(chance: float, points: int, tails: Sequence[bool], past: int) -> tupl
 
     Parameters
     ----------
-    tails : tails of each common factor, whether it is one of tails.
+    tails : for each common factor, whether it belongs to tails.
     past : nights of the past.
 
     Examples

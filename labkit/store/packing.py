@@ -63,7 +63,7 @@ class Limits:
 
         Parameters
         ----------
-        size : size of the command line; else ``LABKIT_ARCHIVE_SIZE``.
+        size : largest size, as the command line gives it; else ``LABKIT_ARCHIVE_SIZE``.
 
         Raises
         ------

@@ -34,7 +34,7 @@ class Parameters(studies.Started):
     ----------
     sizes : size of one transfer.
     block_size : contiguous data of a rank in a segment; a whole number of transfers of each size.
-    segments : segments of a block of every rank each.
+    segments : segments of a file; each holds a block of every rank.
     reorder : each rank reads the data of the rank at this offset.
     stonewall : deadline of the writing that ends by time, s; 0 leaves it out.
     items : files and directories of each rank in the test of metadata; 0 leaves it out.

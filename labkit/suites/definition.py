@@ -87,7 +87,7 @@ class Shared:
     Parameters
     ----------
     defaults : defaults of a batch job or a testbed; they may be parameters that no notebook has.
-    suite : suite of the suite's file.
+    suite : settings in the suite's file.
     command_line : they override everything that a suite sets.
     """
 

@@ -47,7 +47,7 @@ class View:
     Parameters
     ----------
     campaigns : names.
-    benchmark : benchmark of which points are shown.
+    benchmark : benchmark whose points are shown.
     metric, statistic : on the vertical axis; ``headline`` is the median, or its substitute, which the legend names.
     x : column to the right: ``message_size_B`` or another one of numbers.
     x_log, y_log : whether an axis is logarithmic; None for what suits it.

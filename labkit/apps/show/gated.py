@@ -211,7 +211,7 @@ def cases(name: str, rows: Sequence[tuple[str, str, str, str, str]]) -> str:
 
     Parameters
     ----------
-    name : name of the whole.
+    name : name of the document.
     rows : suite, case, verdict, a sentence on it, and details of a failure.
     """
     root = ET.Element("testsuites", {"name": line(name), **_counts(rows)})

@@ -21,7 +21,7 @@ class Options(_model.Transformer):
 
     Parameters
     ----------
-    micro_batches : batches of a step, each with `batch` sequences.
+    micro_batches : micro-batches of a step, each with `batch` sequences.
     """
 
     micro_batches: int = 4

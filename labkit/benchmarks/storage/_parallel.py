@@ -44,7 +44,7 @@ class Layout(Folder, Buffers):
     ----------
     file : all ranks `shared` one, or each has its own (`file per process`, IOR's -F).
     block_size : contiguous data of a rank in a segment (IOR's -b), such as 1Mi; a whole number of transfers.
-    segments : segments of a block of every rank each (IOR's -s).
+    segments : segments of a file; each holds a block of every rank (IOR's -s).
     collective : all ranks make each transfer together (MPI_File_write_at_all; IOR's -c).
     directory : folder on the file system to be measured; empty for the folder of temporary files.
     """

@@ -233,7 +233,7 @@ class _Scaled:
 
     Parameters
     ----------
-    values : values of the units of both sides: logarithms; of shares, and of values that are not positive, as they are.
+    values : values of both sides as logarithms; shares, and values that are not positive, as they are.
     ends : of the relevant difference, on that scale.
     ratios : whether the scale is that of logarithms.
     basis : as in `Judgement`.

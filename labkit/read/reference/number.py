@@ -53,8 +53,7 @@ class Number:
     benchmarks, metric : benchmarks and metric of labkit, where its definition is the same. They make the number appear
         in figures.
     unmeasured : why there is no such benchmark, as in `UNMEASURED`.
-    statistic : statistic of the metric, as in `labkit.point.columns.STATISTICS`, that the number is; empty if the paper
-        names none.
+    statistic : statistic of the metric, as in `labkit.point.columns.STATISTICS`; empty if the paper names none.
     options : options of the benchmark, that make its arguments those of the paper; the others have their default. ``*``
         is any.
     transport : path of the messages, as in `PATHS`, which a measured value must have too; empty if it does not matter.

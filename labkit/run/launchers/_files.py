@@ -37,8 +37,8 @@ class LauncherFile:
     eager_limits : the limit over each path, as the library that a program belongs to has it.
     pmi : kinds of process management interface that its library understands, best first; for ranks below srun.
     below_srun : variables for ranks that srun starts, as `environment`.
-    launcher : launcher of a launcher that starts ranks of any library (srun), that for the ranks of a library, or of
-        the library that mpi4py finds.
+    launcher : for a launcher that starts ranks of any library (srun): the launcher of a named library, or of the
+        library that mpi4py finds.
     usable : whether such a launcher counts as installed here.
     """
 
