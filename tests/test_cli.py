@@ -227,7 +227,7 @@ def test_import_show_and_write_again(capsys: pytest.CaptureFixture[str], tmp_pat
     assert cli.main(["show", campaign]) == 0
     table = capsys.readouterr().out
     assert "mpi.latency · IMB 2021.11 · MPI1.txt · 2 ranks · engine IMB" in table
-    assert "latency: OSU's mean" in table
+    assert "latency: mean over ranks" in table
     assert cli.main(["show", campaign, "--benchmark", "mpi.latency", "--format", "imb"]) == 0
     block = source.read_text().split("# Benchmarking PingPong")[1].split("# Benchmarking")[0]
     assert block.splitlines()[3:12] == capsys.readouterr().out.split("# Benchmarking PingPong")[1].splitlines()[3:12]

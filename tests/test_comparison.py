@@ -350,6 +350,20 @@ def test_undeclared_factors_stop_a_comparison_in_one_error(tmp_path: Path) -> No
     assert {one.factor for one in outcome.differences} == {*names, "launcher"}
 
 
+def test_files_of_two_imports_are_systems_and_no_testbeds(tmp_path: Path) -> None:
+    text = (Path(__file__).parent / "golden" / "imb" / "MPI1.txt").read_text()
+    sides = []
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(text.replace("MPI Barrier", f"MPI Barrier {name}"))
+        sides.append(importing.bring([tmp_path / f"{name}.txt"], into=tmp_path / name).campaign)
+    with pytest.raises(
+        SpecError, match=r"system of the import \(a\.txt, b\.txt\).*--allow testbed.*one --testbed NAME"
+    ):
+        compared(*sides)
+    (difference,) = compared(*sides, allow=["testbed"]).differences
+    assert str(difference) == "system of the import (a.txt, b.txt)"
+
+
 def test_forced_comparisons_carry_a_badge(tmp_path: Path) -> None:
     base, other = filled(tmp_path / "a", QUICK), filled(tmp_path / "b", SLOW, library="MPICH 4.2")
     outcome = compared(base, other, force=True)

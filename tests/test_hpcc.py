@@ -37,6 +37,20 @@ def test_sections_say_what_the_summary_says_with_fewer_digits() -> None:
     assert not checked & {"PingPong", "StarDGEMM"}, "these print no check"
 
 
+def test_extremes_over_pairs_and_over_ranks_are_named_as_such() -> None:
+    """``max`` would be the slowest iteration of one pair; of these HPCC prints none."""
+    for text in (TEXT, SECTIONS):
+        found = values(read(text))
+        assert {name for _, name in found} == {
+            "value",
+            *(f"{end}_of_{over}" for end in ("min", "max") for over in ("pairs", "ranks")),
+        }
+        assert found["HPCC PingPong 8", "max_of_pairs"] == pytest.approx(0.2577, rel=2e-3)
+        assert found["HPCC PingPong 2000000", "min_of_pairs"] == pytest.approx(15529.6, rel=1e-4)
+        least, mean, most = (found["HPCC StarFFT ", name] for name in ("min_of_ranks", "value", "max_of_ranks"))
+        assert (least, mean, most) == pytest.approx((8.546051, 8.872430, 9.198810), rel=1e-4)
+
+
 def test_a_section_that_is_cut_is_left_out_and_named() -> None:
     whole = values(read(SECTIONS))
     for section in re.findall(r"End of (\w+) section", SECTIONS):

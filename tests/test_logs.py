@@ -72,7 +72,7 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
     "hpcc/two_ranks.txt": (
         *("HPCC", 27, "HPCC PingPong", 0, 2),
         {"test": "PingPong", "message_size": 8},
-        {"latency_us max": 0.257722, "latency_us value": 0.253917},
+        {"latency_us max_of_pairs": 0.257722, "latency_us value": 0.253917},
     ),
     "npb/npb_cg.txt": (
         *("NPB", 1, "NPB CG", 0, 1),
@@ -663,6 +663,12 @@ def test_what_a_number_is_goes_with_it(tmp_path: Path) -> None:
     assert "bandwidth_MBps_mean" not in frame
 
 
+@pytest.mark.parametrize(("name", "algorithm"), [("o", "reno"), ("O", "bbr"), ("k", "bbr")])
+def test_the_congestion_control_of_netperf_is_a_setting_in_every_layout(name: str, algorithm: str) -> None:
+    (run,) = read(LOGS / "netperf" / f"TCP_STREAM_{name}_congestion.txt")
+    assert {run.stated[f"{side}_cong_control"] for side in ("local", "remote")} == {algorithm}
+
+
 def test_wrong_results_are_doubted(tmp_path: Path) -> None:
     for name, right, wrong, words in (
         ("npb/npb_cg.txt", "SUCCESSFUL", "UNSUCCESSFUL", "verification was unsuccessful"),
@@ -828,7 +834,7 @@ def test_a_report_says_what_its_values_are() -> None:
 
     assert (
         said(number)
-        == "Each value is what its source states: OSU's mean (imported). labkit has no samples of it (n: –)."
+        == "Each value is what its source states: mean over ranks (imported). labkit has no samples of it (n: –)."
     )
     assert said(own) == "Each value is the median over launches of the median over iterations."
     assert "Each value with a number of samples (n) is the median over launches" in said(own, number)

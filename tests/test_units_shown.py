@@ -48,8 +48,12 @@ def wrong(text: str) -> Iterator[str]:
             for head, cell in zip(heads, cells, strict=False):
                 if not names or re.search(r"\b(experiment|statistic|takes)\b", head):
                     continue
-                # without settings such as delay=4ms, and without the share in 20 % of 100 Gb/s
-                values = re.sub(r"\w+=\S+|\d % of (?=\d)", "", cell.replace("\u00a0", " "))
+                # without settings such as delay=4ms and (4 ms of delay), and without the share in 20 % of 100 Gb/s
+                values = re.sub(
+                    r"\w+=\S+|\([^()]*\b(?:links of|of delay|of loss)\b[^()]*\)|\d % of (?=\d)",
+                    "",
+                    cell.replace("\u00a0", " "),
+                )
                 units = re.findall(rf"\d\**\s?({_UNIT})(?![\w/])", values)
                 units += re.findall(rf"\(({_UNIT})\)\s*$", head.strip()) if re.search(r"\d", cell) else []
                 if any(MEASURES[unit] not in known for unit in units):

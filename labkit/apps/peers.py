@@ -55,7 +55,8 @@ def add(archives: Sequence[str | Path], into: Path, source: str = "") -> list[tu
             found = _best(_values(folder, source or name))
         if not found:
             raise DataError(
-                f"{place} has no bandwidth and no small latency over a real link whose rate and adapter are known."
+                f"{place} has no bandwidth and no small latency over a real link whose rate and adapter are known. "
+                "Measure between two hosts: labkit fieldkit --redact --hosts HOST,HOST."
             )
         into.mkdir(parents=True, exist_ok=True)
         target = into / f"{name}.toml"

@@ -93,6 +93,19 @@ def not_run(lines: Lines, first: int, last: int) -> set[str]:
     return found
 
 
+def extremes(lines: Lines, first: int, last: int) -> Iterator[tuple[str, str, tuple[int, float]]]:
+    """Yield name in the summary, statistic, line and value of the least and the greatest process in `Star` tests."""
+    for name, results in _RESULTS.items():
+        begin = lines.find(rf"Begin of {name} section\.$", first, last) if name.startswith("Star") else None
+        end = lines.find(rf"End of {name} section\.$", begin[0], last) if begin else None
+        if not begin or not end:
+            continue
+        for pattern, (one, *_) in results.items():
+            for word, statistic in (("Minimum", "min_of_ranks"), ("Maximum", "max_of_ranks")):
+                if hit := lines.find(pattern.replace("Average", word), begin[0], end[0]):
+                    yield one, statistic, (hit[0], lines.number(hit[1][1], hit[0]))
+
+
 def read(lines: Lines, first: int, last: int) -> list[Section]:
     """Read all sections of a run but the summary, in order.
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 from labkit.formats import _hpcc_sections, hpl, malformed, metric, stream
 from labkit.formats.reading.log import CUT, NUMBER, REMEDY, UNTITLED, Lines, Log, Run, setting_name
 from labkit.point.notes import Note, note
+from labkit.point.spec import Reported
 
 _BANNER = re.compile(r"This is the DARPA/DOE HPC Challenge Benchmark version (\S+)")
 _BEGINS = re.compile(rf"{_BANNER.pattern}|Begin of (?:{'|'.join(_hpcc_sections.NAMES)}) section\.$")
@@ -33,7 +34,7 @@ _NAMES = re.compile(
     r"|(?P<extreme>Max|Min|Avg)PingPong(?P<pair>Latency_usec|Bandwidth_GBytes)"
     r"|(?P<ring>(?:Naturally|Randomly)OrderedRing)(?P<what>Latency_usec|Bandwidth_GBytes)"
 )
-_STATISTICS = {"Max": "max", "Min": "min", "Avg": "value"}  # over pairs of processes
+_STATISTICS = {"Max": "max_of_pairs", "Min": "min_of_pairs", "Avg": "value"}
 Key = tuple[str, int]
 
 
@@ -46,10 +47,10 @@ def runs(text: str, where: str) -> list[Run]:
         _alone(lines, closed + 1, first)
         if start and end:
             empty = _hpcc_sections.not_run(lines, first, start[0])
-            made += _summary(lines, start[0], end[0], version, empty)
+            made += _with_extremes(lines, first, last, _summary(lines, start[0], end[0], version, empty))
             closed = end[0]
         else:
-            some = _of_sections(lines, first, last, version)
+            some = _with_extremes(lines, first, last, _of_sections(lines, first, last, version))
             ended = ended if some else ended or first
             made += some
             closed = last
@@ -61,6 +62,15 @@ def runs(text: str, where: str) -> list[Run]:
         words = f"the run from line {ended} on ended before any result, and was left out"
         return [replace(run, doubts=(*run.doubts, note("run-left-out", words, line=ended))) for run in made]
     return made
+
+
+def _with_extremes(lines: Lines, first: int, last: int, runs: list[Run]) -> list[Run]:
+    """Add to the runs of `Star` tests the least and the greatest of the processes, which only the sections have."""
+    found: dict[str, list[Reported]] = {}
+    for name, statistic, pair in _hpcc_sections.extremes(lines, first, last):
+        for (test, _), ((_, quantity, _, value),) in _tests({name: pair}).items():
+            found.setdefault(f"HPCC {test}", []).append(metric(quantity, statistic, value))
+    return [replace(run, values=(*run.values, *found.get(run.test, []))) for run in runs]
 
 
 def _blocks(lines: Lines) -> list[tuple[int, int, str]]:
@@ -183,7 +193,12 @@ def _run(
     if test.startswith("Star"):
         remarks.append(note("mean-over-processes", "Star tests: mean over processes that ran at the same time"))
     if test == "PingPong":
-        remarks.append(note("mean-over-pairs", "PingPong: mean over the pairs of processes that were tried"))
+        words = "PingPong: mean over the pairs of processes that were tried, and the least and the greatest pair"
+        remarks.append(note("mean-over-pairs", words))
+    if test == "PTRANS":
+        remarks.append(note("least-of-repetitions", "PTRANS: the least rate of the repetitions of the best setting"))
+    if "STREAM" in test:
+        remarks.append(note("best-of", "STREAM: the best of its repetitions, not their mean"))
     return Run(
         test=f"HPCC {test}",
         values=tuple(metric(name, statistic, value) for _, name, statistic, value in values),

@@ -145,7 +145,6 @@ _NAMES = {
     "Elapsed Time (sec)": "ELAPSED_TIME",
     "Request Size Bytes": "REQUEST_SIZE",
     "Response Size Bytes": "RESPONSE_SIZE",
-    "Local Send Size": "LOCAL_SEND_SIZE",
     "Remote Recv Throughput": "REMOTE_RECV_THROUGHPUT",
     "Minimum Latency Microseconds": "MIN_LATENCY",
     "Mean Latency Microseconds": "MEAN_LATENCY",
@@ -156,6 +155,31 @@ _NAMES = {
     "Stddev Latency Microseconds": "STDDEV_LATENCY",
     "Protocol": "PROTOCOL",
     "Transaction Rate Tran/s": "TRANSACTION_RATE",
+    "Direction": "DIRECTION",
+    "Socket Type": "SOCKET_TYPE",
+    "Initial Burst Requests": "BURST_SIZE",
+    "Confidence Level Percent": "CONFIDENCE_LEVEL",
+    **{
+        f"{side} {name}": f"{side.upper()}_{selector}"
+        for side in ("Local", "Remote")
+        for name, selector in (
+            ("Congestion Control Algorithm", "CONG_CONTROL"),
+            ("NODELAY", "NODELAY"),
+            ("Cork", "CORK"),
+            ("Socket TOS", "SOCKET_TOS"),
+            *(
+                (f"{way} {what}", f"{way.upper()}_{short}")
+                for way in ("Send", "Recv")
+                for what, short in (("Size", "SIZE"), ("Alignment", "ALIGN"), ("Offset", "OFFSET"))
+            ),
+        )
+    },
+    **{
+        f"{side} {way} Socket Size {when}": f"{side[0]}S{way[0]}_SIZE{end}"
+        for side in ("Local", "Remote")
+        for way in ("Send", "Recv")
+        for when, end in (("Requested", "_REQ"), ("Initial", ""))
+    },
 }
 # MB/s of a unit that -f sets; small letters are bits of 10^3, capitals bytes of 2^10 (the manual, "-f")
 _UNITS = {

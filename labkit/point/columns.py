@@ -186,7 +186,7 @@ STATISTICS = {
         Statistic("max", "maximum", "Slowest iteration for costs; rate of the fastest iteration for rates."),
         Statistic("min", "minimum", "Fastest iteration for costs; rate of the slowest iteration for rates."),
         Statistic("mean", "mean", "Mean time for costs; total work over total time for rates, never the mean of rates."),
-        Statistic("osu_mean", "OSU's mean", "The average that OSU prints: for collectives the mean over ranks of each rank's mean time; for one-sided calls loop time divided by iterations, clock reads included."),
+        Statistic("osu_mean", "mean over ranks", "The average that OSU and IMB print: for collectives the mean over ranks of each rank's mean time; for one-sided calls loop time divided by iterations, clock reads included."),
         Statistic("rank_min", "fastest rank", "Mean of the fastest rank, where a log prints it (IMB's t_min, OSU's Min)."),
         Statistic("rank_max", "slowest rank", "Mean of the slowest rank, where a log prints it (IMB's t_max, OSU's Max)."),
         *(

@@ -84,14 +84,20 @@ def in_words(testbed: str) -> str:
     return f"{head} ({words})" if words else head
 
 
-def labelled(testbed: str) -> str:
+def labelled(testbed: str, *, imported: bool = False) -> str:
     """Return the same for a list of settings; a name that says nothing by itself, with the word testbed.
+
+    Parameters
+    ----------
+    imported : whether the point was imported: then the name is that of its file, or what the import was given.
 
     Examples
     --------
-    >>> labelled("soft-roce"), labelled("site")
-    ('soft-RoCE', 'testbed site')
+    >>> labelled("soft-roce"), labelled("site"), labelled("node1.txt", imported=True)
+    ('soft-RoCE', 'testbed site', 'node1.txt')
     """
+    if imported:
+        return testbed
     name = re.split("[:,]", testbed, maxsplit=1)[0]
     return in_words(testbed) if name in {**_HEADS, **_BARE} else f"testbed {in_words(testbed)}"
 

@@ -202,9 +202,12 @@ class Study(studies.Study):
         if not parts:
             return pd.DataFrame(columns=columns)
         every = pd.concat(parts)
+        every = every[~every["statistic"].str.endswith("_of_ranks")]  # their means are in the table
         plain = every["statistic"] == "value"
         labels = every["name"].map(lambda name: METRICS[name].label)
-        kinds = ", " + every["statistic"].map(lambda name: STATISTICS[name].label)
+        kinds = ", " + every["statistic"].map(
+            lambda name: STATISTICS[name].label if name in STATISTICS else name.replace("_", " ")
+        )
         every = every.assign(test=every["hpcc_test"], quantity=labels + kinds.where(~plain, ""))
         table, coarse = (
             every.pivot_table(name, columns, "ranks", aggfunc=function, sort=False, observed=True)

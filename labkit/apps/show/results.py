@@ -265,7 +265,7 @@ def _medians(row: Mapping[Any, Any]) -> str:
 def _quantity(name: str, statistic: str, unit: str) -> str:
     """Return the head of a column of reported values."""
     label = METRICS[name].label if name in METRICS else name.replace("_", " ")
-    words = STATISTICS[statistic].label if statistic in STATISTICS else statistic
+    words = STATISTICS[statistic].label if statistic in STATISTICS else statistic.replace("_", " ")
     return f"{label}, {words} ({unit})" if unit else f"{label}, {words}"
 
 

@@ -33,12 +33,19 @@ class Difference:
     levels : levels of each side, as text.
     declared : whether the user allowed it.
     unstated : whether it is unknown on a side because of its origin, such as an imported log.
+    imported : whether all launches are imported, so that the file's name stands for a testbed that nobody named.
     """
 
     factor: str
     levels: tuple[str, ...]
     declared: bool
     unstated: bool = False
+    imported: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a reader calls the factor."""
+        return "system of the import" if self.imported and self.factor == "testbed" else self.factor
 
     @property
     def words(self) -> str:
@@ -46,7 +53,7 @@ class Difference:
         return ("; " if any(", " in one for one in self.levels) else ", ").join(self.levels)
 
     def __str__(self) -> str:
-        return f"{self.factor} ({self.words})"
+        return f"{self.name} ({self.words})"
 
 
 @dataclass(frozen=True)
@@ -137,10 +144,12 @@ def match(sides: Mapping[str, Side], *, by: str, allow: Collection[str]) -> Matc
 def undeclared(differences: Sequence[Difference], sides: Sequence[str]) -> SpecError:
     """Return the error for factors that differ without being declared."""
     words = list(dict.fromkeys("origin" if one.unstated else one.factor for one in differences))
+    systems = any(one.name != one.factor for one in differences)
+    same = " If their files are of one system, import them with one --testbed NAME." if systems else ""
     return SpecError(
         f"{', '.join(sides)} differ in more than what was declared: {'; '.join(map(str, differences))}. If the "
         f"comparison is about these, declare them: --allow {','.join(words)}. To compare nevertheless, add --force: "
-        "the results then carry the badge 'not comparable'."
+        f"the results then carry the badge 'not comparable'.{same}"
     )
 
 
@@ -196,8 +205,8 @@ def _add(
 ) -> None:
     """Add a factor that differs in some rows of each side, unless one of its name is there that was not declared."""
     parts = list(zip(split, rows, strict=True))
-    origins = len({origin for part, some in parts for origin in pd.unique(part.level("origin")[some])}) > 1
-    unstated = origins and {NONE} in levels
+    origins = {origin for part, some in parts for origin in pd.unique(part.level("origin")[some])}
+    unstated = len(origins) > 1 and {NONE} in levels
     allowed = name in declared or (unstated and "origin" in declared)
     missing = "not stated" if unstated else "not set"
     told: dict[str, str] = {}
@@ -208,7 +217,7 @@ def _add(
     told[NONE] = missing
     texts = tuple(", ".join(sorted({told[one] for one in part})) for part in levels)
     if name not in differences or (differences[name].declared and not allowed):
-        differences[name] = Difference(name, texts, allowed, unstated)
+        differences[name] = Difference(name, texts, allowed, unstated, origins == {"imported"})
 
 
 def _match(

@@ -419,7 +419,11 @@ class View:
         wanted = [c for c in self.factors.get(str(row["benchmark"]), ()) if c not in out and c in row]
         size = [] if "message_size_B" in out or not row["message_size_B"] else [format_size(int(row["message_size_B"]))]
         levels = {c: text(row, c) for c in wanted if level(row[c]) != NONE}
-        said = (testbed_words.labelled(t) if c == "testbed" else f"{named(c)}={t}" for c, t in levels.items())
+        imported = row.get("origin") in BROUGHT
+        said = (
+            testbed_words.labelled(t, imported=imported) if c == "testbed" else f"{named(c)}={t}"
+            for c, t in levels.items()
+        )
         return ", ".join([*size, *said])
 
     def again(self, *rows: Mapping[str, Any]) -> str:

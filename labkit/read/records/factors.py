@@ -187,7 +187,9 @@ def setting(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     """Return levels of a point in words, those that it has: ``transport shm, library MPICH 4.0.2``."""
     levels = {name: words for name in columns if (words := text(row, name)) != NONE}
     return ", ".join(
-        testbed_words.labelled(words) if name == "testbed" else f"{named(name)} {words}"
+        testbed_words.labelled(words, imported=row.get("origin") in BROUGHT)
+        if name == "testbed"
+        else f"{named(name)} {words}"
         for name, words in levels.items()
     )
 

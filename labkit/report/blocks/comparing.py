@@ -187,7 +187,7 @@ def differences(content: Content) -> str:
     if made is None or not made.differences:
         return "The campaigns differ in no recorded factor." if made else ""
     rows = [
-        [escape(one.factor), *map(escape, one.levels), "yes" if one.declared else "**no**"] for one in made.differences
+        [escape(one.name), *map(escape, one.levels), "yes" if one.declared else "**no**"] for one in made.differences
     ]
     head = ["factor", *map(escape, made.sides), "declared with --allow"]
     return markdown.table(head, rows, caption="Factors that differ throughout. {#tbl-differences}")
