@@ -19,7 +19,9 @@ lab.submit("share", share)
 # %% verdict
 def judged(value, bound, good=0.9, bad=0.7):
     low, high = value.low / bound, value.high / bound
-    return "above its bound" if low > 1.02 else "good" if low >= good else "bad" if high < bad else "doubtful"
+    if low > 1.02:
+        return "above its bound"
+    return "good" if low >= good else "unknown" if high >= good else "bad" if high < bad else "doubtful"
 
 
 measured = lab.results.value("mpi.bandwidth", "bandwidth_MBps", **link)

@@ -29,7 +29,7 @@ OVER_LINK: Point = (*STREAM, {"testbed": LINK, "size": LARGE})
 THROUGH_MEMORY: Point = (*STREAM, {"testbed": "local", "size": LARGE})
 CROSSING = "micro.core_to_core_copy"
 COPY: Point = ("micro.memory_copy", "bandwidth_MBps", {"size": LARGE})
-GOOD, DOUBTFUL, BAD, ABOVE = "good", "doubtful", "bad", "above its bound"
+GOOD, DOUBTFUL, BAD, ABOVE, UNKNOWN = "good", "doubtful", "bad", "above its bound", "unknown"
 DEFECT = "the data sheet or the measurement is wrong"
 PRAISE = "the library is better than the link"
 NOISE = "nothing: noise explains more than a bound"
@@ -119,15 +119,17 @@ LAB = Lab(
         Question(
             name="verdict",
             text="What does the rule say of the stream over the link?",
-            choices=(GOOD, DOUBTFUL, BAD, ABOVE),
+            choices=(GOOD, DOUBTFUL, BAD, ABOVE, UNKNOWN),
             of=lambda r: _verdict(r, LINK),
             why="The bound is what the slowest link of the path can carry. Near the bound nothing is left to gain on this path.",
-            hints=("Compare the ends of the interval with 90 % and 70 % of the bound.",),
+            hints=(
+                "Compare the ends of the interval with 90 % and 70 % of the bound. If 90 % lies inside the interval, the verdict is unknown.",
+            ),
         ),
         Question(
             name="stated",
             text="A data sheet says that the same link carries 100 Mbit/s. What does the rule say then?",
-            choices=(GOOD, DOUBTFUL, BAD, ABOVE),
+            choices=(GOOD, DOUBTFUL, BAD, ABOVE, UNKNOWN),
             of=lambda r: _verdict(r, LINK, "100mbit"),
             why="The measurement is the same, but the stated bound is twice as high, so the share is half. A verdict is only as good as the rate that somebody states.",
             hints=("The bound is twice as high, the measurement is the same.",),
@@ -151,7 +153,7 @@ LAB = Lab(
         Question(
             name="memory_verdict",
             text="What does the rule say of the stream through shared memory?",
-            choices=(GOOD, DOUBTFUL, BAD, ABOVE),
+            choices=(GOOD, DOUBTFUL, BAD, ABOVE, UNKNOWN),
             of=lambda r: _verdict(r, "local"),
             why="The rule compares the stream with two copies, of which the second one fetches from another core, and allows the library 0.25 µs for each message. Only beside that bound do you see what the library itself loses.",
             hints=(
