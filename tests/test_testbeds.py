@@ -223,6 +223,7 @@ def test_buffers_are_used_in_turn_or_one_of_them_again() -> None:
         ("send_latency", {"rdma_cm": True}, "rdma_cm=True works with perftest only"),
         ("write_latency", {"completion": "event"}, "a plain write gives the peer no completion"),
         ("send_bandwidth", {"bidirectional": True}, "bidirectional=True works with perftest only"),
+        ("send_bandwidth", {"multicast": True}, "multicast=True works with perftest only"),
     ],
 )
 def test_what_the_loops_cannot_do_is_left_to_perftest(name: str, options: dict[str, object], said: str) -> None:

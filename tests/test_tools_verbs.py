@@ -143,6 +143,16 @@ def test_perftest_with_rdma_cm_goes_to_the_address_on_the_link() -> None:
     assert job.listens == "rdma_cm"
 
 
+def test_a_receiver_of_multicast_joins_the_group_and_its_number_counts() -> None:
+    job = perftest.send_bandwidth(verbs(connection="UD", multicast=True), Effort(iterations=700))
+    line = "ib_send_bw -F -d {device} -x {gid} -p {port} -c UD -s 8 -n 700 -u 18 -g "
+    line += "-M 0:0:0:0:0:0:0:0:0:0:255:255:239:255:77:1 --reversed -r 700"
+    assert " ".join(job.server) == line
+    assert job.client[:2] == ("python3", "-c")
+    assert " ".join(job.client[3:]) == "239.255.77.1 {own_address} " + line + " {address}"
+    assert "arrived" in job.definition
+
+
 def test_perftest_keeps_every_iteration_but_the_warm_up() -> None:
     text = (GOLDEN / "perftest" / "send_lat_U.txt").read_text()
     job = perftest.send_latency(verbs(8), Effort(iterations=57, warmup=2))
@@ -182,6 +192,14 @@ def test_atomics_have_eight_bytes() -> None:
         (perftest.send_latency, 8192, {"connection": "UD"}, SHORT, "one MTU, 4096 B. Set size=4096, or use RC"),
         (perftest.send_bandwidth, 2048, {"connection": "UD", "mtu": 1024}, SHORT, "one MTU, 1024 B"),
         (perftest.send_latency, 8, {"connection": "UC", "rdma_cm": True}, SHORT, "Set rdma_cm=false"),
+        (perftest.send_bandwidth, 8, {"multicast": True}, SHORT, "connection=RC. Only datagrams.*set connection=UD"),
+        (
+            perftest.send_bandwidth,
+            8,
+            {"multicast": True, "connection": "UD", "qps": 2},
+            SHORT,
+            "qps=2. A group has one sender here: set qps=1",
+        ),
         (perftest.write_latency, 8, {"completion": "event"}, SHORT, "polling memory. Set completion=poll"),
         (perftest.read_bandwidth, 8, {"inline": 0}, SHORT, "inline=0, but a read sends no data"),
         (perftest.send_latency, 0, {}, SHORT, "at least 1 B"),

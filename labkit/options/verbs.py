@@ -148,7 +148,14 @@ class Stream(InTurn):
 
 @frozen
 class SendStream(Send, Stream):
-    """Options of verbs.send_bandwidth."""
+    """Options of verbs.send_bandwidth.
+
+    Parameters
+    ----------
+    multicast : send to a multicast group that the receiver has joined, and count what arrives (perftest, UD on RoCE).
+    """
+
+    multicast: bool = False
 
 
 @frozen

@@ -87,6 +87,19 @@ def chosen(entries: Sequence[Gid], device: str = "") -> Gid:
     return entries_to_use[0]
 
 
+def words(entry: Gid, server: str, index: int | None = None) -> dict[str, str]:
+    """Return what fills the placeholders of the command at one end.
+
+    Parameters
+    ----------
+    entry : of this end.
+    server : IPv4 address of the server on its link.
+    index : of the entry that the tool uses; None for that of `entry`.
+    """
+    place = entry.index if index is None else index
+    return {"device": entry.device, "gid": str(place), "own_address": entry.ipv4, "rdma_address": server}
+
+
 def output_of(command: Sequence[str], *, limit: float = 30.0) -> str:
     """Run a short command; return its standard output.
 
@@ -147,12 +160,17 @@ def place(spec: Spec) -> Place:
             "soft-roce."
         )
     local_entry = chosen(entries, spec.device)
+    if spec.values.get("multicast") and not local_entry.ipv4:
+        raise SpecError(
+            f"multicast=True, but {local_entry.device} is no RoCE device with an IPv4 address, by which it joins a "
+            "group. Leave multicast out."
+        )
     peer_entry = chosen(parsed(output_of([*ssh, f"sh -c '{FIND}'"])), spec.device) if peer else local_entry
     return Place(
         address=peer or "127.0.0.1",
         server=ssh,
-        server_words={"device": peer_entry.device, "gid": str(peer_entry.index)},
-        client_words={"device": local_entry.device, "gid": str(local_entry.index), "rdma_address": peer_entry.ipv4},
+        server_words=words(peer_entry, peer_entry.ipv4),
+        client_words=words(local_entry, peer_entry.ipv4),
         listens=lambda protocol, port: listening(ssh, protocol, port),
         loopback=not peer,
     )

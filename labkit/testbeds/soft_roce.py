@@ -278,8 +278,8 @@ def _testbed(place: Guest | _ThisMachine, facts: Mapping[str, Any]) -> Testbed:
             address="127.0.0.1",
             server=words,
             client=words,
-            server_words={"device": server.device, "gid": str(places[0]), "rdma_address": server.ipv4},
-            client_words={"device": client.device, "gid": str(places[1]), "rdma_address": server.ipv4},
+            server_words=_rdma.words(server, server.ipv4, places[0]),
+            client_words=_rdma.words(client, server.ipv4, places[1]),
             listens=lambda protocol, port: _rdma.listening(words, protocol, port),
             loopback=False,
         )

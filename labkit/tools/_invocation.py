@@ -47,8 +47,8 @@ class Invocation:
     """One run of a tool.
 
     In both commands ``{port}``, ``{data_port}``, ``{socket}`` (a Unix socket in the folder) and ``{address}`` stand for
-    what `run` chooses, and in those of RDMA ``{device}``, ``{gid}`` and ``{rdma_address}`` for what the place has at
-    that end.
+    what `run` chooses. In those of RDMA, ``{device}``, ``{gid}``, ``{own_address}`` (IPv4) and ``{rdma_address}`` (of
+    the server) stand for what the place has at that end.
 
     Parameters
     ----------

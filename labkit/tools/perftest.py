@@ -31,7 +31,17 @@ TOOL = Tool(
 )
 LOWEST = 5  # iterations that perftest demands
 _COUNT = 1000
+_GROUP = "239.255.77.1"  # of multicast, within a site
+_MGID = ":".join(["0"] * 10 + ["255", "255", *_GROUP.split(".")])  # as perftest reads it
+# Joins the group by IP on the adapter's interface, which switches and soft-RoCE demand, then becomes the receiver.
+_JOINED = (
+    "import os, socket, sys; group = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+    "ends = socket.inet_aton(sys.argv[1]) + socket.inet_aton(sys.argv[2]); "
+    "group.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, ends); group.set_inheritable(True); "
+    "os.execvp(sys.argv[3], sys.argv[3:])"
+)
 _AT_MOST_B = 64 * MiB  # moved when no count is asked for
+_MOST_RECEIVES = 15000  # that perftest posts; without one, a datagram is lost, and the receiver waits for it
 _AT_LEAST = 20
 _WARM_UP = 10  # iterations of latency tests that are left out: perftest has no warm-up of its own
 _LARGEST_MTU = 4096  # of InfiniBand and RoCE
@@ -74,6 +84,8 @@ _BW_FLAGS: dict[str, tuple[str, Any]] = {
     "post_list": ("-l", 1),
 }
 
+_ONE_SENDER = {"qps": 1, "bidirectional": False, "srq": False, "rdma_cm": False}  # with multicast
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
@@ -94,6 +106,7 @@ class _Asked:
     cq_moderation: int = 0
     post_list: int = 1
     bidirectional: bool = False
+    multicast: bool = False
     duration: int = 0
 
     @classmethod
@@ -182,7 +195,8 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
         raise SpecError(f"iterations={effort.iterations}, but duration={seconds} s runs by time. Set duration=0.")
     with_samples = kind == "lat"
     warm = replace(effort, warmup=_WARM_UP if effort.warmup is None else effort.warmup) if with_samples else effort
-    length = ["-D", str(seconds)] if seconds else ["-n", str(_count(spec, warm, asked, with_samples))]
+    count = _count(spec, warm, asked, with_samples)
+    length = ["-D", str(seconds)] if seconds else ["-n", str(count)]
     both = [
         program,
         "-F",
@@ -199,8 +213,10 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
         *_flags(asked, kind),
         *(["-R"] if connected else []),
         *(["--use-srq"] if asked.srq else []),
+        *(["-g", "-M", _MGID, "--reversed", "-r", str(min(count, _MOST_RECEIVES))] if asked.multicast else []),
         *(["-U"] if with_samples else []),
     ]
+    joining = ("python3", "-c", _JOINED, _GROUP, "{own_address}") if asked.multicast else ()
     size = ATOMIC_B if verb == "atomic" else spec.size
 
     def parsed(text: str, folder: Path) -> Parsed:
@@ -213,7 +229,7 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
         tool=TOOL,
         needs=(program,),
         server=tuple(both),
-        client=(*both, "{rdma_address}" if connected else "{address}"),
+        client=(*joining, *both, "{rdma_address}" if connected else "{address}"),
         listens="rdma_cm" if connected else "tcp",
         parse=parsed,
         address="127.0.0.1",
@@ -230,6 +246,11 @@ def _definition(program: str, verb: _Verb, kind: Kind, asked: _Asked) -> str:
         return (
             f"perftest {program}: latency is {verb.latency}, from one post to the next; its own table leaves out the "
             "two longest iterations."
+        )
+    if asked.multicast:
+        return (
+            f"perftest {program} -g --reversed: bytes that arrived through the multicast group over the time of the "
+            "receiver."
         )
     ways = "both directions together" if asked.bidirectional else "one direction"
     return f"perftest {program}: bytes of {ways} from the first post to the last completion; peak over any part of it."
@@ -302,6 +323,11 @@ def _check(spec: Spec, asked: _Asked, verb: str) -> None:
         raise SpecError(
             f"size={spec.size} B, but a UD message has at most one MTU, {mtu} B. Set size={mtu}, or use RC."
         )
+    if asked.multicast and connection != "UD":
+        raise SpecError(f"multicast=True, but connection={connection}. Only datagrams have groups: set connection=UD.")
+    for name, default in _ONE_SENDER.items() if asked.multicast else ():
+        if (value := getattr(asked, name)) != default:
+            raise SpecError(f"multicast=True, but {name}={value}. A group has one sender here: set {name}={default}.")
     post_list, moderation = asked.post_list, asked.cq_moderation
     if post_list > 1 and moderation and post_list % moderation:
         raise SpecError(

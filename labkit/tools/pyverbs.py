@@ -148,6 +148,7 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
         "rdma_cm": bool(given.get("rdma_cm")),
         "bidirectional": bool(given.get("bidirectional")),
         "duration": bool(given.get("duration")),
+        "multicast": bool(given.get("multicast")),
     }
     wrong = next((name for name, is_so in refused.items() if is_so), "")
     if wrong:

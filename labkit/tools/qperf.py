@@ -41,6 +41,7 @@ _CANNOT: dict[str, Scalar] = {
     "post_list": 1,
     "bidirectional": False,
     "srq": False,
+    "multicast": False,
     **LOOPS_ALONE,
 }
 

@@ -155,6 +155,8 @@ OTHERS = [
     ("availability", 4096, {"tx_depth": 16, "cq_moderation": 4, "compute_us": 3000}),
     ("write_bandwidth", 4096, {"tool": "pyverbs", "buffers_in_turn": 7, "reuse": 50}),
     ("send_bandwidth", 1024, {"tool": "perftest", "srq": True}),
+    ("send_bandwidth", 2048, {"tool": "perftest", "connection": "UD", "multicast": True}),
+    ("send_latency", 32, {"tool": "perftest", "rdma_cm": True, "inline": 0}),
     ("hotspot_receive", 64, {"peers": 2, "window": 4, "srq": True}),
     ("hotspot_send", 64, {"peers": 3, "completion": "event", "inline": 64}),
 ]
@@ -198,6 +200,8 @@ def test_tools_and_loops_measure_in_the_guest(
         if one.meta["engine"] == "pyverbs" and "latency" in one.spec.benchmark:
             assert one.meta["verified"]
             assert one.meta["pyverbs_empty_poll_ns"] > 0
+        if one.spec.values.get("multicast"):
+            assert one.meta["evidence"]["rxe0.rcvd_pkts"] >= 128, "each datagram reached the member of the group"
         if one.spec.benchmark == "verbs.host_overhead":
             assert one.extras["overhead_ns"].shape == one.time_ns.shape
             assert (one.extras["overhead_ns"] <= 2 * one.time_ns + 1).all(), "of the round trip"

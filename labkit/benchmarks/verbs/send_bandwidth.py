@@ -3,6 +3,10 @@
 The definition of perftest's ib_send_bw: bytes of all messages over the time from the first post to the last completion
 at the sender.
 
+With `multicast` the messages go to a group that the receiver has joined (ib_send_bw -g). The bandwidth is that of the
+receiver, so it counts only what arrives. With a count of messages the receiver waits for all of them: where some are
+lost, set `duration`.
+
 With pyverbs a sample is a window of `tx_depth` messages on each queue pair, from the first post to the last completion:
 it includes the end of each window, but not the pause before the next one.
 """
