@@ -16,7 +16,7 @@ from labkit.apps.cli import main
 from labkit.apps.show import comparison as show_comparison
 from labkit.errors import DataError, SpecError
 from labkit.figures.parts import NOTHING
-from labkit.judge import comparison, effects
+from labkit.judge import comparison, effects, gate
 from labkit.judge.comparison import judging
 from labkit.judge.comparison.judging import Launches, Pair, judge
 from labkit.point.notes import badge, note
@@ -362,6 +362,12 @@ def test_files_of_two_imports_are_systems_and_no_testbeds(tmp_path: Path) -> Non
         compared(*sides)
     (difference,) = compared(*sides, allow=["testbed"]).differences
     assert str(difference) == "system of the import (a.txt, b.txt)"
+    assert "not comparable: system of the import" in compared(*sides, force=True).rows[0].badges
+    tables = [records.table(side.samples()) for side in sides]
+    with pytest.raises(
+        DataError, match=r"no point in common with b.*Import the files of one system with one --testbed NAME\."
+    ):
+        gate.gate("a", tables[0], [("b", tables[1])])
 
 
 def test_forced_comparisons_carry_a_badge(tmp_path: Path) -> None:

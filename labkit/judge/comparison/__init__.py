@@ -188,7 +188,7 @@ def compare(
         only = joined(f"{label} in {', '.join(names)}" for label, names in matched.unmatched[:5])
         missing = f" There are {len(matched.unmatched)} others: {only}." if only else ""
         raise DataError(f"{', '.join(sides)} have no point in common.{missing} Measure the same points.")
-    rows, doubts = _rows(matched.points, tuple(sides), metric, relevant, [one.factor for one in hidden])
+    rows, doubts = _rows(matched.points, tuple(sides), metric, relevant, [one.name for one in hidden])
     return Comparison(
         sides=tuple(sides),
         by=by,

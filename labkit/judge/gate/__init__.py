@@ -84,8 +84,11 @@ def gate(
     shared = [place for place, key in enumerate(now.keys) if key in places]
     if not shared:
         names = ", ".join(labels) or "the history"
+        imported = "imported" in set(new["origin"].astype(str))
+        remedy = " Import the files of one system with one --testbed NAME." if imported else ""
         raise DataError(
             f"{name} has no point in common with {names}. Name campaigns of the same benchmarks, sizes and settings."
+            f"{remedy}"
         )
     now = now.chosen(shared)
     same = before.chosen([places[key] for key in now.keys])
