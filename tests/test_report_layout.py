@@ -169,7 +169,11 @@ def test_captions_of_figures_end_with_what_there_is_to_see(built: tuple[str, rep
         )
     ]
     assert captions or built[0] == "lab"
-    told = [one for one in captions if re.search(r"(Farthest|Highest|From|Half|hundred|Least|Largest|Above|Below|Not clearly)[^:]*", one)]
+    told = [
+        one
+        for one in captions
+        if re.search(r"(Farthest|Highest|From|Half|hundred|Least|Largest|Above|Below|Not clearly)[^:]*", one)
+    ]
     assert len(told) >= 0.9 * len(captions), [one for one in captions if one not in told]
 
 
@@ -212,7 +216,7 @@ def test_a_page_break_leaves_no_row_of_a_table_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_table_of_less_than_a_quarter_page_stays_whole(tmp_path: Path) -> None:
+def test_a_table_of_few_rows_stays_whole(tmp_path: Path) -> None:
     def pages(*filters: str, rows: int) -> set[int]:
         made(tmp_path, *filters, rows=rows, after=range(33, 51))
         text = [page.extract_text() for page in pypdf.PdfReader(str(tmp_path / "a.pdf")).pages]

@@ -1,6 +1,6 @@
 -- In the PDF, a page break cuts no row of a table and leaves no single row behind: a last column without width has cells
 -- over the first two rows and over the last two, which may not be broken. Rows that may be long stay as they are. A table
--- of less than a quarter page stays whole: one cell goes over all its rows.
+-- of a few rows stays whole: one cell goes over all its rows.
 -- Two small figures that follow one another share a row; a paragraph between them goes before both.
 -- Paragraphs of a part of the class "fine" stand in two columns of small print.
 -- A part of the class "contents" is the table of contents; the figures of a part of the class "here" stay in their place.
