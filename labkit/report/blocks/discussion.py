@@ -148,8 +148,9 @@ def comparability(content: Content) -> str:
         return ""
     rows = []
     for name in _COMPARED:
-        words = testbed_words.in_words if name == "testbed" else str
-        levels = [sorted({words(str(v)) for v in one.records[name]}) for one in members]
+        kind = name == "testbed"  # without its options, which would fill a page
+        every = [[str(v) for v in one.records[name]] for one in members]
+        levels = [sorted({testbed_words.in_words(v.partition(",")[0]) if kind else v for v in some}) for some in every]
         if any(one != levels[0] for one in levels):
             rows.append([escape(name.replace("_", " ")), *(escape(", ".join(one)) for one in levels)])
     if not rows:
