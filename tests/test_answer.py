@@ -624,6 +624,13 @@ def test_gets_tell_that_puts_are_copied_byte_by_byte(metric: str, size: int, put
         if one.subject.benchmark == f"mpi.put_{part}" and one.level in ("bad", "doubtful")
     )
     assert [one.code for one in lead.causes if one.likely] == [code] * bool(code)
+    if code:
+        goal = lead.values["goal"]
+        assert isinstance(goal, Value)
+        sign = 1 if part == "bandwidth" else -1
+        assert lead.number("limit") == pytest.approx(goal.value * MACHINE[0] ** sign, rel=0.001)
+        end = f"; {goal:2} or {'more' if sign > 0 else 'less'} would be good"
+        assert purpose(answer.Step("", (lead,))).endswith(f"copies byte by byte{end}")
 
 
 def test_a_ratio_of_medians_stands_beside_that_of_means_where_few_operations_are_slow() -> None:
@@ -777,6 +784,7 @@ def test_no_reference_is_called_a_floor(soft: bool, usual_name: str, word: str) 
         subject=Subject(benchmark="mpi.latency"),
         decided=Decided(how="ranges"),
         reference=lambda bound: Value(value=bound.reference * 1e6, unit="µs", of=bound.name),
+        goal=lambda bound: Value(value=bound.good * 1e6, unit="µs"),
         leveled=lambda bound: ("good", ""),
         path="shm",
     )

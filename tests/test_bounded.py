@@ -16,6 +16,7 @@ from labkit.errors import SpecError
 from labkit.figures import bounded, parts, small_print, style, with_bounds
 from labkit.judge.finding import Value
 from labkit.models import bounds, limits
+from labkit.models.inside import AND_COPIES
 from labkit.models.limits import Limit
 from labkit.point.columns import METRICS
 from labkit.point.notes import badge, joined
@@ -278,8 +279,8 @@ def test_lines_of_two_paths_are_the_references_of_their_own_points(benchmark: st
     samples = [*view.first_launches([*view.tables[benchmark].rows["fingerprint"]]).values()]
     curves = limits.limit_curves(samples, metric, view.costs)
     assert len({one.name for one in curves}) == len(curves) == 2
-    lines = {one.name.removesuffix(", and a copy"): one.values for one in curves}
+    lines = {one.name.removesuffix(AND_COPIES): one.values for one in curves}
     for one in samples:
         bound = known(one, None, view.costs)[0]
-        line = lines[bound.reference_name.removesuffix(", and a copy")]
+        line = lines[bound.reference_name.removesuffix(AND_COPIES)]
         assert line[one.spec.size] == bound.reference * METRICS[metric].factor

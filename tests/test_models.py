@@ -958,9 +958,12 @@ def test_a_stream_has_no_reference_where_wake_ups_that_nobody_measured_may_be_wh
     assert wanted(one) == (["micro.wake_up"] if form else [])
 
 
-def test_a_floor_holds_one_copy_of_the_bytes() -> None:
+def test_a_floor_holds_one_copy_of_the_bytes_and_a_reference_two() -> None:
     one = judged_inside("mpi.latency", 1000.0, SHARED, size=1 << 20)
-    assert number(one, "limit") == pytest.approx(0.04 + 0.25 + (1 << 20) / 5_000)
+    floor = bound_inside("mpi.latency", SHARED, size=1 << 20)
+    assert floor.value == pytest.approx((0.04 + (1 << 20) / 5_000) / 1e6)
+    assert number(one, "limit") == pytest.approx(0.04 + 0.25 + 2 * (1 << 20) / 5_000)
+    assert floor.good == pytest.approx(2.5 * floor.reference)
     assert "to copy the bytes" in str(one.values["how"])
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from labkit.judge import causes, rules
-from labkit.judge.finding import LEVELS, Evidence, Finding, likeliest
+from labkit.judge.finding import LEVELS, Evidence, Finding, Value, likeliest
 from labkit.judge.guidelines import LARGER
 from labkit.point.notes import joined
 from labkit.point.units import format_share, plural
@@ -124,14 +124,26 @@ def settings(findings: Sequence[Finding], most: int = 2) -> str:
 
 
 def purpose(step: Step) -> str:
-    """Return what a step is about: its topic, with the cause that it decides or removes, or what was found there."""
+    """Return what a step is about: its topic, with the cause that it decides or removes, or what was found there.
+
+    If the cause of a verdict is likely, also from which value on it would be good.
+    """
     first = step.why[0]
     causes_ = [cause for one in step.why for cause in one.causes if cause.command == step.command and cause.supported]
     if open_ := [name_of(one) for one in causes_ if not one.likely]:
         return f"decides whether the cause is {open_[0]}: {step.about}"
     likely = next((name for one in step.why if (name := cause_name(one))), "")
     found = likely or ("" if first.kind == "verdict" else sentence(first, intervals=False))
-    return f"{step.about}: {found}" if found else step.about
+    return f"{step.about}: {found}{_goal(first) if likely else ''}" if found else step.about
+
+
+def _goal(one: Finding) -> str:
+    """Return from which value on a number would be good, as the end of a sentence; empty if it is good, or unknown."""
+    goal, measured = one.values.get("goal"), one.values.get("measured")
+    if one.level not in ("bad", "doubtful") or not (isinstance(goal, Value) and isinstance(measured, Value)):
+        return ""
+    below = goal.value < measured.value
+    return f"; {goal:2} or {'less' if below else 'more'} would be good"
 
 
 def name_of(cause: Finding) -> str:

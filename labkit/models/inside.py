@@ -16,7 +16,7 @@ INSIDE = ("shared-memory", "loopback", "unix-socket")  # codes of badges of poin
 TWICE = "two copies, one after the other"
 THREAD = "a thread that sends to itself over loopback"
 WOKEN = f"{THREAD}, and a wake-up"
-AND_COPY = ", and a copy"  # end of the name of a reference to which the copy adds something
+AND_COPIES = ", and two copies"  # end of the name of a reference to which the copies add something
 THERE_AND_BACK = "a message there and one back"
 PIPE = "a wake-up through a pipe, with its calls"
 LINK = (1 / 0.9, 1 / 0.7)  # times what links need: up to the first it is good, beyond the second it is bad
@@ -224,10 +224,13 @@ def handed_over(samples: Samples, crosses: tuple[int, int], costs: Costs, place:
     if place == "loopback":  # the work of TCP and IP is left out
         return (replace(bound, missing="micro.loopback"),)
     own = crossings * LIBRARY_S
-    good, bad = (times * (waiting + own + 2 * copied) for times in MACHINE)  # of two copies, one after the other
-    usual_name = f"a line of cache and {OWN_WORK}" + (AND_COPY if copied > _TELLS * (waiting + own) else "")
+    more = own + copied  # libraries usually copy twice, one after the other
+    good, bad = (times * (bound.value + more) for times in MACHINE)
+    usual_name = f"a line of cache and {OWN_WORK}" + (AND_COPIES if copied > _TELLS * (waiting + own) else "")
     usual_name = f"{THERE_AND_BACK}, each with {usual_name}" if direct else usual_name
-    named = replace(bound, usual=bound.value + own, usual_name=usual_name, usual_low=low + own, usual_high=high + own)
+    named = replace(
+        bound, usual=bound.value + more, usual_name=usual_name, usual_low=low + more, usual_high=high + more
+    )
     return (replace(named, good=good, bad=bad, soft=direct),)
 
 

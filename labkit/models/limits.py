@@ -10,7 +10,7 @@ from labkit import benchmarks
 from labkit.models import bounds
 from labkit.models.bounds import Bound
 from labkit.models.costs import Costs
-from labkit.models.inside import AND_COPY
+from labkit.models.inside import AND_COPIES
 from labkit.point.columns import METRICS
 from labkit.store.samples import Samples
 
@@ -68,7 +68,7 @@ def limit_curves(
         bound = _reference(binding, metric) if binding is not None else None
         if bound is None or one.spec.size is None or not bound.value:
             continue
-        place, value, name = at(one), bound.value * METRICS[metric].factor, bound.name.removesuffix(AND_COPY)
+        place, value, name = at(one), bound.value * METRICS[metric].factor, bound.name.removesuffix(AND_COPIES)
         fitting = (curve for curve in curves if curve[0] == name and curve[2].get(place, (value,))[0] == value)
         curve = next(fitting, None)
         if curve is None:

@@ -146,6 +146,10 @@ class Chosen:
         found = self.limit(bound.reference, bound.reference_name, bound.source)
         return found if low == high else replace(found, low=low, high=high)
 
+    def goal(self, bound: Bound) -> Value:
+        """Return the value from which it would be good, in the unit of the metric."""
+        return self.limit(bound.good, "good", bound.source)
+
     def leveled(self, bound: Bound) -> tuple[Level, str]:
         """Return the level of its value against a bound, and the end of a sentence on what its interval leaves open."""
         rate, factor = METRICS[self.metric].kind == "rate", METRICS[self.metric].factor

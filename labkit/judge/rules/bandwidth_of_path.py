@@ -103,6 +103,7 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     cost = bound.reference * factor / one.measured.value if one.measured.value else math.nan
     values["usual"], values["shared"] = _paths.usual(one, bound), ""
     level, values["unsure"] = one.leveled(bound)
+    values["goal"] = one.goal(bound)
     more = one.measured.value / (bound.reference * factor) - 1
     if _SEEN <= more <= TOLERANCE:
         values["tolerance"] = Value(value=TOLERANCE, unit=SHARE)

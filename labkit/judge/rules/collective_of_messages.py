@@ -245,6 +245,7 @@ def _judged(one: Chosen, view: View) -> Finding:
         decided=one.decided,
         measured=measured,
         limit=one.reference(bound),
+        goal=one.goal(bound),
         times=Value(value=times, unit=TIMES),
         what=bound.reference_name,
         how=bound.formula,

@@ -113,6 +113,7 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
         decided=one.decided,
         measured=one.measured,
         limit=one.reference(bound),
+        goal=one.goal(bound),
         times=Value(value=times, unit=TIMES),
         what=bound.words,
         how=bound.formula,

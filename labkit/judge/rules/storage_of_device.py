@@ -125,6 +125,7 @@ def _found(one: Chosen, bound: Bound, view: View, what: str, form: Literal["", "
         decided=one.decided,
         measured=one.measured,
         limit=limit,
+        goal=one.goal(bound),
         share=Value(value=share, unit=SHARE),
         times=Value(value=share, unit=TIMES),
         what=what,
