@@ -927,6 +927,7 @@ def test_a_round_trip_over_a_unix_socket_is_judged_by_wake_ups(value_us: float, 
     one = judged_inside("sockets.unix_rr", value_us, UNIX, size=8)
     assert (verdict_of(one), one.values["what"]) == (expected, PIPE)
     assert number(one, "limit") == pytest.approx(18.0, rel=0.01)
+    assert ("slept less deeply than the thread" in sentence(one)) == (value_us == 4.0)
     large = judged_inside("sockets.unix_rr", value_us, UNIX, size=1 << 16)
     assert number(large, "limit") == pytest.approx(18.0 + 4 * 65536 / 10_000, rel=0.01), "two copies on each way"
 

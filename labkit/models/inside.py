@@ -50,6 +50,7 @@ class Bound:
     usual_low, usual_high : interval of `usual`, where measurements went into it.
     good, bad : values from which, and up to which, a measurement is good and bad; NaN if the bound judges nothing.
     soft : whether a measurement may lie beyond it, because it only tells what a similar program reaches.
+    wakes : whether what a measurement is compared with contains waking up a thread that sleeps.
     missing : benchmark that would make it judge; empty if it does.
     given : rate or delay that was set on an emulated link, in words; empty for others.
     """
@@ -67,6 +68,7 @@ class Bound:
     good: float = math.nan
     bad: float = math.nan
     soft: bool = False
+    wakes: bool = False
     missing: str = ""
     given: str = ""
 
@@ -249,7 +251,7 @@ def _of_pipe(size: int, crossings: int, costs: Costs) -> tuple[Bound, ...]:
         formula += f" + {format_number(crossings * copied * 1e6)} µs to copy the bytes in and out"
     good, bad = (times * value for times in MACHINE)
     bound = Bound(name=PIPE, value=value, formula=formula, source="measured", low=low, high=high, good=good, bad=bad)
-    return (replace(bound, usual=value, usual_name=PIPE, usual_low=low, usual_high=high, soft=True),)
+    return (replace(bound, usual=value, usual_name=PIPE, usual_low=low, usual_high=high, soft=True, wakes=True),)
 
 
 def _of_itself(samples: Samples, crossings: int, size: int, cost: Cost, wake_up: Cost | None) -> Bound:
@@ -276,6 +278,7 @@ def _of_itself(samples: Samples, crossings: int, size: int, cost: Cost, wake_up:
         good=good,
         bad=bad,
         soft=True,  # two threads share the work that one does alone
+        wakes=name == WOKEN,
     )
 
 

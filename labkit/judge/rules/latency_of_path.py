@@ -105,9 +105,10 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
     factor = METRICS[one.metric].factor
     level, unsure = one.leveled(bound)
     times = one.measured.value / (bound.reference * factor)
+    awake = bound.wakes and one.measured.ends[1] < bound.reference_ends[0] * factor
     return RULE.found(
         one.subject,
-        form="less" if times < 1 else "beside" if bound.usual_name or bound.soft else "",
+        form="awake" if awake else "less" if times < 1 else "beside" if bound.usual_name or bound.soft else "",
         level=level,
         cost=times,
         decided=one.decided,
@@ -159,6 +160,8 @@ RULE = Rule(
         "beside": "{quantity}{measured:interval} is {times:3} its reference of {limit:interval} "
         "({what}){usual}{unsure}{shared}",
         "less": "{quantity}{measured:interval} is less than its reference of {limit:interval} ({what}){usual}{shared}",
+        "awake": "{quantity}{measured:interval} is less than its reference of {limit:interval} ({what}): its program "
+        "was awake, or slept less deeply than the thread of the reference{usual}{shared}",
         "asleep": "{quantity}{measured:interval} is {times:3} its reference of {limit} ({what}), but its programs "
         "sleep for {asleep} before each message, and how long they then take to wake up is not known",
         "messages": "{measured:interval} is {times:3} its reference of {limit} ({what}), but how many messages the "
