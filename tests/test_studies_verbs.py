@@ -146,6 +146,31 @@ def test_a_set_up_has_a_bar_for_every_step(campaign: str) -> None:
     assert isinstance(study.steps_figure(), Figure)
 
 
+def test_connections_by_rdma_cm_have_bars_and_a_sentence_of_their_own(tmp_path: Path) -> None:
+    steps = ("resolve_address", "resolve_route", "queue_pair_to_init", "connect", "disconnect")
+    times = {f"{name}_ns": np.full(20, (k + 1) * 100_000) for k, name in enumerate(steps)}
+    parts = {"init_to_rtr_ns": np.full(20, 300_000), "rtr_to_rts_ns": np.full(20, 50_000)}
+    ways = ((False, 900_000, parts), (True, 2_000_000, times))
+    made.campaign(
+        tmp_path / "c",
+        [
+            made.samples(
+                Spec(benchmark="verbs.setup", size=0, testbed="soft-roce", options={"rdma_cm": managed}),
+                np.full(20, whole),
+                extras=extras,
+                meta={"fingerprint": f"{whole:016d}"},
+            )
+            for managed, whole, extras in ways
+        ],
+    )
+    study = read("registration_and_buffers", str(tmp_path / "c"))
+    assert study.steps()["step"].tolist() == ["INIT to RTR", "RTR to RTS"]
+    managed = study.steps(managed=True).set_index("step")["latency_us_p50"]
+    assert managed[["resolve address", "connect", "disconnect"]].tolist() == [100.0, 400.0, 500.0]
+    assert len(managed) == len(steps)
+    assert "a connection by RDMA CM takes 2,000 µs" in str(study.findings())
+
+
 def test_hot_spots_and_computation_have_a_sentence_each(campaign: str) -> None:
     hot = str(read("registration_and_buffers", campaign).findings())
     for does in ("sends", "receives"):

@@ -191,6 +191,7 @@ def test_the_host_overhead_of_verbs_is_a_loop_of_its_own() -> None:
             {"peers": 3, "window": 4, "srq": True},
         ),
         ("hotspot_send", {"completion": "event"}, "hotspot_send", {"peers": 2, "completion": "event"}),
+        ("setup", {"rdma_cm": True}, "connect", {"size": 0}),
         (
             "send_bandwidth",
             {"srq": True, "qps": 2},

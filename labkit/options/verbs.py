@@ -96,6 +96,18 @@ class Addressed:
 
 
 @frozen
+class Setup(Addressed):
+    """Options of verbs.setup.
+
+    Parameters
+    ----------
+    rdma_cm : connect to the other end by the RDMA connection manager (RDMA CM), and disconnect.
+    """
+
+    rdma_cm: bool = False
+
+
+@frozen
 class Ucx(Addressed):
     """Options of the benchmarks of UCX.
 

@@ -75,7 +75,7 @@ class Study(_rdma.Study):
         if v.sizes.strip():
             specs += sweep("verbs.registration", sizes=v.sizes, **self.where)
         if v.setup:
-            specs += sweep("verbs.setup", sizes=[0], **self.where)
+            specs += sweep("verbs.setup", sizes=[0], rdma_cm=[False, True], **self.where)
         send: dict[str, Any] = {"sizes": v.buffer_size, "tool": "pyverbs", **self.where}
         specs += sweep("verbs.send_latency", buffers_in_turn=counts(v.buffers, "buffers"), **send)
         specs += sweep("verbs.send_latency", buffers_in_turn=v.reuse_buffers, reuse=counts(v.reuse, "reuse"), **send)
@@ -86,12 +86,20 @@ class Study(_rdma.Study):
 
     # ---- tables
 
-    def steps(self) -> pd.DataFrame:
+    def setups(self, *, managed: bool) -> pd.DataFrame:
+        """Rows of set-ups by the program itself, or of connections by RDMA CM."""
+        rows = self.of("verbs.setup")
+        by_cm = rows.get("option_rdma_cm", pd.Series(False, index=rows.index))
+        return rows[(by_cm == True) == managed]  # noqa: E712, a recording from before the option has no value
+
+    def steps(self, *, managed: bool = False) -> pd.DataFrame:
         """A row for each step of a set-up, its time as a latency; in their order."""
-        rows, tables = self.of("verbs.setup"), []
+        rows, tables = self.setups(managed=managed).dropna(axis="columns", how="all"), []
         if rows.empty:
             return rows.assign(step="")
         for metric in STEPS.values():
+            if not any((split(c) or split_end(c) or ("",))[0] == metric for c in rows):
+                continue  # a step of the other way
             metric_of = {c: parts[0] for c in rows if (parts := split(c) or split_end(c))}
             names = {c: f"latency_us{c.removeprefix(metric)}" for c, name in metric_of.items() if name == metric}
             table = rows[[c for c in rows if metric_of.get(c, metric) == metric]].rename(columns=names)
@@ -129,9 +137,9 @@ class Study(_rdma.Study):
         figure = figures.several_metrics(rows, shown, "time")
         return Figure(small_print.retitled(figure, "size of the memory (B)"))
 
-    def steps_figure(self) -> Figure | Omitted:
-        """A bar for each step of a set-up."""
-        rows = self.steps()
+    def steps_figure(self, *, managed: bool = False) -> Figure | Omitted:
+        """A bar for each step of a set-up, or of a connection by RDMA CM."""
+        rows = self.steps(managed=managed)
         if rows.empty:
             return NOTHING
         figure = figures.bars(rows, "step", "latency_us", series=[])
@@ -209,10 +217,12 @@ class Study(_rdma.Study):
             )
 
     def _setup(self) -> Iterator[str]:
-        """The whole, and the most expensive step."""
-        rows, steps = self.of("verbs.setup"), self.steps()
-        if len(rows):
-            whole = f"Creating and closing all objects of a connection takes {statement(rows.iloc[0], 'latency_us')}"
+        """The whole, and the most expensive step, without and with RDMA CM."""
+        for managed, what in ((False, "all objects of a connection"), (True, "a connection by RDMA CM")):
+            rows, steps = self.setups(managed=managed), self.steps(managed=managed)
+            if rows.empty:
+                continue
+            whole = f"Creating and closing {what} takes {statement(rows.iloc[0], 'latency_us')}"
             known = sorted(steps.to_dict("records"), key=lambda row: -centre(row, "latency_us"))[:2]
             first, second = (f"“{row['step']}” with {amount(row, 'latency_us')}" for row in known)
             yield effects.between(known[0], known[1], "latency_us", tests=effects.pairs(len(steps))).said(

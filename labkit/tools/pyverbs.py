@@ -6,6 +6,7 @@ The loops measure Python's share of every call and keep it beside the samples (`
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import labkit.kernels.verbs
 from labkit.errors import SpecError
 from labkit.host.pyverbs import interpreter, version
 from labkit.kernels.verbs.plan import HOT_SPOTS, ONE_SIDED, STREAMS, Plan
-from labkit.options.verbs import Atomic, Availability, Echo, HotSpot, WriteBandwidth, WriteLatency
+from labkit.options.verbs import Atomic, Availability, Echo, HotSpot, Setup, WriteBandwidth, WriteLatency
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool
 from labkit.tools._own_json import parsed
@@ -110,8 +111,11 @@ def registration(spec: Spec, effort: Effort) -> Invocation:
     return _alone(spec, effort, "registration")
 
 
-def setup(spec: Spec, effort: Effort) -> Invocation:
-    """Making every object."""
+def setup(spec: Spec[Setup], effort: Effort) -> Invocation:
+    """Making every object, or connections by the RDMA connection manager."""
+    if spec.options.rdma_cm:
+        job = _invocation(spec, effort, "connect")
+        return replace(job, definition="labkit pyverbs: connections by RDMA CM, made and closed, each step timed.")
     return _alone(spec, effort, "setup")
 
 
@@ -145,7 +149,7 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
     given = spec.values
     refused = {
         "connection": given.get("connection") in ("XRC", "DC", "SRD"),
-        "rdma_cm": bool(given.get("rdma_cm")),
+        "rdma_cm": bool(given.get("rdma_cm")) and program != "connect",
         "bidirectional": bool(given.get("bidirectional")),
         "duration": bool(given.get("duration")),
         "multicast": bool(given.get("multicast")),
@@ -195,7 +199,7 @@ def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> P
 
 def _warmup(program: str) -> int:
     """Iterations before the timed ones."""
-    return 2 if program in (*STREAMS, "registration", "setup") else 20
+    return 2 if program in (*STREAMS, "registration", "setup", "connect") else 20
 
 
 def _invocation(spec: Spec, effort: Effort, program: str, operation: str = "send") -> Invocation:

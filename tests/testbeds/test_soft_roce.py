@@ -147,6 +147,7 @@ OTHERS = [
     ("send_bandwidth", 4096, {"tool": "perftest"}),
     ("registration", 65536, {}),
     ("setup", 0, {}),
+    ("setup", 0, {"rdma_cm": True}),
     ("sequencer", 8, {"clients": 4}),
     ("key_value", 64, {}),
     ("echo", 64, {"request": "write", "connection": "UC"}),
@@ -192,6 +193,10 @@ def test_tools_and_loops_measure_in_the_guest(
     kinds = {}
     for one in campaign.samples():
         kinds[one.spec.benchmark, one.spec.size] = one
+        if one.spec.benchmark == "verbs.setup":
+            steps = {name for name in one.extras if name.startswith(("connect", "resolve", "disconnect"))}
+            assert len(steps) == 4 * one.spec.values["rdma_cm"]
+            assert (one.time_ns > sum(one.extras.values())).all(), "each step is part of the whole"
         assert soft_roce.GUEST in one.meta["badges"]
         assert one.meta["testbed"]["kernel"]
         assert one.time_ns.size or one.reported

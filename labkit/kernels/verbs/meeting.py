@@ -21,6 +21,10 @@ class Meeting:
     address : address of the server; empty in the server itself, which waits for one client.
     limit : longest wait for the other end and for every answer, s.
     listener : socket that listens already, in a server that waits for one of several clients.
+
+    Attributes
+    ----------
+    port : of the server.
     """
 
     def __init__(
@@ -36,6 +40,7 @@ class Meeting:
                 server.settimeout(limit)
                 self._socket, _ = server.accept()
         self._socket.settimeout(limit)
+        self.port = port
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._lines = self._socket.makefile("r")  # read only: a text file for both directions loses buffered input
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from labkit.kernels.verbs import costs, crowd, host, scenarios
+from labkit.kernels.verbs import costs, crowd, host, manager, scenarios
 from labkit.kernels.verbs.ends import End
 from labkit.kernels.verbs.loops import latency, measured, pingping, python_share, stream
 from labkit.kernels.verbs.meeting import Meeting
@@ -29,6 +29,7 @@ SCENARIOS: Mapping[str, Callable[[Device, Plan, Meeting, bool], dict[str, Any]]]
     "echo": scenarios.echo,
     "sequencer": scenarios.sequencer,
     "key_value": scenarios.key_value,
+    "connect": manager.connect,
 }
 
 
