@@ -148,7 +148,7 @@ def test_an_experiment_without_numbers_names_paths_settings_and_benchmarks_that_
     both = pd.concat([one.summary for one in several], ignore_index=True)
     [one] = [one for _, one in EXPERIMENTS if one.title == "Latency of verbs and of sockets"]
     text = joined(repeated._values(one, Member("c", {}, both, both)))
-    assert "`verbs.write_latency`, not shown: timing total; rc on local" in text
+    assert "`verbs.write_latency` has further settings" in text
     assert text.endswith("not shown: `verbs.read_latency`")
 
 

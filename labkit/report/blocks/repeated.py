@@ -139,8 +139,8 @@ def _values(one: Experiment, member: Member) -> Iterator[str]:
                 size = int(curve["message_size_B"].max())
             where = f", {escape(path)}" if path else ""
             yield f"{code(benchmark)}{where}: {shown(nearest(curve, size), metric)}"
-        if missing := left_out(rows, metric, _PATHS):
-            yield f"{code(benchmark)}, not shown: {escape(missing)}"
+        if left_out(rows, metric, _PATHS):
+            yield f"{code(benchmark)} has further settings"
     if more := found[_BENCHMARKS:]:
         yield f"not shown: {listed([code(name) for name in more])}"
 
