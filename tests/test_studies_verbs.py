@@ -88,7 +88,8 @@ def test_without_samples_a_notebook_says_what_is_missing(name: str, tmp_path: Pa
 
 
 def test_every_service_is_asked_for_what_it_can_carry(tmp_path: Path) -> None:
-    study = verbs_latency_bandwidth.Study(campaign=str(tmp_path), measure=False, sizes="8,64Ki", bandwidth_sizes="")
+    sizes = {"sizes": "8,64Ki", "bandwidth_sizes": "", "inline": ""}
+    study = verbs_latency_bandwidth.Study(campaign=str(tmp_path), measure=False, **sizes)
     named = [s for s in study.specs() if "tool" in s.values]
     asked = [(s.benchmark, s.size, s.values["connection"], s.values["tool"]) for s in named]
     assert [a for a in asked if a[2] == "UD"] == [("verbs.send_latency", 8, "UD", "perftest")]
@@ -169,6 +170,25 @@ def test_connections_by_rdma_cm_have_bars_and_a_sentence_of_their_own(tmp_path: 
     assert managed[["resolve address", "connect", "disconnect"]].tolist() == [100.0, 400.0, 500.0]
     assert len(managed) == len(steps)
     assert "a connection by RDMA CM takes 2,000 µs" in str(study.findings())
+
+
+def test_inline_data_are_compared_and_left_out_of_other_lines(tmp_path: Path) -> None:
+    tool = {"tool": "perftest", "connection": "RC"}
+    ways = ((-1, 8, 300_000), (0, 16, 500_000), (256, 16, 400_000))
+    some = [
+        made.samples(
+            Spec(benchmark="verbs.send_latency", size=size, testbed="soft-roce", options={"inline": inline} | tool),
+            np.full(20, time_ns),
+            meta={"fingerprint": f"{time_ns:016d}", "engine": "perftest"},
+        )
+        for inline, size, time_ns in ways
+    ]
+    made.campaign(tmp_path / "c", some)
+    study = read("verbs_latency_bandwidth", str(tmp_path / "c"))
+    assert sorted(study.inlined()["latency_us_p50"]) == [400.0, 500.0]
+    assert study.rows("latency")["message_size_B"].tolist() == [8]
+    assert "a send of 16 B takes 400 µs inline, 500 µs if the adapter fetches the data" in str(study.findings())
+    assert isinstance(study.inline_figure(), Figure)
 
 
 def test_hot_spots_and_computation_have_a_sentence_each(campaign: str) -> None:

@@ -16,7 +16,7 @@ from labkit.point.columns import split, split_end
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_sizes
 from labkit.read import records
-from labkit.studies import _rdma, amount, centre, resolved, size_words, statement, words
+from labkit.studies import _rdma, amount, centre, counts, resolved, size_words, statement, words
 
 DATAGRAM = 4096  # B of the largest UD message
 OPERATIONS = ("send", "write", "read", "atomic")
@@ -36,6 +36,8 @@ class Parameters(_rdma.Parameters):
     connections : services of the queue pairs; each operation takes those that can carry it.
     tools : the first measures everything, the others the latency over RC of `tool_sizes` beside it.
     tool_sizes : message sizes for the other tools.
+    inline : limits of inline data at which to measure the latency of SEND, B; empty leaves them out.
+    inline_sizes : message sizes for these limits.
     loop_sizes : message sizes at which to measure host overhead and ping-ping, by pyverbs; empty leaves them
         out.
     beside : compare with the campaign's results of MPI and TCP.
@@ -47,6 +49,8 @@ class Parameters(_rdma.Parameters):
     connections: str = "RC,UC,UD"
     tools: str = "perftest,pyverbs"
     tool_sizes: str = "8"
+    inline: str = "0,256"
+    inline_sizes: str = "16,256"
     loop_sizes: str = "8,4Ki"
     beside: bool = True
 
@@ -75,6 +79,10 @@ class Study(_rdma.Study):
         for tool in others:
             for operation in words(v.operations):
                 specs += self._of("latency", operation, "RC", v.tool_sizes, tool)
+        limits = counts(v.inline, "inline")
+        specs += sweep(
+            "verbs.send_latency", sizes=v.inline_sizes, inline=limits, connection="RC", tool=first, **self.where
+        )
         for name in (OVERHEAD, BOTH_WAYS) if v.loop_sizes.strip() else ():
             specs += sweep(name, sizes=v.loop_sizes, **self.where)
         return specs
@@ -103,7 +111,7 @@ class Study(_rdma.Study):
     def every(self, kind: str) -> pd.DataFrame:
         """`rows` of all tools."""
         names = [f"verbs.{operation}_{kind}" for operation in OPERATIONS]
-        rows = self.summary[self.summary["benchmark"].isin(names)]
+        rows = _inlined(self.summary[self.summary["benchmark"].isin(names)], chosen=False)
         operation = rows["benchmark"].str.extract(r"\.(\w+)_")[0]
         service = rows.get("option_connection", pd.Series("", index=rows.index))
         rows = rows.assign(operation=operation, path=operation + " " + service.astype(str))
@@ -112,6 +120,10 @@ class Study(_rdma.Study):
             ["operation", "path", "message_size_B"],
             key=lambda c: c.map(order).fillna(9) if c.name == "operation" else c,
         )
+
+    def inlined(self) -> pd.DataFrame:
+        """Latency of SEND over RC with each limit of inline data."""
+        return _inlined(self.of("verbs.send_latency"), chosen=True)
 
     def compared(self) -> pd.DataFrame:
         """Latency over RC, of MPI, and of TCP as half of a round trip, as far as the campaign has them."""
@@ -141,6 +153,14 @@ class Study(_rdma.Study):
     def loops_figure(self) -> Figure | Omitted:
         """Time of a ping-pong, its host overhead, and a ping-ping, against message size."""
         return self.drawn(figures.versus_size, self.loops(), "latency_us", series=["path"], tail=None)
+
+    def inline_figure(self) -> Figure | Omitted:
+        """Latency of SEND against message size, a line for each limit of inline data."""
+        rows = self.inlined()
+        if len(rows):
+            limits = rows["option_inline"].map(lambda limit: f"inline up to {limit:.0f} B" if limit else "not inline")
+            rows = rows.assign(data=limits)
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["data"], tail=None)
 
     def latency_figure(self) -> Figure | Omitted:
         """Latency against message size, a line for each operation and service."""
@@ -180,7 +200,8 @@ class Study(_rdma.Study):
 
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return listed([*self._latency(), *self._services(), *self._bandwidth(), *self._loops()])
+        parts = (self._latency(), self._inline(), self._services(), self._bandwidth(), self._loops())
+        return listed([sentence for part in parts for sentence in part])
 
     def _latency(self) -> Iterator[str]:
         """Each operation over RC at its smallest size."""
@@ -190,6 +211,21 @@ class Study(_rdma.Study):
             if least["option_connection"] == "RC":
                 kind = "half of a round trip" if least["operation"] in ("send", "write") else "from post to completion"
                 yield f"{path}: {size_words(least['message_size_B'])} take {statement(least, 'latency_us')}, {kind}."
+
+    def _inline(self) -> Iterator[str]:
+        """How inline data differ from data that the adapter fetches, at the smallest size."""
+        rows = self.inlined()
+        least = rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
+        for tool, group in least.groupby("engine"):
+            ways = group.sort_values("option_inline").to_dict("records")
+            without, inline = ways[0], ways[-1]
+            if without["option_inline"] < without["message_size_B"] <= inline["option_inline"]:
+                effect = effects.between(inline, without, "latency_us")
+                values = (
+                    f"{tool}: a send of {size_words(inline['message_size_B'])} takes {amount(inline, 'latency_us')} "
+                    f"inline, {amount(without, 'latency_us')} if the adapter fetches the data"
+                )
+                yield effect.said(f"{values}: {effect.times} as long", values)
 
     def _services(self) -> Iterator[str]:
         """What giving up reliability changes, at the smallest size."""
@@ -267,3 +303,9 @@ def _beside(rows: pd.DataFrame) -> pd.DataFrame:
 def _plain(spec: Spec) -> bool:
     """Whether a spec has neither options nor its own setting, so that their line has one point at each size."""
     return not benchmarks.identity(spec).values and spec.bind == "auto" and not spec.environment and spec.ranks <= 2
+
+
+def _inlined(rows: pd.DataFrame, *, chosen: bool) -> pd.DataFrame:
+    """Rows with a limit of inline data, or those with the default of the tool."""
+    limit = rows.get("option_inline", pd.Series(-1, index=rows.index)).fillna(-1)
+    return rows[(limit >= 0) == chosen]
