@@ -322,7 +322,7 @@ def _scatter(samples: Samples, name: str) -> str:
     )
     return (
         f"{name or 'In one launch'}: the middle half of the times of all ranks is {half}. In {together} of "
-        f"{plural(every, 'iteration')} beside the aggressor, all ranks take more than {_LONGER:g} times their median "
+        f"{plural(every, 'iteration')} beside the aggressor, all ranks take more than {_LONGER:g} × their median "
         f"alone; in {some}, only some do."
     )
 
