@@ -120,7 +120,7 @@ def test_a_host_is_named_where_few_of_its_pairs_stand_out(seed: int) -> None:
     [
         (slower(np.ones((12, 12)), 5, 0.3), "bad", "the card or cable of node5: slow as a whole"),
         (slow((1, 7)), "bad", "single pairs: no host and no switch in common"),
-        (np.ones((12, 12)), "good", "none of 66 pairs was slow in both launches"),
+        (np.ones((12, 12)), "good", "none of 66 pairs was slow in both measurements"),
     ],
 )
 def test_the_answer_about_a_campaign_says_which_host_is_slow(factors: Factors, verdict: str, says: str) -> None:
@@ -190,7 +190,7 @@ def test_a_disturbance_that_passes_is_no_bad_pair() -> None:
     assert verdict.table.empty
     assert verdict.passing == 1
     (none,) = slow_pairs.found(Subject(), verdict)
-    assert (none.level, sentence(none)) == ("good", "none of 66 pairs was slow in both launches")
+    assert (none.level, sentence(none)) == ("good", "none of 66 pairs was slow in both measurements")
 
 
 def test_a_healthy_system_is_left_alone() -> None:
@@ -268,7 +268,7 @@ def test_no_all_clear_is_given_for_hosts_that_were_not_measured(
     )
     monkeypatch.setattr(type(study), "pairs", lambda self, size: [launch(1), launch(2)])
     text = " ".join(study._verdicts())
-    assert "None of 66 pairs was slow in both launches." in text
+    assert "None of 66 pairs was slow in both measurements." in text
     assert "Hosts measured: 12 of 14. Nothing is known about node12, node13: set ranks=14." in text
     every = all_pairs_study.Study(campaign=str(tmp_path / "c"), measure=False, hosts=",".join(HOSTS))
     assert "Hosts measured" not in " ".join(every._verdicts())

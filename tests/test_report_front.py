@@ -176,7 +176,7 @@ def test_a_paper_cites_what_has_both_values_and_says_what_another_figure_shows()
 
 def test_a_verdict_without_a_number_is_a_sentence_in_the_table_of_verdicts() -> None:
     pairs = slow_pairs.RULE.found(Subject(), "good", form="none", pairs=Count(6, "pair"), few=Count(0, "pair"), path="")
-    assert blocks_paper._measured(pairs) == ("none of 6 pairs was slow in both launches", "the other pairs")
+    assert blocks_paper._measured(pairs) == ("none of 6 pairs was slow in both measurements", "the other pairs")
     assert blocks_paper._measured(replace(pairs, values={**pairs.values, "measured": Value(value=2.0, unit="µs")})) == (
         "2 µs",
         "none",
@@ -283,7 +283,7 @@ def test_conclusion_and_table_claim_nothing_that_the_abstract_leaves_out() -> No
     assert "1 other chapter, which is left out here" in conclusion._paragraph(
         [("Once", once), ("Guest", emulated)], {"Once"}
     )
-    assert "The largest one: Latency" in conclusion._paragraph([("Guest", emulated), ("Sound", sound)], set())
+    assert "The largest: Latency" in conclusion._paragraph([("Guest", emulated), ("Sound", sound)], set())
     assert judged.told(emulated) == "No claim, because the device shows function and not performance."
     assert judged.told(sound).replace("\xa0", " ").replace("\\", "") == text(sound)
     assert "4.020\xa0µs\xa0\\[4.000 to 4.040\\]" in judged.told(sound)
@@ -401,7 +401,7 @@ def test_a_reason_needs_counters_that_speak_for_it(quiet: int, busy: int, sure: 
         for n in range(6)
     ]
     one = found(points)
-    counted = "(counted: network interfaces, loopback included, received 56 times the bytes"
+    counted = "(network interfaces, loopback included, received 56 times the bytes"
     why = f"Reason: each message passes the network stack of the kernel {counted}"
     assert (why in text(one)) is sure
     assert ("eason:" in text(one)) is sure
@@ -700,7 +700,7 @@ def spread(apart_s: int) -> list[Samples]:
             8,
             "6 launches within 40 s",
             "the median over launches",
-            "2 points of 2 with an interval of dependent launches",
+            "2 points of 2 whose launches show one moment",
         ),
         (1440, "6 launches in 6 sessions over 2 h", "the median over launches, or over 6 sessions and more", ""),
     ],
@@ -996,7 +996,7 @@ def test_a_copy_that_was_executed_anew_has_no_error_of_the_run(tmp_path: Path) -
 def test_threats_and_discussion_count_the_same_points_with_an_interval() -> None:
     """Values below the clock's resolution have none."""
     content = Content([sources.read(project.CAMPAIGNS / "examples" / "two-cores")], {})
-    [threat] = re.findall(r"(\d+) points of \d+ with an interval of dependent launches", threats.threats(content))
+    [threat] = re.findall(r"(\d+) points of \d+ whose launches show one moment", threats.threats(content))
     [spread] = re.findall(r"Of (\d+) points with an interval or a range over launches", discussion.stability(content))
     assert threat == spread
 

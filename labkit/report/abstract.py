@@ -12,8 +12,11 @@ from labkit.judge.answer import FAMILIES
 from labkit.judge.finding import Finding
 from labkit.point.notes import has, joined, listed
 from labkit.point.units import format_fact, format_share, plural
+from labkit.read.records import by_benchmark
+from labkit.read.records.aggregate import AT_ONCE, RESEMBLING
 from labkit.report import answered, caveats, judged, markdown, topics
 from labkit.report.campaigns import Member, all_members, members
+from labkit.report.choosing import intervals
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.notebook import Chapter
@@ -23,7 +26,6 @@ _NAMED = 3  # campaigns that the abstract describes; of more, the chapters speak
 _CAVEATS = 3
 _TITLES = 2  # of chapters in a line of their results, at most
 _BUSY, _VIRTUAL = "busy machine", "virtual machine"
-_AT_ONCE = "launches-at-once"  # code of a warning
 _ALL = markdown.needing("sec-caveats", "; @sec-caveats has all")
 _ROW = ["benchmark", "origin", "badges", "warnings"]
 _WITHIN = ("within one host", "loopback", "path unknown", "emulated device")  # groups of launches on one host
@@ -183,16 +185,20 @@ def sure(members: Sequence[Member]) -> str:
     text = f"Brackets are {level} intervals with {stats.LAUNCHES} launches or more, else ranges."
     if not enough:
         text = f"Brackets are ranges of launches: {level} intervals need {stats.LAUNCHES} launches."
-    at_once = sum(
-        any(note.code == _AT_ONCE for note in notes) for member in members for notes in member.summary["warnings"]
-    )
-    if at_once:
-        text += f" For {format_share(at_once / len(launches))} of the points, all launches started within 10 min: "
+    if at_once := sum(map(one_moment, members)):
+        text += f" For {format_share(at_once / len(launches))} of the points, the launches started too close together: "
         text += "their intervals show one moment of the machine."
     if one:
         has = "has" if one == 1 else "have"
         text += f" {plural(one, 'point')} ({format_share(one / len(launches))}) {has} a single launch."
     return text
+
+
+def one_moment(member: Member) -> int:
+    """Return the number of points whose interval shows one moment: launches that started together, or are alike."""
+    doubted = {AT_ONCE.code, RESEMBLING.code}
+    found = intervals([*by_benchmark(member.summary).values()]) if len(member.summary) else []
+    return sum(any(note.code in doubted for note in row["warnings"]) for _, row, _ in found)
 
 
 def doubts(members: Sequence[Member], most: int = _CAVEATS) -> str:

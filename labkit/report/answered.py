@@ -67,7 +67,8 @@ def answers(content: Content) -> str:
         left += max(0, len(one.topics) - room)
         rows += [_row(topic, source.name if content.several else "") for topic in one.topics[:room]]
     caption = (
-        "Whether the numbers are good. Of each benchmark the best setting counts, and of each topic the worst benchmark"
+        "Whether the numbers are good. On each system the best setting of a benchmark counts, and of each topic the "
+        "worst of these"
         f"{markdown.needing(_ALL, f'; @{_ALL} has worse settings, and the evidence for each cause')}."
     )
     caption += emulated(topic for _, one in found for topic in one.topics)

@@ -85,8 +85,8 @@ def _rows(places: set[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
         single, part = (format_share(one) for one in (all_pairs.LEAST, pair_causes.LEAST))
         yield (
             "all pairs of hosts",
-            "no pair, host or switch slow in both launches",
-            f"in two launches a pair {single} slower, or a host or switch {part}, and by more than pairs scatter",
+            "no pair, host or switch slow in both of two measurements",
+            f"in both, a pair {single} slower, or a host or switch {part}, and by more than pairs scatter",
             "the median pair",
         )
     if names & {"storage.read", "storage.write"}:

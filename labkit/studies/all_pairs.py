@@ -351,7 +351,9 @@ def _said(twice: all_pairs.Twice) -> str:
     whole = "".join(f"{_whole(one)}, in both measurements. " for one in found if one.form == "part")
     rest = [f"{one.subject.setting}: {sentence(one)}" for one in found if one.form in ("pairs", "alone")]
     count, were = (len(twice.table), "were") if rest else ("None", "was")
-    pairs = f"{count} of {plural(twice.pairs, 'pair')} {were} slow in both launches{' beside that' if whole else ''}"
+    pairs = (
+        f"{count} of {plural(twice.pairs, 'pair')} {were} slow in both measurements{' beside that' if whole else ''}"
+    )
     passed = f" {twice.passing} more were slow the first time only." if twice.passing else ""
     return f"{whole}{pairs}{': ' if rest else ''}{'; '.join(rest)}.{passed}"
 

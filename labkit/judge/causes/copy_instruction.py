@@ -47,9 +47,10 @@ def _a_cycle(case: Case) -> tuple[Evidence, ...]:
     if case.spec.ranks != 2 or (case.spec.size or 0) < _LEAST:
         return ()
     least, most = (each * frequency for each in _A_CYCLE)  # MB/s
-    slow = least <= _rate(case) <= most and not _larger(case) > most
+    if not least <= (rate := _rate(case)) <= most or _larger(case) > most:
+        return ()
     clock = Value(value=frequency, unit="MHz", origin="host")
-    return (Evidence(code="cycle", values={"clock": clock}),) if slow else ()
+    return (Evidence(code="cycle", values={"count": Value(value=rate / frequency, unit="bytes"), "clock": clock}),)
 
 
 def _rate(case: Case) -> float:
@@ -101,7 +102,7 @@ CAUSE = Cause(
     decides=f"{_VARIABLE}={_OTHERWISE}",
     clues={
         **CLUES,
-        "cycle": "it is about one byte in each cycle of {clock}",
+        "cycle": "it is {count:2} in each cycle of {clock}",
         "get": "a get of as many bytes reaches {value:interval}, over the same memory",
         "time of get": "a get of as many bytes takes {value:interval}, over the same memory",
     },

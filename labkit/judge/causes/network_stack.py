@@ -5,9 +5,11 @@ from __future__ import annotations
 from labkit import benchmarks
 from labkit.judge.cause import Case, Cause
 from labkit.judge.finding import TIMES, Evidence, Finding, Value, Values
+from labkit.point.units import format_share
 from labkit.store.samples.facts import INTERFACE_B
 
 _QUIET = 0.1  # of the payload: what interfaces carry of other traffic meanwhile
+_SEEN = 0.001  # of the payload, from which it is told
 
 
 def test(case: Case) -> Finding | None:
@@ -26,7 +28,7 @@ def test(case: Case) -> Finding | None:
         return None
     counts: Values = {
         "busy": Value(value=busy / timed, unit=TIMES),
-        "quiet": Value(value=quiet / others, unit=TIMES),
+        "quiet": f"{format_share(quiet / others)} of them" if quiet >= _SEEN * others else "almost none",
     }
     return CAUSE.found(case, [Evidence(code="counted", values=counts)])
 
@@ -55,8 +57,8 @@ CAUSE = Cause(
     excluded="the interfaces received the payload of neither path, or of both",
     decides="counters of the interfaces during both points",
     clues={
-        "counted": "counted: network interfaces, loopback included, received {busy:2} the bytes of the timed messages, "
-        "with headers and untimed messages, and {quiet:2} on the other path",
+        "counted": "network interfaces, loopback included, received {busy:2} the bytes of the timed messages (with "
+        "headers and untimed messages), but {quiet} on the other path",
     },
     remedy="",
     test=test,

@@ -26,7 +26,7 @@ APART = ", apart"  # ends the form of a difference between values that were meas
 _RELEVANT = Value(value=RELEVANT, unit=SHARE)
 _OF_LINK = {  # what a value is beside what its link allows
     "alone": "",
-    "rate": ", {LINK} of the link's rate, its headers included",
+    "rate": ", which is {LINK} of the link's rate",
     "delay": ", {LINK:3} the link's delay",
     "bytes": ", of which the bytes of a message take {LINK} at the link's rate",
 }

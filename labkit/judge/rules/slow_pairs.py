@@ -86,10 +86,10 @@ RULE = Rule(
     says={
         "part": "slow as a whole: its {pairs} of hosts take {excess} longer than the others (95 % interval {low} to "
         "{high})",
-        "pairs": "{pairs} slow in both launches, by {excess} (median)",
+        "pairs": "{pairs} slow in both measurements, by {excess} (median)",
         "alone": "no host and no switch in common with other slow pairs: {named}; by {excess} (median)",
-        "none": "none of {pairs} was slow in both launches",
-        "seldom": "none of {pairs} was slow in both launches, but {few} met less than six times, too seldom for a "
+        "none": "none of {pairs} was slow in both measurements",
+        "seldom": "none of {pairs} was slow in both measurements, but {few} met less than six times, too seldom for a "
         "judgement",
     },
     remedy="Compare adapter, cable and port with those of the other hosts; measure the slow pairs alone.",

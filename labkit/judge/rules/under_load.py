@@ -15,6 +15,7 @@ from labkit.judge.rules._contrasts import measured
 from labkit.judge.rules._deciding import ABOVE, OPEN
 from labkit.judge.view import View
 from labkit.point.columns import statistic_column
+from labkit.point.notes import has
 from labkit.read.records.factors import NONE, differing, level, named
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 FACTOR = "load"  # names this comparison in the focus of a study
 _METRIC, _STATISTIC = "impact_mean_times", "value"
+_SHARED = "; pattern and load shared processors, so the network need not be the reason"
 
 
 def of_rows(rows: pd.DataFrame) -> Finding | None:
@@ -49,6 +51,7 @@ def of_rows(rows: pd.DataFrame) -> Finding | None:
         "most": most,
         "longer": Count(int(longer.sum()), "case"),
         "cases": Count(len(known), "case"),
+        "shared": _SHARED if all(has(notes, "oversubscription") for notes in known["badges"]) else "",
         "where": ", ".join(f"{named(name)}={level(last[name])}" for name in varied),
         "decided": ABOVE if enough.any() else OPEN if most.launches > 1 else Decided(how="one launch"),
         "cost": most.low if longer.any() else math.nan,
@@ -65,11 +68,11 @@ RULE = Rule(
     must="a load on the network does not lengthen the mean time of a pattern",
     why="if it does, jobs that share the network slow one another down",
     says={
-        "one": "the mean beside the load is {most:ratio} as long as alone",
+        "one": "the mean beside the load is {most:ratio} as long as alone{shared}",
         "few": "the mean is longer beside the load in {longer:number} of {cases}: {most:ratio} as long as alone with "
-        "{where}",
+        "{where}{shared}",
         "several": "the mean is longer beside the load in {longer:number} of {cases}: {least:about} to {most:about} as "
-        "long as alone, most with {where}",
+        "long as alone, most with {where}{shared}",
         "open": "no case of {cases:number} certainly has a longer mean beside the load: at most {most:ratio} as long "
         "as alone",
     },

@@ -66,8 +66,8 @@ def _paragraph(findings: list[tuple[str, Finding]], present: Collection[str]) ->
     text = f"{len(certain)} of {plural(len(findings), 'chapter')} show a difference between settings."
     if certain:
         largest = max(certain, key=weight)
-        which = "largest one of messages" if any(one.cost > largest.cost for one in certain) else "largest one"
-        text += f" The {which}: {judged.told(largest, 'brief')}"
+        which = "One of them" if any(one.cost > largest.cost for one in certain) else "The largest"
+        text += f" {which}: {judged.told(largest, 'brief')}"
     reasons = {"the launches leave it undecided": open_, "the settings were measured at different times": apart}
     reasons |= {"too few launches": few, "no two settings are tested": alone}
     for _, one in findings:

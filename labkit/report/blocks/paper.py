@@ -160,8 +160,8 @@ def verdicts(content: Content) -> str:
     every = [(source, topic) for source in content.sources for topic in answered.of_source(content, source).topics]
     rows = [(source, [escape(topic.name), topic.verdict, *_measured(topic.lead)]) for source, topic in every]
     caption = (
-        "Whether the numbers are good. Of each benchmark the best setting counts, and of each topic the worst "
-        "benchmark; its number stands beside its reference."
+        "Whether the numbers are good. On each system the best setting of a benchmark counts, and of each topic the "
+        "worst of these; its number stands beside its reference."
         f"{answered.emulated(topic for _, topic in every)} {{#tbl-judged}}"
     )
     return content.table(["topic", "verdict", "number", "reference"], rows, align="llrr", caption=caption, empty="")

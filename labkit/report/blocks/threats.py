@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from labkit import stats
 from labkit.point.notes import joined, listed
 from labkit.point.units import format_share, plural
-from labkit.read.records import by_benchmark
-from labkit.read.records.aggregate import AT_ONCE, RESEMBLING
-from labkit.report import caveats, markdown
+from labkit.report import abstract, caveats, markdown
 from labkit.report.campaigns import Member, all_members
-from labkit.report.choosing import intervals
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 
@@ -56,15 +53,17 @@ def _few(member: Member) -> str:
 
 
 def _one_moment(member: Member) -> str:
-    doubted = {AT_ONCE.code, RESEMBLING.code}
-    found = intervals([*by_benchmark(member.summary).values()]) if len(member.summary) else []
-    count = sum(any(note.code in doubted for note in row["warnings"]) for _, row, _ in found)
-    return f"{plural(count, 'point')} of {len(member.summary)} with an interval of dependent launches" if count else ""
+    count = abstract.one_moment(member)
+    return f"{plural(count, 'point')} of {len(member.summary)} whose launches show one moment" if count else ""
 
 
 def _odd(member: Member) -> str:
     count = int(member.summary["fingerprint"].isin(member.doubted).sum()) if len(member.summary) else 0
-    return f"{plural(count, 'point')} of {len(member.summary)} with a value that contradicts another" if count else ""
+    return (
+        f"{plural(count, 'point')} of {len(member.summary)} with a value that contradicts what is expected"
+        if count
+        else ""
+    )
 
 
 def _one_host(member: Member) -> str:
@@ -98,7 +97,7 @@ THREATS = (
         "Times and rates describe an emulation.",
     ),
     Threat("construct", _marked("stand-in for a GPU"), "The numbers describe host memory, not a GPU."),
-    Threat("construct", _marked("emulated link"), "Delay and rate were set, so they are not result."),
+    Threat("construct", _marked("emulated link"), "Delay and rate were set, so they are no result."),
     Threat("construct", _marked("page cache"), "The numbers describe memory, not a device."),
     Threat("construct", _marked("another tool"), "Tools may measure differently."),
     Threat("internal", _marked("busy machine"), "Other work may have caused a difference, and most of a tail."),
@@ -111,9 +110,7 @@ THREATS = (
     Threat("conclusion", _single, "Differences between single launches may be chance."),
     Threat("conclusion", _few, "A range has no level of confidence, so overlap proves nothing."),
     Threat("conclusion", _one_moment, "The interval describes one moment of the machine and is too narrow for others."),
-    Threat(
-        "conclusion", _odd, "One of the two values is wrong or unexplained; no main result is taken from these points."
-    ),
+    Threat("conclusion", _odd, "Such a value is wrong or unexplained; no main result is taken from these points."),
     Threat("conclusion", _marked("time cap"), "Intervals inside launches are wider than requested."),
     Threat("conclusion", _marked("few iterations"), "High percentiles are unreliable."),
     Threat("external", _one_host, "Other machines, and pairs of machines, may behave differently."),
