@@ -271,9 +271,18 @@ def test_the_survey_names_what_labkit_has() -> None:
 
 def test_what_labkit_does_not_have_is_none_and_what_is_not_the_program_is_no_program() -> None:
     kinds = {row.name: row.kind for row in ROWS}
-    for name in ("RPC-perf", "PerfZero", "Swarm Edge", "SPEC"):
+    for name in ("RPC-perf", "PerfZero", "SPEC"):
         assert kinds[name] == "none", name
-    for name in ("Iometer", "SPDK NVMe perf", "BT-IO", "RDMA-bench", "NCCL Tests", "Social Network", "Router"):
+    for name in (
+        "Iometer",
+        "SPDK NVMe perf",
+        "BT-IO",
+        "RDMA-bench",
+        "NCCL Tests",
+        "Social Network",
+        "Swarm Edge",
+        "Router",
+    ):
         assert kinds[name] == "stand-in", name
     programs = {row.name for row in ROWS if row.kind == "program"}
     assert programs == {
