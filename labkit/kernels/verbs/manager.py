@@ -93,8 +93,8 @@ def _accept(channel: CMEventChannel, listener: CMID, count: int) -> list[int]:
         request.ack_cm_event()
         end.create_qp(_queue_pair())
         end.accept(ConnParam())
-        _await(channel, cm.RDMA_CM_EVENT_ESTABLISHED)
-        _await(channel, cm.RDMA_CM_EVENT_DISCONNECTED)
+        # the client's last message of the exchange may come after its request to disconnect, or not at all
+        _await(channel, cm.RDMA_CM_EVENT_DISCONNECTED, passing=cm.RDMA_CM_EVENT_ESTABLISHED)
         end.disconnect()
         end.close()
     return []
@@ -106,11 +106,16 @@ def _queue_pair() -> QPInitAttr:
     return QPInitAttr(qp_type=e.IBV_QPT_RC, cap=cap)
 
 
-def _await(channel: CMEventChannel, wanted: int) -> None:
-    """Wait for the next event of the manager, and acknowledge it."""
-    event = CMEvent(channel)
-    _expected(event, wanted)
-    event.ack_cm_event()
+def _await(channel: CMEventChannel, wanted: int, *, passing: int | None = None) -> None:
+    """Wait for an event of the manager, and acknowledge it and those that it may pass over."""
+    while True:
+        event = CMEvent(channel)
+        done = event.event_type not in (passing, cm.RDMA_CM_EVENT_TIMEWAIT_EXIT)
+        if done:
+            _expected(event, wanted)
+        event.ack_cm_event()
+        if done:
+            return
 
 
 def _expected(event: CMEvent, wanted: int) -> None:
