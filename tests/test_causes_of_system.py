@@ -606,6 +606,18 @@ def test_a_rank_without_a_processor_is_stopped_unless_others_compete_for_process
     assert judged("stopped-rank", launches(MPI, WIDE)) is None
 
 
+def test_emulated_hosts_share_cores_at_all_points_so_that_this_tells_none_apart() -> None:
+    crowded = marks("oversubscription")
+    assert likely(judged("oversubscription", launches(MPI, WIDE, **crowded)))
+    emulated = [
+        replace(one, spec=one.spec.replace(testbed="virtual-cluster:4,rate=200mbit"))
+        for one in launches(MPI, WIDE, **crowded)
+    ]
+    found = judged("oversubscription", emulated)
+    assert supported(found)
+    assert not likely(found)
+
+
 def test_a_quota_of_processor_time_explains_waits_before_other_causes_do() -> None:
     waited = {
         f"load_{end}": {"monotonic_s": at, "pressure": {"cpu": {"some_total_us": at * 0.9e6}}}

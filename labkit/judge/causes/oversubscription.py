@@ -23,7 +23,10 @@ def test(case: Case) -> Finding | None:
     clues = _shared(case.samples)
     if not clues and throttled(case) >= SELDOM:  # a quota leaves so few cores
         return None
-    clues = [*marked(case, "oversubscription"), *clues]
+    crowded = marked(case, "oversubscription")
+    if crowded and case.spec.testbed.startswith("virtual-cluster"):  # true of all its points, so it tells none apart
+        crowded = [Evidence(code="emulated")]
+    clues = [*crowded, *clues]
     if not clues and marked(case, "no-core-left") and scattered(case):
         clues = [Evidence(code="full"), *scattered(case)]
     if not clues:
@@ -83,6 +86,7 @@ CAUSE = Cause(
     decides="at most one rank per core",
     clues={
         "marked": "ranks shared cores in {marked} of {launches}",
+        "emulated": "the emulated hosts share the cores of one machine, as at all other points",
         "shared": "{ranks} on {host} may use {cores} only",
         "full": "the ranks use all cores, and leave none for the system",
         **ONE_SIDED,
@@ -94,7 +98,7 @@ CAUSE = Cause(
     },
     remedy="Measure with at most one rank for each core: with fewer ranks, or with more cores.",
     test=test,
-    weak=("full", *SCATTER),
+    weak=("full", "emulated", *SCATTER),
     points=points,
     explains=("verdict", "size-jump", "slow-launch", "two-modes", "setting-matters"),
 )
