@@ -726,6 +726,7 @@ def test_all_places_say_the_same_of_a_campaign_in_the_same_order(
     assert len(rows) == min(len(found.topics), report_answer.TOPICS)
     for (head, verdict, why), one in zip(rows, found.topics, strict=False):
         assert (head.removeprefix("| "), verdict) == (escape(one.name), f"**{one.verdict}**")
+        assert ("Worse: " in why) == (one.verdict == "good" and bool(one.worse))
         said = why.removesuffix(" |")
         said = said.replace(escape(beyond(one.lead)), "").rstrip(" .")
         for short, whole_name in _SHORT.items():

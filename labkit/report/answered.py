@@ -124,10 +124,12 @@ def _row(topic: Topic, campaign: str) -> list[str]:
 
 
 def _briefly(topic: Topic) -> str:
-    """Return what decides the verdict on a topic, with the name of its cause."""
+    """Return what decides the verdict on a topic, with the name of its cause; of a good one what is not good."""
     text = f"{topic.lead.subject}: {sentence(topic.lead)}."
     if topic.verdict in ("bad", "doubtful"):
         text += f" Cause: {cause_name(topic.lead) or cause(topic.lead)}."
+    elif topic.verdict == "good" and topic.worse:
+        text += f" Worse: {settings(topic.worse)}."
     return f"{text} {beyond(topic.lead)}".rstrip()
 
 

@@ -52,7 +52,7 @@ def picture(sources: Sequence[Source]) -> Picture | None:
     lines = any("bound" in (trace.get("meta") or {}) for spec in drawn for trace in spec["data"])
     name = f"{'Campaign' if len(shown) == 1 else 'Campaigns'} {listed([escape(one) for one in shown])}. "
     spec = _joined(drawn)
-    caption = name * (len(every) > 1) + _caption(panels) + " Dashed lines are the bounds of the path." * lines
+    caption = name * (len(every) > 1) + _caption(panels) + " Dashed lines are the references of the path." * lines
     absent = [escape(m.name) for n, m in enumerate(every, start=1) if not {m.name, f"{m.name} {n}"} & {*shown}]
     caption += f" Not drawn: {listed(absent)}." if absent else ""
     return Picture("front", "fig-front", caption, spec)

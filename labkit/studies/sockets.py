@@ -253,10 +253,10 @@ class Study(studies.Study):
             rows = self.rows(name, streams=1, socket_buffer=0, tool="iperf3")
             if len(rows):
                 best = rows.loc[rows["bandwidth_MBps_mean"].idxmax()]
-                way = "in both directions together" if name == _STREAMS[1] else "in one direction"
+                which = "A TCP connection for each direction" if name == _STREAMS[1] else "One TCP connection"
                 sentences.append(
-                    f"One TCP connection {way} carries at most {number(best['bandwidth_MBps_mean'])} MB/s, with sends "
-                    f"of {size_words(best['message_size_B'])}."
+                    f"{which} carries at most {number(best['bandwidth_MBps_mean'])} MB/s ({best['library']}), with "
+                    f"sends of {size_words(best['message_size_B'])}."
                 )
         return sentences
 

@@ -167,7 +167,7 @@ class Study(studies.Study):
             texts = [fact.of(one.meta) for fact in (FILESYSTEM, DEVICE, MOUNT_OPTIONS, CACHEABLE)]
             key = tuple(text.replace(",", ", ") or "–" for text in texts)
             rows[key] = rows.get(key, 0) + 1
-        head = ["file system", "device", "mount options", "memory could answer for", "points"]
+        head = ["file system", "device", "mount options", "memory could answer for", "launches"]
         return Table.of(head, [[*key, str(count)] for key, count in sorted(rows.items())], align="llllr")
 
     def heat_map(self, test: str, *, sync: bool) -> Figure | Omitted:
