@@ -725,10 +725,9 @@ def test_all_places_say_the_same_of_a_campaign_in_the_same_order(
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ") and "**" in line]
     assert len(rows) == min(len(found.topics), report_answer.TOPICS)
     for (head, verdict, why), one in zip(rows, found.topics, strict=False):
-        assert (head.removeprefix("| "), verdict) == (escape(one.name), f"**{one.verdict}**")
-        assert ("Worse: " in why) == (one.verdict == "good" and bool(one.worse))
-        said = why.removesuffix(" |")
-        said = said.replace(escape(beyond(one.lead)), "").rstrip(" .")
+        worse = one.verdict == "good" and bool(one.worse)
+        assert (head.removeprefix("| "), verdict, "Worse: " in why) == (escape(one.name), f"**{one.verdict}**", worse)
+        said = why.removesuffix(" |").replace(escape(beyond(one.lead)), "").rstrip(" .")
         for short, whole_name in _SHORT.items():
             said = said.replace(f"Cause: {short}", f"Cause: {whole_name}")
         assert in_order(escape(_why(one)), [said])

@@ -14,9 +14,10 @@ import pytest
 from labkit import figures
 from labkit.errors import SpecError
 from labkit.figures import bounded, parts, small_print, style, with_bounds
+from labkit.figures.bounded import _label
 from labkit.judge.finding import Value
 from labkit.models import bounds, limits
-from labkit.models.inside import AND_COPIES
+from labkit.models.inside import AND_COPIES, OWN_WORK
 from labkit.models.limits import Limit
 from labkit.point.columns import METRICS
 from labkit.point.notes import badge, joined
@@ -284,3 +285,6 @@ def test_lines_of_two_paths_are_the_references_of_their_own_points(benchmark: st
         bound = known(one, None, view.costs)[0]
         line = lines[bound.reference_name.removesuffix(AND_COPIES)]
         assert line[one.spec.size] == bound.reference * METRICS[metric].factor
+    labels = [_label(one, curves) for one in curves]
+    assert any(OWN_WORK in one.name for one in curves)
+    assert not any(OWN_WORK in label for label in labels), "the legend has no room for it"

@@ -13,6 +13,7 @@ from labkit.figures import axes, small_print, style
 from labkit.figures.plotly import go
 from labkit.models import bounds, limits
 from labkit.models.costs import Costs
+from labkit.models.inside import OWN_WORK
 from labkit.models.limits import Limit
 from labkit.point.columns import METRICS
 from labkit.point.columns import title as column_title
@@ -133,7 +134,8 @@ def _label(limit: Limit, every: Sequence[Limit]) -> str:
     if len([one for one in same if one.sizes == limit.sizes]) > 1:
         whose += f", {_values(limit)}"
     kind = "reference" if limit.soft else limit.kind
-    return f"{kind}: {limit.name}{whose}{' (measured)' if limit.measured else ''}"
+    name = limit.name.replace(f", and {OWN_WORK}", "").replace(f" and {OWN_WORK}", "")  # the text says it
+    return f"{kind}: {name}{whose}{' (measured)' if limit.measured else ''}"
 
 
 def _trace(limit: Limit, label: str, number: int, figure: go.Figure) -> go.Scatter:
