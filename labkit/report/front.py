@@ -15,7 +15,7 @@ from labkit.point.notes import joined, listed
 from labkit.point.units import format_size
 from labkit.read.records import bases, headline_metric, sound
 from labkit.read.records.factors import OPEN, differing
-from labkit.report import markdown
+from labkit.report import markdown, pairing
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.choosing import dropped, having, widest
 from labkit.report.content import Content
@@ -24,7 +24,7 @@ from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import title
 
-_HEIGHT = 240  # px
+_HEIGHT = 200  # px without its legend
 _NAMED = 3  # campaigns that it shows, at most
 _LINES = 8  # of a panel, at most, that libraries and launchers add
 _STARTED = ("library", "launcher")
@@ -175,6 +175,8 @@ def _joined(panels: Sequence[Any]) -> dict[str, Any]:
             traces.append(
                 {**trace, "xaxis": f"x{end}", "yaxis": f"y{end}", "showlegend": shown, "uid": f"t{len(traces)}"}
             )
+    names = [str(trace.get("name")) for trace in traces if trace["showlegend"]]
+    layout["height"] += pairing.legend_px(names, style.WIDTH)
     style.settle(traces, layout)
     return {"data": traces, "layout": layout}
 

@@ -112,13 +112,23 @@ def _names(spec: Mapping[str, Any]) -> list[str]:
     return [str(trace.get("name") or "") for trace in spec["data"] if trace.get("showlegend") is not False]
 
 
-def _rows(names: Sequence[str]) -> int:
-    """Return the rows of a legend for half the width, filled one after the other."""
+def legend_px(names: Sequence[str], width: float = _WIDTH) -> int:
+    """Return the height of a legend, px, whose rows are filled one after the other.
+
+    Parameters
+    ----------
+    names : of its lines.
+    width : of the figure, px.
+    """
+    return _ROW * _rows(names, width)
+
+
+def _rows(names: Sequence[str], width: float = _WIDTH) -> int:
     rows, room = 0, 0.0
     for name in names:
         wide = _LETTER * len(name) + _KEY
         if wide > room:
-            rows, room = rows + 1, float(_WIDTH - 80)
+            rows, room = rows + 1, width - 80
         room -= wide
     return rows
 
