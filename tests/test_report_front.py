@@ -25,8 +25,8 @@ from labkit.figures.plotly import go
 from labkit.io import project
 from labkit.judge import answer, checking, sentences
 from labkit.judge.effects import needed
-from labkit.judge.finding import Count, Decided, Finding, Subject, Value
-from labkit.judge.rules import slow_pairs
+from labkit.judge.finding import EMULATED, Count, Decided, Finding, Subject, Value
+from labkit.judge.rules import slow_pairs, storage_of_device
 from labkit.judge.rules._contrasts import contrast
 from labkit.judge.rules.setting_matters import RULE
 from labkit.judge.sentences import Detail
@@ -37,6 +37,7 @@ from labkit.read import records
 from labkit.read.columnar import of_samples
 from labkit.report import (
     abstract,
+    answered,
     beside,
     campaigns,
     caveats,
@@ -1046,3 +1047,13 @@ def test_a_paper_names_few_published_numbers_without_a_ratio_and_a_measured_valu
         ("kenny", "9", ""),
         ("kenny", "9", ""),
     ]
+
+
+def test_a_caption_says_which_references_come_from_the_same_campaign() -> None:
+    def topic(**values: Any) -> answer.Topic:
+        subject = Subject(benchmark="storage.read")
+        return answer.Topic("t", (Finding(code="x", kind="verdict", level="good", subject=subject, values=values),))
+
+    assert answered.exceptions([topic(what="two copies")]) == ""
+    assert "over an emulated link" in answered.exceptions([topic(path=EMULATED)])
+    assert "has no verdict" in answered.exceptions([topic(what=f"{storage_of_device.BEST}, with depth 16")])

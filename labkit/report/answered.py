@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from labkit.judge import rules
 from labkit.judge.answer import Answer, Topic
 from labkit.judge.finding import EMULATED, likeliest
+from labkit.judge.rules import storage_of_device
 from labkit.judge.sentences import beyond, cause, cause_name, purpose, sentence, settings
 from labkit.point.notes import listed
 from labkit.point.units import plural
@@ -71,17 +72,20 @@ def answers(content: Content) -> str:
         "worst of these"
         f"{markdown.needing(_ALL, f'; @{_ALL} has worse settings, and the evidence for each cause')}."
     )
-    caption += emulated(topic for _, one in found for topic in one.topics)
+    caption += exceptions(topic for _, one in found for topic in one.topics)
     if left:
         caption += f" {plural(left, 'more topic')} left out; `labkit explain` prints all."
     return markdown.table(["topic", "verdict", "why"], rows, caption=f"{caption} {{#tbl-answer}}")
 
 
-def emulated(topics: Iterable[Topic]) -> str:
-    """Return a sentence for a caption on verdicts over emulated links; empty without such verdicts."""
-    if not any(one.lead.values.get("path") == EMULATED for one in topics):
-        return ""
-    return " Verdicts over an emulated link show how well programs use the configured rate and delay."
+def exceptions(topics: Iterable[Topic]) -> str:
+    """Return sentences for a caption on references of verdicts that are set, or measured in the same campaign."""
+    text, every = "", [*topics]
+    if any(one.lead.values.get("path") == EMULATED for one in every):
+        text += " Verdicts over an emulated link show how well programs use the configured rate and delay."
+    if any(str(one.lead.values.get("what", "")).startswith(storage_of_device.BEST) for one in every):
+        text += " The best rate of a device has no verdict, because it is the reference of its other settings."
+    return text
 
 
 def in_full(content: Content) -> str:

@@ -26,7 +26,7 @@ from labkit.store.samples.facts import DEVICE, FILESYSTEM, O_DIRECT
 
 _NAMES = ("storage.read", "storage.write")
 _METRIC = "bandwidth_MBps"
-_DEVICE = "the best of the device in this campaign"
+BEST = "the best of the device in this campaign"
 _TOGETHER = "mean"  # statistic of all requests together: their bytes divided by their time
 _DEEP = {"depth": 16}  # of the requests that find out what a device can do
 _Best = Mapping[tuple[str, ...], Chosen]  # host, device and benchmark → the point with the best rate
@@ -66,10 +66,10 @@ def _judged(view: View, best: _Best, one: Chosen) -> Finding:
     rate = top.measured.value / METRICS[_METRIC].factor
     good, bad = (rate / times for times in LINK)
     low, high = top.measured.low / METRICS[_METRIC].factor, top.measured.high / METRICS[_METRIC].factor
-    bound = Bound(name=_DEVICE, value=rate, formula="", source="measured", low=low, high=high, good=good, bad=bad)
+    bound = Bound(name=BEST, value=rate, formula="", source="measured", low=low, high=high, good=good, bad=bad)
     faster = not O_DIRECT.of(one.samples.meta) and one.measured.ends[0] > (1 + TOLERANCE) * top.measured.value
     cached = not O_DIRECT.of(one.samples.meta) and _half(one) > (1 + TOLERANCE) * top.measured.value
-    what = f"{_DEVICE}, with {top.beside(one)}"
+    what = f"{BEST}, with {top.beside(one)}"
     if (faster or cached) and _read_ahead(one, top):
         return _found(one, bound, view, what, "ahead")
     return _found(one, bound, view, what, "faster" if faster else "mostly" if cached else "")

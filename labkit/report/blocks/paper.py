@@ -162,7 +162,7 @@ def verdicts(content: Content) -> str:
     caption = (
         "Whether the numbers are good. On each system the best setting of a benchmark counts, and of each topic the "
         "worst of these; its number stands beside its reference."
-        f"{answered.emulated(topic for _, topic in every)} {{#tbl-judged}}"
+        f"{answered.exceptions(topic for _, topic in every)} {{#tbl-judged}}"
     )
     return content.table(["topic", "verdict", "number", "reference"], rows, align="llrr", caption=caption, empty="")
 
