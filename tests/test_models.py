@@ -298,7 +298,7 @@ def test_the_interval_decides(launches: tuple[float, ...], expected: str) -> Non
 
 @pytest.mark.parametrize(("value_us", "woken", "form", "level"), [
     (40.0, (), "beside", "doubtful"), (20.0, None, "beside", "good"), (40.0, None, "no reference", "unknown"),
-    (900.0, None, "beside", "bad"),
+    (900.0, None, "beside", "bad"), (11.0, (), "awake", "good"),
 ])  # fmt: skip
 def test_programs_that_sleep_have_no_reference_where_nobody_measured_how_long_a_wake_up_takes(
     value_us: float, woken: tuple[()] | None, form: str, level: str

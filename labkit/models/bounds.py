@@ -259,7 +259,8 @@ def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | N
     if wire.segment:  # a direction has the whole round trip to pay for what passed at once
         limited = max(limited / 2, limited - wire.segment)
     serial = carrying * limited * 8 / wire.rate
-    value, ends = crossings * wire.delay + serial, _ends(samples, crossings, of_host(samples, costs))
+    machine = of_host(samples, costs)
+    value, ends = crossings * wire.delay + serial, _ends(samples, crossings, machine)
     if not value and not ends:
         return ()
     formula = (
@@ -277,7 +278,10 @@ def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | N
     usual = value + at_ends
     one_sided = isinstance(benchmarks.get(samples.spec.benchmark), benchmarks.OneSidedBenchmark)
     usual_name = f"{THERE_AND_BACK}: {usual_name or named}" if one_sided else usual_name
-    bound = Bound(name=named, value=value, formula=formula, source=wire.source, good=good, bad=bad, soft=one_sided)
+    wakes = bool(ends) and benchmarks.get(samples.spec.benchmark).ends.sockets and bool(machine.wake_ups)
+    bound = Bound(
+        name=named, value=value, formula=formula, source=wire.source, good=good, bad=bad, soft=one_sided, wakes=wakes
+    )
     low, high = (value + end for end in (least, most))
     return (replace(bound, usual=usual, usual_name=usual_name, usual_low=low, usual_high=high, given=given),)
 
