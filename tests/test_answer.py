@@ -32,8 +32,7 @@ from labkit.judge import answer, causes, rules
 from labkit.judge.answer import PATHS, Answer, Topic
 from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Decided, Finding, Subject, Value, ordered, sound
 from labkit.judge.rules import collective_of_messages, latency_of_path, setting_matters
-from labkit.judge.sentences import beyond, clue, purpose, sentence, settings, told
-from labkit.judge.sentences import cause as said_cause
+from labkit.judge.sentences import beyond, caused, clue, purpose, sentence, settings, told
 from labkit.judge.view import View
 from labkit.models.bounds import Stated
 from labkit.models.inside import LINK, MACHINE, Bound
@@ -729,7 +728,7 @@ def test_all_places_say_the_same_of_a_campaign_in_the_same_order(
         assert (head.removeprefix("| "), verdict, "Worse: " in why) == (escape(one.name), f"**{one.verdict}**", worse)
         said = why.removesuffix(" |").replace(escape(beyond(one.lead)), "").rstrip(" .")
         for short, whole_name in _SHORT.items():
-            said = said.replace(f"Cause: {short}", f"Cause: {whole_name}")
+            said = said.replace(f"ause: {short}", f"ause: {whole_name}")
         assert in_order(escape(_why(one)), [said])
 
     known = explored._of_campaign(store.Store(), f"examples/{name}").answer
@@ -763,7 +762,7 @@ def _why(topic: Topic) -> str:
     """What each place says of a topic."""
     text = f"{topic.lead.subject}: {sentence(topic.lead)}."
     if topic.verdict in ("bad", "doubtful"):
-        text += f" Cause: {said_cause(topic.lead)}."
+        text += f" {caused(topic.lead)}."
     excluded = "; ".join(sentence(one) for one in topic.excluded)
     text += f" Excluded: {excluded}." if excluded else ""
     return f"{text} Worse: {settings(topic.worse)}." if topic.worse else text

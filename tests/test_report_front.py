@@ -1057,3 +1057,14 @@ def test_a_caption_says_which_references_come_from_the_same_campaign() -> None:
     assert answered.exceptions([topic(what="two copies")]) == ""
     assert "over an emulated link" in answered.exceptions([topic(path=EMULATED)])
     assert "has no verdict" in answered.exceptions([topic(what=f"{storage_of_device.BEST}, with depth 16")])
+
+
+def test_a_good_topic_with_settings_that_are_not_says_how_many() -> None:
+    subject = Subject(benchmark="mpi.latency")
+    good, bad = (
+        Finding(code="x", kind="verdict", level=level, subject=replace(subject, setting=level), values={})
+        for level in ("good", "bad")
+    )
+    assert blocks_paper._verdict(answer.Topic("t", (good,))) == "good"
+    assert blocks_paper._verdict(answer.Topic("t", (bad, good))) == "good (1 setting not)"
+    assert blocks_paper._verdict(answer.Topic("t", (bad,))) == "bad"

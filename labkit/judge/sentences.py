@@ -159,6 +159,16 @@ def cause_name(one: Finding) -> str:
     return next((cause.names[each.code] for each in found.evidence if each.code in cause.names), cause.name)
 
 
+def caused(one: Finding, text: str = "") -> str:
+    """Return the likeliest cause of a finding, else the possible ones, as a sentence without its end.
+
+    Parameters
+    ----------
+    text : name of the cause, in place of its whole sentence.
+    """
+    return f"{'Cause' if likeliest(one) is None else 'Likely cause'}: {text or cause(one)}"
+
+
 def cause(one: Finding) -> str:
     """Return the likeliest cause of a finding, else the possible ones, as the end of a sentence.
 

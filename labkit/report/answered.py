@@ -8,7 +8,7 @@ from labkit.judge import rules
 from labkit.judge.answer import Answer, Topic
 from labkit.judge.finding import EMULATED, likeliest
 from labkit.judge.rules import storage_of_device
-from labkit.judge.sentences import beyond, cause, cause_name, purpose, sentence, settings
+from labkit.judge.sentences import beyond, cause_name, caused, purpose, sentence, settings
 from labkit.point.notes import listed
 from labkit.point.units import plural
 from labkit.report import markdown
@@ -131,7 +131,7 @@ def _briefly(topic: Topic) -> str:
     """Return what decides the verdict on a topic, with the name of its cause; of a good one what is not good."""
     text = f"{topic.lead.subject}: {sentence(topic.lead)}."
     if topic.verdict in ("bad", "doubtful"):
-        text += f" Cause: {cause_name(topic.lead) or cause(topic.lead)}."
+        text += f" {caused(topic.lead, cause_name(topic.lead))}."
     elif topic.verdict == "good" and topic.worse:
         text += f" Worse: {settings(topic.worse)}."
     return f"{text} {beyond(topic.lead)}".rstrip()
@@ -148,7 +148,7 @@ def _behind(topic: Topic, worse: int = _WORSE) -> str:
     """Return in sentences what is behind the verdict on a topic: cause, what is excluded, and worse settings."""
     parts = []
     if topic.verdict in ("bad", "doubtful"):
-        parts.append(f"Cause: {cause(topic.lead)}.")
+        parts.append(f"{caused(topic.lead)}.")
     if topic.excluded:
         parts.append(f"Excluded: {'; '.join(map(sentence, topic.excluded))}.")
     if topic.worse:

@@ -73,18 +73,21 @@ def statement(row: Mapping[str, Any], metric: str) -> str:
 
 
 def tail(row: Mapping[str, Any], metric: str, what: str = "") -> str:
-    """What 99 of 100 take at most, as the end of a sentence; empty if the row has no 99th percentile.
+    """What 99 of 100 take at most, the median over launches, as the end of a sentence; empty if that is not known.
 
     Examples
     --------
     >>> tail({"latency_us_p99": 2.5}, "latency_us", "iterations"), tail({}, "latency_us")
     ('; 99 of 100 iterations take at most 2.5 µs', '')
+    >>> tail({"latency_us_p99": 2.5, "launches": 6}, "latency_us")
+    '; in the median launch, 99 of 100 take at most 2.5 µs'
     """
     value = float(row.get(f"{metric}_p99", float("nan")))
     if math.isnan(value):
         return ""
     named = f" {what}" if what else ""
-    return f"; 99 of 100{named} take at most {number(value)} {METRICS[metric].unit}"
+    where = "in the median launch, " if row.get("launches", 1) > 1 else ""
+    return f"; {where}99 of 100{named} take at most {number(value)} {METRICS[metric].unit}"
 
 
 def ends(rows: pd.DataFrame, metric: str) -> list[dict[str, Any]]:

@@ -255,7 +255,7 @@ class Study(studies.Study):
                 best = rows.loc[rows["bandwidth_MBps_mean"].idxmax()]
                 which = "A TCP connection for each direction" if name == _STREAMS[1] else "One TCP connection"
                 sentences.append(
-                    f"{which} carries at most {number(best['bandwidth_MBps_mean'])} MB/s ({best['library']}), with "
+                    f"{which} carries up to {number(best['bandwidth_MBps_mean'])} MB/s ({best['library']}), with "
                     f"sends of {size_words(best['message_size_B'])}."
                 )
         return sentences

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from labkit.judge.answer import Step, Topic
 from labkit.judge.finding import Finding
-from labkit.judge.sentences import cause, purpose, sentence, settings
+from labkit.judge.sentences import caused, purpose, sentence, settings
 
 _SIGNS = {"bad": "✗", "doubtful": "?", "unknown": "–", "no reference": "–", "not judged": "–", "good": "✓"}
 
@@ -37,7 +37,7 @@ def verdict(head: str, one: Finding) -> str:
     """
     parts = [f"<b>{html.escape(head)}</b>. {html.escape(f'{one.subject}: {sentence(one)}')}."]
     if one.level in ("bad", "doubtful"):
-        parts.append(f"Cause: {html.escape(cause(one))}.")
+        parts.append(f"{html.escape(caused(one))}.")
     if excluded := [sentence(each) for each in one.causes if each.against]:
         parts.append(f"Excluded: {html.escape('; '.join(excluded))}.")
     return " ".join(parts)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from labkit import stats
-from labkit.judge.answer import FAMILIES, counted
+from labkit.judge.answer import FAMILIES, Topic, counted
 from labkit.judge.finding import Finding
 from labkit.judge.finding import Value as Number
 from labkit.judge.sentences import sentence
@@ -158,13 +158,19 @@ def machines(content: Content) -> str:
 def verdicts(content: Content) -> str:
     """Return a table of the topics with their verdicts, and the factor of each over its necessary cost."""
     every = [(source, topic) for source in content.sources for topic in answered.of_source(content, source).topics]
-    rows = [(source, [escape(topic.name), topic.verdict, *_measured(topic.lead)]) for source, topic in every]
+    rows = [(source, [escape(topic.name), _verdict(topic), *_measured(topic.lead)]) for source, topic in every]
     caption = (
         "Whether the numbers are good. On each system the best setting of a benchmark counts, and of each topic the "
         "worst of these; its number stands beside its reference."
         f"{answered.exceptions(topic for _, topic in every)} {{#tbl-judged}}"
     )
     return content.table(["topic", "verdict", "number", "reference"], rows, align="llrr", caption=caption, empty="")
+
+
+def _verdict(topic: Topic) -> str:
+    """Return the verdict on a topic, and how many settings of a good one are not good."""
+    worse = f" ({plural(len(topic.worse), 'setting')} not)" if topic.verdict == "good" and topic.worse else ""
+    return f"{topic.verdict}{worse}"
 
 
 def _measured(one: Finding) -> tuple[str, str]:

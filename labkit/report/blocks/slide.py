@@ -37,7 +37,7 @@ def _table(content: Content) -> str:
 
 def _why(topic: Topic) -> str:
     cause = cause_name(topic.lead) if topic.verdict in ("bad", "doubtful") else ""
-    return f"{topic.lead.subject}: {claim(topic.lead)}" + (f". Cause: {cause}" if cause else "")
+    return f"{topic.lead.subject}: {claim(topic.lead)}" + (f". Likely cause: {cause}" if cause else "")
 
 
 def summary(content: Content) -> str:

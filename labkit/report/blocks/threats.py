@@ -110,7 +110,7 @@ THREATS = (
     Threat("conclusion", _single, "Differences between single launches may be chance."),
     Threat("conclusion", _few, "A range has no level of confidence, so overlap proves nothing."),
     Threat("conclusion", _one_moment, "The interval describes one moment of the machine and is too narrow for others."),
-    Threat("conclusion", _odd, "Such a value is wrong or unexplained; no main result is taken from these points."),
+    Threat("conclusion", _odd, "Some of these values may be wrong; no main result is taken from these points."),
     Threat("conclusion", _marked("time cap"), "Intervals inside launches are wider than requested."),
     Threat("conclusion", _marked("few iterations"), "High percentiles are unreliable."),
     Threat("external", _one_host, "Other machines, and pairs of machines, may behave differently."),
