@@ -190,5 +190,7 @@ def test_the_wheel_alone_measures_and_reports_in_an_empty_folder(wheel: Path, py
     pages = "".join(page.extract_text() for page in pypdf.PdfReader(report / "report.pdf").pages)
     assert "Chromium, which draws figures for the PDF, was missing" in " ".join(pages.split())
     (warning,) = [line for line in said.splitlines() if "Chromium" in line]
-    assert re.search(r"In the PDF, \d+ figures are replaced by a note, because BROWSER_PATH=/nowhere is not a file", warning)
+    assert re.search(
+        r"In the PDF, \d+ figures are replaced by a note, because BROWSER_PATH=/nowhere is not a file", warning
+    )
     assert not [line for line in said.splitlines() if "make " in line]
