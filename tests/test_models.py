@@ -659,7 +659,7 @@ def test_the_command_answers_each_topic_in_a_screen(capsys: pytest.CaptureFixtur
     everything = explained(capsys, "two-cores", "--all")
     assert len(everything.splitlines()) > answered.LINES
     assert re.search(
-        r"verbs\.write_bandwidth, testbed soft-roce,rate=24mbit, 4 KiB: .* \(cable, rate set to 24 Mbit/s\)",
+        r"verbs\.write_bandwidth, soft-RoCE \(links of 24 Mbit/s\), 4 KiB: .* \(cable, rate set to 24 Mbit/s\)",
         _joined(everything),
     )
 
