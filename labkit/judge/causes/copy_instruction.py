@@ -66,10 +66,11 @@ def _larger(case: Case) -> float:
     """Return the rate, MB/s, of the bytes that the next larger size has more; NaN without such a size."""
     sizes, values = curve(case, case.metric)
     place, carrying = int(np.searchsorted(sizes, case.spec.size or 0)), bounds.crosses(case.samples)[1]
-    if place + 1 >= len(sizes):
+    if place + 1 >= len(sizes) or not (values[place : place + 2] > 0).all():
         return math.nan
-    times = sizes / values if case.rate else values / carrying
-    more = float(times[place + 1] - times[place])
+    both = slice(place, place + 2)
+    times = sizes[both] / values[both] if case.rate else values[both] / carrying
+    more = float(times[1] - times[0])
     return float(sizes[place + 1] - sizes[place]) / more if more > 0 else math.inf
 
 

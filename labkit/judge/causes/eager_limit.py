@@ -35,8 +35,9 @@ def test(case: Case) -> Finding | None:
     sizes, values = curve(case, case.metric)
     size = int(case.row["message_size_B"])
     below = int((sizes < size).sum())
-    times = sizes / values if case.rate else values
-    (found,) = protocol.every([(sizes, times)]) if (values > 0).all() else (None,)
+    possible = bool((values > 0).all())
+    times = sizes / values if case.rate and possible else values
+    (found,) = protocol.every([(sizes, times)]) if possible else (None,)
     step = later(case)
     jumps = [one for one in found.breaks if one.abrupt and one.jump > 0 and one.before <= size] if found else []
     if found is not None and jumps and below >= protocol.SHORTEST and size <= _NEAR * jumps[-1].before:
@@ -47,7 +48,7 @@ def test(case: Case) -> Finding | None:
         between = {"after": jump.after, "before": jump.before}
         ends = {name: Value(value=end, unit=SIZE) for name, end in between.items()}
         clues.append(Evidence(code="jump", values={**ends, "jump": Value(value=jump.jump, unit=SHARE)}))
-    elif not clues and step is None and (values > 0).all() and (fixed := _fixed(sizes, times, size)):
+    elif not clues and step is None and possible and (fixed := _fixed(sizes, times, size)):
         clues.append(fixed)
     elif not clues and found is not None and min(below, len(sizes) - below) >= protocol.SHORTEST:
         against.append(Evidence(code="none", values={"sizes": Count(below, "smaller size")}))
