@@ -21,7 +21,8 @@ from labkit.apps.teaching.__main__ import main as cli
 from labkit.apps.teaching.attempts import Attempts
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
-from labkit.apps.teaching.questions import Question, judge, number_of, tolerance
+from labkit.apps.teaching.questions import Question, judge, mistake, number_of, tolerance
+from labkit.apps.teaching.results import read
 from labkit.errors import DataError, LabkitError, SpecError
 
 STEMS = course.stems()
@@ -118,7 +119,7 @@ def test_checks_take_what_is_right_and_nothing_else(stem: str, sessions: dict[st
             assert expected.centre in question.choices
         else:
             assert expected.low <= float(expected.centre) <= expected.high
-            digits = 3 if expected.mistakes else 2
+            digits = 3 if expected.mistakes or question.slips else 2
             assert judge(question, expected, float(f"{expected.centre:.{digits}g}")).right, question.name
             with pytest.raises(SpecError, match="must be a number"):
                 judge(question, expected, "about ten")
@@ -403,6 +404,35 @@ def test_tolerances_lie_between_3_and_10_percent(stem: str, sessions: dict[str, 
             assert low <= float(way) - 0.0299 * size, question.name
             assert high >= float(way) + 0.0299 * size, question.name
             assert high - low <= 0.2001 * size + 0.01 * question.base, question.name
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_every_number_names_typical_mistakes_that_do_not_count(stem: str) -> None:
+    lab = labs.get(course.name_of(stem))
+    results = read([sources.EXAMPLES / name for name in lab.recorded], lab.specs())
+    for question in lab.questions:
+        expected = question.named(question.of(results))
+        assert bool(expected.mistakes) is not bool(question.choices), question.name
+        for words, value in expected.mistakes.items():
+            inside = any(low <= value <= high for low, high in tolerance(expected, question.base))
+            assert not (inside and words in question.slips), (question.name, words)
+            if inside and not mistake(expected, value):
+                assert words in judge(question, expected, value).text, "in this run, the right value is the same"
+            else:
+                assert not taken(question, expected, value), (question.name, words)
+
+
+def test_a_mistake_with_units_is_named(sessions: dict[str, teaching.Session]) -> None:
+    for stem, name, factor, said in (
+        ("2-layers", "one_way", 2, "no, this is the round trip: one way is half of it"),
+        ("1-latency-and-bandwidth", "bandwidth", 8, "no, this is the rate in Mbit/s: a byte has 8 bits"),
+        ("11-is-this-number-good", "limit", 1 / 1.048576, "no, this is the rate in MiB/s: 1 MB is 1 000 000 B"),
+        ("4-collectives", "steps", 1e-3, "no, this is a thousandth of it: mind ms and µs"),
+    ):
+        session = sessions[stem]
+        question = labs.get(session.name).question(name)
+        expected = question.of(session.results)
+        assert judge(question, expected, factor * float(expected.centre)).text == said
 
 
 def test_a_session_does_not_offer_its_answers(sessions: dict[str, teaching.Session]) -> None:

@@ -33,8 +33,8 @@ class Expected:
     mistakes: Mapping[str, float] = field(default_factory=dict)
 
     def without(self, mistakes: Mapping[str, float]) -> Expected:
-        """Return the answer with the values of typical mistakes."""
-        return replace(self, mistakes=mistakes)
+        """Return the answer with the values of further typical mistakes."""
+        return replace(self, mistakes={**self.mistakes, **mistakes})
 
 
 def aggregate(values: Iterable[float], also: Iterable[float] = ()) -> Expected:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.results import Results
+from labkit.apps.teaching.slips import Slips
 from labkit.errors import SpecError
 from labkit.point.units import format_number
 
@@ -39,6 +40,7 @@ class Question:
     why : why the number is what it is, or why the choice is right, shown after a right answer.
     base : what an answer of 0 represents, in the unit of the answer: 100 where the answer is a gain or a loss in %.
     after : whether it predicts something that the measurement shows first; the first value then is the prediction.
+    slips : description of a typical mistake → what it makes of the right value.
     """
 
     name: str
@@ -51,6 +53,11 @@ class Question:
     why: str = ""
     base: float = 0.0
     after: bool = False
+    slips: Slips = field(default_factory=dict)
+
+    def named(self, expected: Expected) -> Expected:
+        """Return the answer with the values of all typical mistakes: those of the run and `slips`."""
+        return expected.without({words: of(float(expected.centre)) for words, of in self.slips.items()})
 
 
 @dataclass(frozen=True)
@@ -205,7 +212,7 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
         if given == expected.centre:
             return Verdict(True, f"right. {question.why}".strip())
         return Verdict(False, f"not what {expected.by} say{'s' * (expected.by == 'this run')}")
-    value, bounds = number_of(given), tolerance(expected, question.base)
+    value, bounds, expected = number_of(given), tolerance(expected, question.base), question.named(expected)
     if value < 0 <= min(low for low, _ in bounds):
         what = "a time" if question.unit in _TIMES else "this number"
         raise SpecError(

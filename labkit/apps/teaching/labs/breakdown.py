@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from labkit import figures
+from labkit.apps.teaching import slips
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
@@ -186,12 +187,21 @@ def _most(total: str, *choices: str) -> Expected:
 
 
 def _waking(results: Results) -> Expected:
-    return results.combined(lambda unix, shm, tcp: 100 * (unix / 2 - shm) / (tcp / 2), UNIX, SHM, TCP)
+    unix, shm, tcp = (results.median(*point[:2], **point[2]) for point in (UNIX, SHM, TCP))
+    return results.combined(lambda unix, shm, tcp: 100 * (unix / 2 - shm) / (tcp / 2), UNIX, SHM, TCP).without(
+        {
+            "the share of the round trip: halve that too": 100 * (unix / 2 - shm) / tcp,
+            "the share with half a round trip less half of one way": 100 * (unix - shm) / 2 / tcp,
+        }
+    )
 
 
 def _under_way(results: Results, transport: str) -> Expected:
     where = {"transport": transport, "size": 8}
-    return results.combined(lambda latency, rate: latency * rate / 1e6, (*LATENCY, where), (*RATE, where))
+    found = results.combined(lambda latency, rate: latency * rate / 1e6, (*LATENCY, where), (*RATE, where))
+    other: dict[str, Any] = {"transport": "shm" if transport == "tcp" else "tcp", "size": 8}
+    latency, rate = results.median(*LATENCY, **other), results.median(*RATE, **other)
+    return found.without({"the number on the other path": latency * rate / 1e6})
 
 
 def _both(results: Results) -> Expected:
@@ -231,6 +241,7 @@ LAB = Lab(
             unit="%",
             text="Which share of the one-way time over TCP is spent in the kernel, on copying and waking the peer?",
             of=_waking,
+            slips=slips.PART | slips.REST,
             why="A Unix socket differs from shared memory by system calls, two copies and a wake-up. TCP needs them too, and they cost more than its protocol.",
             hints=(
                 "A Unix socket enters the kernel, copies and wakes; shared memory does none of it.",
@@ -253,6 +264,7 @@ LAB = Lab(
             unit="messages",
             text="The same over TCP: how many messages of 8 B leave during the latency of a single one?",
             of=lambda r: _under_way(r, "tcp"),
+            slips=slips.INVERSE | slips.ROUND_TRIP | {"latency · rate with the latency in µs": slips.times(1e6)},
             why="A sender posts the next message while the last one is under way. Over TCP each post is a system call that takes much of the one-way time, so few messages are under way together.",
             hints=(
                 "How many leave in a second, and how long is the latency?",
@@ -275,6 +287,11 @@ LAB = Lab(
             unit="%",
             text="By how much is the paper's sum for the latency with MPI above the latency that it observed?",
             of=lambda _: _of_paper(_off(reference.load(PAPER), "latency")),
+            slips=slips.PART
+            | {
+                "sum / observed in %: take 100 away": lambda value: value + 100,
+                "the difference in ns": lambda value: value * 13.36,
+            },
             why="Parts that were measured one by one carry the error of each, and some of them overlap in the real path. A small difference shows that nothing large was forgotten.",
             hints=("The sum has nine parts, and PCIe is passed twice.", "100 · (sum / 1336 − 1)."),
         ),
@@ -294,6 +311,13 @@ LAB = Lab(
             unit="%",
             text="The wire becomes ten times faster. Which part of the latency with MPI is saved?",
             of=lambda _: _of_paper(what_if.published(reference.load(PAPER), "latency", ["wire"], 90)),
+            slips=slips.PART
+            | slips.REST
+            | {
+                "the whole share of the wire: a tenth of its time is left": slips.times(10 / 9),
+                "what is left of the wire": slips.times(1 / 9),
+                "the saving in ns": slips.times(13.8702),
+            },
             why="Ten times faster saves 90 % of a part, and the wire is a fifth of the whole. Everything else stays.",
             hints=("Ten times faster is 90 % cheaper.", "90 % of 274.81 ns, as a part of 1387.02 ns."),
         ),
@@ -307,6 +331,11 @@ LAB = Lab(
                     what_if.Change(text=PCIE, parts=("pcie",), cheaper=100),
                 ).value
             ),
+            slips=slips.THOUSANDTH
+            | {
+                "what is left with one crossing of PCIe less": lambda value: value + 137.49,
+                "the saving": lambda value: 1387.02 - value,
+            },
             why="A message passes PCIe twice: from the processor to the adapter, and from the peer's adapter to its memory. Both crossings vanish and everything else stays.",
             hints=("How often does a message pass PCIe on its way?", "1387.02 less twice 137.49."),
         ),
@@ -315,6 +344,7 @@ LAB = Lab(
             unit="times",
             text="The message over TCP inside one machine: how many times faster can it get at most, if only kernel, copying and waking become cheaper?",
             of=_bound,
+            slips=slips.INVERSE | slips.GROWTH | {"whole / part": lambda value: value / (value - 1)},
             why="What cannot get cheaper remains: Amdahl's law. Even free system calls and wake-ups leave the time of the protocol and of the copy through memory.",
             hints=("What is left if they cost nothing?", "Whole / (whole − part): Amdahl's law."),
         ),

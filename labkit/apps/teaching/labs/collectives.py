@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from labkit import figures
+from labkit.apps.teaching import slips
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
@@ -59,6 +60,11 @@ def _point(algorithm: str, ranks: int) -> tuple[str, str, dict[str, object]]:
     return BCAST, TIME, {f"env_{CHOICE}": number, f"env_{SEGMENT}": piece, "ranks": ranks}
 
 
+def _median(results: Results, algorithm: str, ranks: int) -> float:
+    benchmark, metric, where = _point(algorithm, ranks)
+    return results.median(benchmark, metric, **where)
+
+
 def _linear(results: Results) -> Expected:
     """Time of the linear broadcast on eight hosts, ms."""
     return results.combined(lambda time: time / 1e3, _point(LINEAR, 8))
@@ -70,16 +76,26 @@ def _headers(results: Results) -> Expected:
 
 
 def _gain(results: Results) -> Expected:
-    return results.combined(lambda linear, tree: linear / tree, _point(LINEAR, 8), _point(TREE, 8))
+    linear = _median(results, LINEAR, 8)
+    return results.combined(lambda linear, tree: linear / tree, _point(LINEAR, 8), _point(TREE, 8)).without(
+        {
+            "the factor to the tree with whole messages": linear / _median(results, WHOLE, 8),
+            "the factor to the pipeline": linear / _median(results, PIPELINE, 8),
+        }
+    )
 
 
 def _growth(results: Results, algorithm: str) -> Expected:
-    return results.combined(lambda eight, two: eight / two, _point(algorithm, 8), _point(algorithm, 2))
+    return results.combined(lambda eight, two: eight / two, _point(algorithm, 8), _point(algorithm, 2)).without(
+        {"the factor from 4 to 8": _median(results, algorithm, 8) / _median(results, algorithm, 4)}
+    )
 
 
 def _steps(results: Results) -> Expected:
     """Time of the tree with whole messages, in units of one message on one link."""
-    return results.combined(lambda time: time * LINK / SIZE, _point(WHOLE, 8))
+    return results.combined(lambda time: time * LINK / SIZE, _point(WHOLE, 8)).without(
+        {"the steps of the tree in pieces": _median(results, TREE, 8) * LINK / SIZE}
+    )
 
 
 def _law(results: Results) -> Expected:
@@ -89,20 +105,20 @@ def _law(results: Results) -> Expected:
 
 
 def _best(results: Results) -> Expected:
-    def time(name: str) -> float:
-        benchmark, metric, where = _point(name, 8)
-        return results.median(benchmark, metric, **where)
-
-    return Expected(min(FORMS, key=time))
+    return Expected(min(FORMS, key=lambda name: _median(results, name, 8)))
 
 
 def _ratio(results: Results) -> Expected:
     where = {"transport": "shm", "size": SIZE}
-    return results.combined(
+    whole, reduced, sent = (results.median(f"mpi.{name}", TIME, **where) for name in ("allreduce", "reduce", "bcast"))
+    found = results.combined(
         lambda whole, reduced, sent: whole / (reduced + sent),
         ("mpi.allreduce", TIME, where),
         ("mpi.reduce", TIME, where),
         (BCAST, TIME, where),
+    )
+    return found.without(
+        {"the ratio to MPI_Reduce alone": whole / reduced, "the ratio to MPI_Bcast alone": whole / sent}
     )
 
 
@@ -186,6 +202,7 @@ LAB = Lab(
             unit="%",
             text="Seven messages of 64 KiB leave by the root's link of 6.25 MB/s. By how much longer does the linear broadcast on eight hosts take than their bytes alone?",
             of=_headers,
+            slips=slips.PART | {"measured / bytes in %: take 100 away": lambda value: value + 100},
             why="Seven messages leave by the root's link one after the other. TCP carries 1448 bytes of data in a frame of 1514, which makes them 4.6 % longer. Starting the sends costs the rest.",
             hints=(
                 "A message of 65536 B takes 10.486 ms at 6.25 B/µs, if nothing else is sent.",
@@ -196,6 +213,7 @@ LAB = Lab(
             name="gain",
             text="On eight hosts, by what factor is the linear broadcast slower than the binomial tree in pieces?",
             of=_gain,
+            slips=slips.INVERSE | slips.GROWTH,
             why="Both algorithms wait for the root's link. The linear broadcast sends every byte over it seven times, the tree three times, so the gain is about 7/3.",
             hints=(
                 "The table shows both.",
@@ -206,6 +224,7 @@ LAB = Lab(
             name="growth",
             text="From 2 to 8 hosts: by which factor does the linear broadcast's time grow?",
             of=lambda r: _growth(r, LINEAR),
+            slips=slips.INVERSE | slips.GROWTH,
             why="The root sends a message to each of the p − 1 others over one link: one message for two ranks, seven for eight.",
             hints=(
                 "Two rows of the table: the same algorithm with 8 and with 2 ranks.",
@@ -224,6 +243,7 @@ LAB = Lab(
             name="steps",
             text="The tree passes on whole messages on eight hosts: how many times m / rate does that take, with 6.25 MB/s and 64 KiB?",
             of=_steps,
+            slips=slips.THOUSANDTH | {"the steps at 50 B/µs: the rate counts bits": slips.times(8)},
             why="A rank sends to all its children at once, so they share its link and all finish late. On eight ranks the longest path has a rank with three children, then one with two, then one with a single child: 3 + 2 + 1.",
             hints=("m / rate is 65536 B over 6.25 B/µs.", "Divide the time in the table by it; mind ms and µs."),
         ),
@@ -242,6 +262,7 @@ LAB = Lab(
             name="ratio",
             text="Two ranks, shared memory, 64 KiB: what is the ratio of the time of MPI_Allreduce to that of MPI_Reduce and MPI_Bcast together?",
             of=_ratio,
+            slips=slips.INVERSE,
             why="MPI_Allreduce gives the same result as the two calls together. A ratio above 1 is therefore no law of nature: the library chose an algorithm that moves more or waits more often at this size.",
             hints=("The sizes are the same on both sides.", "The time of the one over the sum of the two others."),
         ),

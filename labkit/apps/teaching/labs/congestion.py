@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from labkit import testbeds
+from labkit.apps.teaching import slips
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected, aggregate
 from labkit.apps.teaching.questions import Question
@@ -164,6 +165,9 @@ LAB = Lab(
             unit="MB/s",
             text="In the incast of seven, what did the receiver get from all senders together?",
             of=lambda r: r.value("mpi.hotspot_receive", "bandwidth_MBps", ranks=8),
+            slips=slips.BITS
+            | slips.MEBI
+            | {"what each sender got": slips.times(1 / 7), "the rate of the link with its headers": lambda _: RATE},
             why="All bytes pass one link of 6.25 MB/s, and headers take 4.4 % of it. However many hosts send, together they get the rest and no more.",
             hints=("The table has the mean of a flow.", "Multiply it by the number of senders."),
         ),
@@ -180,6 +184,7 @@ LAB = Lab(
             unit="MB/s",
             text="Four flows across the spine: what do they get together?",
             of=_across,
+            slips=slips.BITS | {"what each flow got": slips.times(1 / 4)},
             why="All four flows cross one uplink of 67 Mbit/s, which is 8.4 MB/s. Headers take 4.4 % of it. A burst that the queues absorb can add a little.",
             hints=(
                 "The table has the mean of a flow.",
@@ -191,6 +196,7 @@ LAB = Lab(
             unit="%",
             text="Which part of what four flows would get without the taper is that? Take four times the single flow.",
             of=_share,
+            slips=slips.PART | slips.REST | {"all four flows over a single one": slips.times(4)},
             why="Four hosts could send 4 · 50 Mbit/s into an uplink of 67 Mbit/s, and 67/200 is a third. The single flow is limited by the link of its host instead.",
             hints=("The single flow across the spine has its host's link to itself.", "100 · together / (4 · single)."),
         ),
@@ -206,6 +212,7 @@ LAB = Lab(
             name="fairness",
             text="Seven connections of iperf3 into one host: what is Jain's index of what they get? (Median over launches.)",
             of=_fairness,
+            slips=slips.INVERSE | {"(Σx)² / Σx²: divide by the number of senders too": slips.times(7)},
             why="Each connection sends faster until it loses a packet. Chance decides which one loses, and the loser slows down, so the shares differ. The index is 1 for equal shares.",
             hints=(
                 "(Σx)² / (n Σx²) of the seven rates of a launch.",
@@ -216,6 +223,7 @@ LAB = Lab(
             name="impact",
             text="With one queue for both jobs: by what factor does the other job slow down the ping-pong?",
             of=lambda r: _impact(r, "off"),
+            slips=slips.INVERSE | slips.GROWTH,
             why="The bulk traffic keeps the common queue full. Each message of the ping-pong waits until all bytes before it have left the link: the length of the queue over the rate.",
             hints=(
                 "The first row of the table of the classes has both times.",
@@ -226,6 +234,7 @@ LAB = Lab(
             name="cure",
             text="By what factor does it slow down the ping-pong where each job has a share of the link?",
             of=lambda r: _impact(r, "shares"),
+            slips=slips.GROWTH | {"the time that it adds over the time alone": lambda value: value - 1},
             why="With a queue for each job the ping-pong waits for some frames of the other job, not for its whole queue.",
             hints=("The same with the second row.",),
         ),

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from labkit import figures
+from labkit.apps.teaching import slips
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
@@ -105,6 +106,12 @@ LAB = Lab(
             unit="MB/s",
             text="A packet takes 1514 B of the link and carries 1448 B of data. How many MB of data can the link of 50 Mbit/s carry in a second?",
             of=_limit,
+            slips=slips.BITS
+            | slips.MEBI
+            | {
+                "the rate of the link with its headers": lambda _: RATE,
+                "the rate · 1514 / 1448": lambda _: RATE * PACKET / DATA,
+            },
             why="A packet carries headers of Ethernet, IP and TCP besides its data. The link carries all bytes, the program counts only its data: 1448 of 1514.",
             hints=("50 Mbit/s are 6.25 MB/s of packets.", "6.25 · 1448 / 1514."),
         ),
@@ -113,6 +120,7 @@ LAB = Lab(
             unit="%",
             text="Which share of that bound did the stream reach?",
             of=_share,
+            slips=slips.PART | slips.REST,
             why="A stream keeps the link busy, because the next messages are posted before the last one has arrived. So little more than the headers is lost.",
             hints=("The table has its median.", "100 · measured / bound."),
         ),
@@ -147,6 +155,7 @@ LAB = Lab(
             unit="%",
             text="Through shared memory, 64 KiB: which share of the copy rate of one core did the stream reach?",
             of=_copied,
+            slips=slips.PART | slips.REST | {"copies / stream: divide the other way round": lambda value: 1e4 / value},
             why="A library that passes a shared page copies each byte twice, and the second copy fetches what another core wrote. A single copy by one core needs neither.",
             hints=("Both are in the table.", "100 · stream / copies."),
         ),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from labkit import figures
+from labkit.apps.teaching import slips
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected, aggregate
 from labkit.apps.teaching.fits import alpha_beta, off_the_line
@@ -27,7 +29,11 @@ def _fitted(results: Results, which: str) -> Expected:
     lines = [alpha_beta(*curve) for curve in every]
     # 1/β is in B/µs, which are MB/s
     values = [{"alpha": alpha, "bandwidth": 1 / beta, "half": alpha / beta}[which] for alpha, beta in lines]
-    return aggregate(values[:-1], values[-1:])
+    sizes, times = results.curve(*LATENCY, transport="tcp")
+    beta, alpha = np.polyfit(sizes, times, 1)
+    plain = {"alpha": alpha, "bandwidth": 1 / beta, "half": alpha / beta}[which]
+    largest = {"bandwidth": {"the bandwidth at 1 MiB, not that of the fit": sizes[-1] / times[-1]}}.get(which, {})
+    return aggregate(values[:-1], values[-1:]).without({"a fit without w=1/t": plain, **largest})
 
 
 def _ratio(results: Results) -> Expected:
@@ -65,6 +71,7 @@ LAB = Lab(
             name="ratio",
             text="At 8 B, by what factor is TCP slower than shared memory?",
             of=_ratio,
+            slips=slips.INVERSE | slips.GROWTH,
             why="Through shared memory the receiver copies the bytes out of a page that both processes see, without a call of the kernel. Over TCP both sides call the kernel, which runs the protocol and hands the bytes over. At 8 B nothing but these fixed costs counts.",
             hints=("The table has the median of both paths at 8 B.", "Divide the larger by the smaller."),
         ),
@@ -73,6 +80,7 @@ LAB = Lab(
             unit="µs",
             text="Fit t = α + β·m to the TCP curve. What is α?",
             of=lambda r: _fitted(r, "alpha"),
+            slips=slips.ROUND_TRIP,
             why="α is the time of the calls, of the protocol and of handing over. None of it depends on the size, so α is near the latency of the smallest messages.",
             hints=(
                 "α is what a message costs before its first byte counts: look at the flat part of the curve.",
@@ -85,6 +93,7 @@ LAB = Lab(
             unit="MB/s",
             text="Which bandwidth does the fit give for very long messages?",
             of=lambda r: _fitted(r, "bandwidth"),
+            slips=slips.INVERSE | slips.BITS,
             why="In a long message each further byte costs the copies on its path: out of the sender's buffer into the kernel, and out of the kernel again. 1/β is the rate of these copies.",
             hints=("For long messages α no longer counts: t ≈ β·m.", "1/β is in B/µs, and 1 B/µs is 1 MB/s."),
         ),
@@ -93,6 +102,7 @@ LAB = Lab(
             unit="B",
             text="At which message size is half of that bandwidth reached?",
             of=lambda r: _fitted(r, "half"),
+            slips=slips.INVERSE | {"the size in KiB": slips.times(1 / 1024)},
             why="At n½ the fixed cost equals the time of the bytes: α = β·n½. Half of the time goes into bytes, so half of the bandwidth is reached. A larger α needs larger messages.",
             hints=("Bandwidth at size m is m / (α + β·m).", "Set it to half of 1/β and solve for m.", "n½ = α/β."),
         ),

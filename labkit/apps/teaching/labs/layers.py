@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from labkit.apps.teaching import slips
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
@@ -19,6 +20,7 @@ UDP: Point = ("sockets.udp_rr", "round_trip_us", {})
 TCP: Point = ("sockets.tcp_rr", "round_trip_us", {})
 SHM: Point = ("mpi.latency", "latency_us", {"transport": "shm"})
 MPI: Point = ("mpi.latency", "latency_us", {"transport": "tcp"})
+OTHERS = {"UDP": UDP, "a Unix socket": UNIX}
 KERNEL, STACK, LIBRARY = "entering the kernel and waking the peer", "the TCP/IP stack", "the MPI library"
 
 
@@ -29,15 +31,23 @@ def _specs() -> list[Spec]:
 
 
 def _one_way(results: Results) -> Expected:
-    return results.combined(lambda trip: trip / 2, TCP)
+    return results.combined(lambda trip: trip / 2, TCP).without(
+        {f"half a round trip of {words}": results.median(*point[:2], **point[2]) / 2 for words, point in OTHERS.items()}
+    )
 
 
 def _stack(results: Results) -> Expected:
-    return results.combined(lambda tcp, unix: (tcp - unix) / 2, TCP, UNIX)
+    udp, unix = (results.median(*point[:2], **point[2]) for point in (UDP, UNIX))
+    return results.combined(lambda tcp, unix: (tcp - unix) / 2, TCP, UNIX).without(
+        {"one way over TCP, nothing taken away": float(_one_way(results).centre), "the stack of UDP": (udp - unix) / 2}
+    )
 
 
 def _kernel(results: Results) -> Expected:
-    return results.combined(lambda unix, shm: unix / 2 - shm, UNIX, SHM)
+    unix, shm = (results.median(*point[:2], **point[2]) for point in (UNIX, SHM))
+    return results.combined(lambda unix, shm: unix / 2 - shm, UNIX, SHM).without(
+        {"the round trip less one way: halve the round trip first": unix - shm}
+    )
 
 
 def _most(results: Results) -> Expected:
@@ -90,6 +100,7 @@ LAB = Lab(
             unit="µs",
             text="What is half of a round trip over TCP?",
             of=_one_way,
+            slips=slips.ROUND_TRIP | slips.HALVED,
             why="A tool that plays ping-pong reports the time until the answer is back. Both directions take the same path, so half of it is one way.",
             hints=("The tools of sockets report round trips.", "Divide the time of TCP in the table by two."),
         ),
@@ -98,6 +109,7 @@ LAB = Lab(
             unit="µs",
             text="What do entering the kernel, copying through it and waking the peer add to one way? Compare a Unix socket with shared memory.",
             of=_kernel,
+            slips=slips.HALVED,
             why="A system call enters the kernel, the kernel copies the bytes in and out, and the scheduler must start a sleeping peer again. Shared memory does none of it, so the difference is what these cost.",
             hints=(
                 "Through shared memory nobody calls the kernel, and the peer looks by itself.",
@@ -109,6 +121,7 @@ LAB = Lab(
             unit="µs",
             text="What does the TCP/IP stack add to that? Compare TCP with a Unix socket.",
             of=_stack,
+            slips=slips.ROUND_TRIP,
             why="Both paths enter the kernel and wake the peer. TCP adds headers, checksums, sequence numbers, acknowledgements and the loopback device. Each is code that runs for every message.",
             hints=(
                 "Both enter the kernel as often and wake the peer as often.",

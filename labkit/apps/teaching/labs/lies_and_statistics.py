@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit import figures, stats
+from labkit.apps.teaching import slips
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected, aggregate
 from labkit.apps.teaching.questions import Question
@@ -79,7 +80,13 @@ def _spread(results: Results) -> Expected:
     """Range of the launches as a part of their median, %; it has no interval, so 3 % around it count as right."""
     medians = results.launches(NAME, TIME, transport="shm", size=SIZE)
     value = float(100 * (medians.max() - medians.min()) / np.median(medians))
-    return Expected(value, 0.97 * value, 1.03 * value, "3 % around the value")
+    largest = float(medians.max() / medians.min())
+    return Expected(value, 0.97 * value, 1.03 * value, "3 % around the value").without(
+        {
+            "largest over smallest, in %": 100 * largest,
+            "their standard deviation": float(100 * medians.std() / medians.mean()),
+        }
+    )
 
 
 def _times(results: Results) -> list[NDArray[np.float64]]:
@@ -91,7 +98,12 @@ def _tail(results: Results) -> Expected:
     times = _times(results)
     pooled = float(stats.quantile(np.concatenate(times), 0.99))
     return aggregate(float(stats.quantile(one, 0.99)) for one in times).without(
-        {"the percentile over all launches together": pooled}
+        {
+            "the percentile over all launches together": pooled,
+            "the median of the messages": float(np.median([np.median(one) for one in times])),
+            "the slowest message": float(np.median([one.max() for one in times])),
+            "the 99.9th percentile": float(np.median([stats.quantile(one, 0.999) for one in times])),
+        }
     )
 
 
@@ -129,6 +141,7 @@ LAB = Lab(
             unit="%",
             text="By how much do the medians of all launches differ: (largest − smallest) / median?",
             of=_spread,
+            slips=slips.PART,
             why="Each launch places processes and pages anew, at another moment of the machine. That shifts all messages of a launch together, so launches differ far more than the interval of one launch suggests.",
             hints=(
                 "lab.results.launches(…) gives one median for each launch.",
@@ -162,6 +175,7 @@ LAB = Lab(
             unit="MB/s",
             text="What is the bandwidth of these messages, as all bytes over all time?",
             of=_mean_rate,
+            slips=slips.INVERSE | slips.BITS,
             why="The rate of many messages is all bytes over all time. With equal sizes that is the size over the mean time, so slow messages count with the time that they took.",
             hints=(
                 "A sample is the time of one message, in µs.",
@@ -174,6 +188,7 @@ LAB = Lab(
             text="By how much more does the arithmetic mean of the rates of single messages say?",
             of=_wrong_rate,
             base=100,
+            slips=slips.PART | {"the ratio in %: take 100 away": lambda value: value + 100},
             why="The reciprocal is a convex function, so the mean of the rates is at least the rate of the mean time (Jensen's inequality). The more the times scatter, the more it flatters.",
             hints=("mean(size / t) against size / mean(t).", "It is never less: Jensen's inequality."),
         ),
@@ -182,6 +197,7 @@ LAB = Lab(
             unit="µs",
             text="99 of 100 of these messages take at most how long? (Median over launches.)",
             of=_tail,
+            slips=slips.THOUSANDTH,
             why="The slowest messages met an interrupt, the scheduler or another program. Such delays are rare and long, so the 99th percentile lies above the median and varies more.",
             hints=(
                 "The 99th percentile of each launch, then the median of those.",

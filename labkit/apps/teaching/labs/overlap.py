@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from labkit import figures
+from labkit.apps.teaching import slips
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
@@ -12,6 +13,7 @@ from labkit.apps.teaching.results import Results
 from labkit.point.spec import Spec, sweep
 
 NAME = "mpi.iallreduce"
+SIDES = ("overhead_us", "latency_us")
 LARGE = 256 * 1024
 PROGRESS, HARDWARE, NOBODY = "calls of MPI by the program", "the network adapter", "nothing: it cannot be hidden"
 
@@ -46,11 +48,11 @@ def _who(results: Results) -> Expected:
 
 def _share(results: Results) -> Expected:
     where = {"transport": "tcp", "size": 8}
+    overhead, latency = (results.median("mpi.host_overhead", name, transport="shm", size=8) for name in SIDES)
     return results.combined(
         lambda overhead, latency: 100 * overhead / (2 * latency),
-        ("mpi.host_overhead", "overhead_us", where),
-        ("mpi.host_overhead", "latency_us", where),
-    )
+        *(("mpi.host_overhead", name, where) for name in SIDES),
+    ).without({"the share through shared memory": 100 * overhead / (2 * latency)})
 
 
 def _table(results: Results) -> pd.DataFrame:
@@ -96,6 +98,7 @@ LAB = Lab(
             text="How much of the time of a sum of 256 KiB does the computation hide without MPI_Test?",
             of=lambda r: _overlap(r, 0),
             base=100,
+            slips=slips.REST,
             why="A library without a progress thread works only inside its calls. A program that computes calls nothing, so the sum waits for MPI_Wait. A number well above 0 means that a thread or an adapter moved the bytes.",
             hints=(
                 "100 · (1 − (total − computation) / pure), never below 0; the rows with option tests 0.",
@@ -107,6 +110,7 @@ LAB = Lab(
             unit="%",
             text="Compute it by hand for 4 KiB with eight calls of MPI_Test, from the medians in the table.",
             of=lambda r: _by_hand(r, "p50"),
+            slips=slips.PART | slips.REST,
             why="Eight calls of MPI_Test give the library eight chances to go on. The formula counts the time in these calls as computation, so the overlap can be high although the program gets no faster.",
             hints=(
                 "What is left of the total once the computation is taken away?",
@@ -126,6 +130,7 @@ LAB = Lab(
             unit="%",
             text="Of a round trip of 8 B over TCP, which share does a rank's processor spend inside MPI calls that do something?",
             of=_share,
+            slips=slips.PART | slips.REST | {"the share of the latency: a round trip is twice that": slips.times(2)},
             why="Inside one machine there is no wire. A round trip is mostly code of MPI and of the kernel, and it runs on the cores of the ranks. Over a network, wire and adapters take their part and the share falls.",
             hints=(
                 "The table of overheads has the processor's time of a round trip, and half of the round trip.",

@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from labkit import figures
+from labkit.apps.teaching import slips
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
@@ -30,11 +31,17 @@ def _written(sync: str, pattern: str = "sequential") -> tuple[str, str, dict[str
 
 
 def _price(results: Results) -> Expected:
-    return results.combined(lambda durable, plain: durable / plain, _written("osync"), _written("none"))
+    durable, plain = (results.median(*_written(sync)[:2], **_written(sync)[2]) for sync in ("osync", "none"))
+    return results.combined(lambda durable, plain: durable / plain, _written("osync"), _written("none")).without(
+        {"the difference in µs": durable - plain}
+    )
 
 
 def _rate(results: Results) -> Expected:
-    return results.combined(lambda time: 1e6 / time, _written("osync"))
+    plain = results.median(*_written("none")[:2], **_written("none")[2])
+    return results.combined(lambda time: 1e6 / time, _written("osync")).without(
+        {"the rate of plain writes": 1e6 / plain}
+    )
 
 
 def _answered(results: Results) -> Expected:
@@ -58,7 +65,6 @@ def _reads(results: Results) -> Expected:
     return found.without(
         {
             "the factor without reading ahead": 1.0,
-            "the inverse": 1 / float(found.centre),
             "the factor of the 99th percentiles": slow / fast,
         }
     )
@@ -97,6 +103,7 @@ LAB = Lab(
             name="price",
             text="By what factor does O_SYNC slow down a sequential write of 4 KiB?",
             of=_price,
+            slips=slips.INVERSE | slips.GROWTH,
             why="A plain write ends when the kernel has copied 4 KiB into its memory. With O_SYNC it ends when the device says that the data are safe. The ratio is that of a device to a copy in memory.",
             hints=("Both are in the table, pattern sequential.", "Divide the median with osync by the one with none."),
         ),
@@ -105,6 +112,8 @@ LAB = Lab(
             unit="writes/s",
             text="How many durable sequential writes of 4 KiB can one program make in a second?",
             of=_rate,
+            slips=slips.THOUSANDTH
+            | {"the time of one in µs": lambda value: 1e6 / value, "the bytes in MB/s": slips.times(4096e-6)},
             why="One durable write is under way at a time, so the rate is the reciprocal of its time. Several writers or larger records would raise the throughput.",
             hints=("One write is under way at a time.", "The reciprocal of the time of one; mind the µs."),
         ),
@@ -131,6 +140,7 @@ LAB = Lab(
             name="ahead",
             text="By what factor is a random read slower than a sequential one?",
             of=_reads,
+            slips=slips.INVERSE | slips.GROWTH,
             why="In order, the kernel reads the next blocks before the program asks, so most reads find them in the cache. At random it cannot guess, and each read waits for the device.",
             hints=(
                 "The cache was emptied before both.",

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from labkit import figures, stats
+from labkit.apps.teaching import slips
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected, aggregate
 from labkit.apps.teaching.questions import Question
@@ -96,7 +97,16 @@ def _sent(results: Results) -> Expected:
 def _closed(results: Results) -> Expected:
     """99th percentile of the closed loop, µs."""
     found = _each(results, lambda s: _p99(_times(s)))
-    return found.without({POOLED: _pooled(results, _times)})
+    return found.without({POOLED: _pooled(results, _times), **_others(results, _times)})
+
+
+def _others(results: Results, of: Callable[[Samples], NDArray[np.float64]], rate: int = 0) -> dict[str, float]:
+    """Return what statistics other than the 99th percentile give, µs."""
+
+    def at(share: float) -> float:
+        return float(_each(results, lambda s: float(stats.quantile(of(s), share)), rate).centre)
+
+    return {"the median": at(0.5), "the 99.9th percentile": at(0.999), "the slowest message": at(1.0)}
 
 
 def _opened(results: Results) -> Expected:
@@ -109,7 +119,7 @@ def _opened(results: Results) -> Expected:
             f"the 99th percentile at {RATES[0]} messages/s": float(
                 _each(results, lambda s: _p99(_times(s)), RATES[0]).centre
             ),
-            "the 99.9th percentile": float(_each(results, lambda s: stats.quantile(_times(s), 0.999), RATE).centre),
+            **_others(results, _times, RATE),
         }
     )
 
@@ -185,6 +195,7 @@ LAB = Lab(
             unit="messages/s",
             text="How many messages did the closed loop send in a second?",
             of=_sent,
+            slips=slips.THOUSANDTH,
             why="A closed loop sends when the answer is there, so its rate is the reciprocal of the mean round trip. Nobody sets that rate, and it falls when the server slows down.",
             hints=("It sends the next one when the answer is there.", "1 000 000 / the mean round trip in µs."),
         ),
@@ -193,6 +204,7 @@ LAB = Lab(
             unit="µs",
             text="What is the 99th percentile of the closed loop? (Median over launches.)",
             of=_closed,
+            slips=slips.THOUSANDTH,
             why="While something holds up the server, the loop sends nothing. A long stall is then one slow sample among thousands, and it hardly moves the 99th percentile.",
             hints=("stats.quantile(times, 0.99) of each launch, then their median.",),
         ),
@@ -201,6 +213,7 @@ LAB = Lab(
             unit="µs",
             text="And that of the open loop at 10 000 messages/s?",
             of=_opened,
+            slips=slips.THOUSANDTH,
             why="At a fixed rate messages keep coming during a stall, and each of them waits for the rest of it. The more stalls a machine has, the further this percentile moves from that of the closed loop.",
             hints=("The same with the launches of rate 10 000.",),
         ),
@@ -217,6 +230,7 @@ LAB = Lab(
             unit="µs",
             text="Add to the closed loop the requests that a client with one request every 100 µs would have sent meanwhile. What is the 99th percentile then?",
             of=_filled,
+            slips=slips.THOUSANDTH,
             why="Each stall above 200 µs now counts with all requests that would have met it. The percentile moves as far as these requests are a per cent of all.",
             hints=(
                 "A time t above 200 µs stands also for t − 100, t − 200, … as long as that is above 100 µs.",
@@ -228,6 +242,7 @@ LAB = Lab(
             unit="µs",
             text="A sender can be late itself. Open loop, 10 000 messages/s: what is the 99th percentile from when each message was due?",
             of=_due,
+            slips=slips.THOUSANDTH,
             why="A sender that the scheduler holds up sends late, and the round trip does not contain that. A user waits from when the request was due, so the lateness belongs to the time.",
             hints=(
                 'extras["late_ns"] of a sample says how late each message left.',

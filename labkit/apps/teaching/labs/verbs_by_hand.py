@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
+from labkit.apps.teaching import slips
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
@@ -39,14 +41,16 @@ def _specs() -> list[Spec]:
 
 
 def _share(results: Results) -> Expected:
-    """Part of the steps' time that the changes of state to RTR and RTS take, %."""
+    """Part of the sum of the steps' medians that the changes of state to RTR and RTS take, %."""
     points: list[tuple[str, str, dict[str, Any]]] = [(NAME, metric, {}) for metric in STEPS]
     names = list(STEPS)
     initial, ready, sending = (names.index(name) for name in ("queue_pair_us", "to_rtr_us", "to_rts_us"))
     times = [results.median(NAME, metric) for metric in STEPS]
     both, total = times[ready] + times[sending], sum(times)
-    return results.combined(lambda *each: 100 * (each[ready] + each[sending]) / sum(each), *points).without(
+    by_launch = results.combined(lambda *each: 100 * (each[ready] + each[sending]) / sum(each), *points)
+    return replace(by_launch, centre=100 * both / total, also=()).without(
         {
+            "the median of the shares of the launches: take the medians of the steps first": float(by_launch.centre),
             "their time divided by that of the other steps": 100 * both / (total - both),
             "the change to RTR alone": 100 * times[ready] / total,
             "the change to RTS alone": 100 * times[sending] / total,
@@ -109,6 +113,7 @@ LAB = Lab(
             name="completions",
             text="The program hello.py sends one message to itself. How many completions does its queue receive?",
             of=lambda r: Expected(2.0, 2.0, 2.0),
+            slips={"those of one of the two queues": slips.times(0.5)},
             why="A send and a receive are two pieces of work in two queues. Each ends with its own completion, and here both go into the same completion queue.",
             hints=("Sending and receiving are two pieces of work.", "The program waits for each of them."),
         ),
@@ -123,8 +128,9 @@ LAB = Lab(
         Question(
             name="share",
             unit="%",
-            text="Which part of the time of all steps goes into the changes of state to RTR and RTS?",
+            text="The table has a median for each step. Which part of the sum of these medians goes into the changes of state to RTR and RTS?",
             of=_share,
+            slips=slips.PART | slips.REST,
             why="Each change of state is a call of the kernel with some attributes. It copies no data and registers no memory, so it is only a part of the set-up.",
             hints=("Add all medians of the table.", "100 · (INIT to RTR + RTR to RTS) / sum."),
         ),
