@@ -213,7 +213,7 @@ def test_points_that_failed_are_named_until_a_later_run_measures_them(
 
 def test_plan_counts_points_and_starts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["measure", "micro.clock", "--launches", "2", "--dry-run"]) == 0
-    assert "1 point × 2 launches" in capsys.readouterr().out
+    assert "1 point in 2 launches, at most about" in capsys.readouterr().out
 
 
 def test_import_show_and_write_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_what_no_flag_says_has_the_default_of_its_class(capsys: pytest.CaptureFi
         iterations=9, warmup=0, launches=2, ci=0.5, time_cap=3.0, time_limit=4.0, seed=5
     )
     assert cli.main(["measure", "micro.clock", "--dry-run"]) == 0
-    assert f"1 point × {Effort.launches} launches" in capsys.readouterr().out
+    assert f"1 point in {Effort.launches} launches" in capsys.readouterr().out
 
 
 def test_six_launches_are_measured_unless_another_number_is_asked_for() -> None:
@@ -388,3 +388,11 @@ LOCAL_TRANSPORT_RETRANS=-1
     lines = capsys.readouterr().out.splitlines()
     assert any(re.match(r"^sent, mean \(MB/s\) +send call us, minimum", line) for line in lines)
     assert any(re.match(r"^ *94\.24 +≤ 0 +≤ 5\.02 ", line) for line in lines)
+
+
+def test_a_measurement_begins_with_how_many_and_how_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["measure", "micro.clock", "--launches", "2", "-i", "10", "--into", str(tmp_path / "c")]
+    assert cli.main(command) == 0
+    assert "1 point in 2 launches, at most about" in capsys.readouterr().err
+    assert cli.main(command) == 0  # nothing is missing
+    assert "at most about" not in capsys.readouterr().err

@@ -554,7 +554,7 @@ def test_an_estimate_is_one_rule_and_says_an_end_once(monkeypatch: pytest.Monkey
         return pace.told(needed, [6, 6], "mpi.latency", Store(), ["two-cores"])
 
     text = "2 points, each in 6 launches: 12 measurements"
-    assert told(0.5) == f"{text}, about 15 s at the pace of two-cores, at most 33 s on an idle machine"
+    assert told(0.5) == f"{text}, about 15 s at the pace of two-cores, at most about 33 s on an idle machine"
     assert told(9) == f"{text}, about 33 s"
     assert told(0.5, "") == f"{text}, at most about 33 s on an idle machine"
 

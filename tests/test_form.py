@@ -10,9 +10,12 @@ import nbformat
 import pytest
 
 from labkit import studies
-from labkit.apps import notebook, progress
+from labkit.apps import form, notebook, progress, show
+from labkit.apps.explorer import pace
+from labkit.apps.explorer.store import Store
 from labkit.apps.form import Form
 from labkit.io import project
+from labkit.run import estimate, measuring
 from labkit.run.measuring import Progress
 
 NOTEBOOKS = sorted(project.NOTEBOOKS.glob("[1-9]*.ipynb"))
@@ -43,9 +46,9 @@ def test_a_form_has_a_field_with_the_default_of_each_parameter(name: str) -> Non
 def test_a_change_shows_at_once_what_it_costs_or_what_is_wrong() -> None:
     form = Form("latency")
     before = form.cost.value
-    assert re.match(r"\d+ points in 6 launches, at most ", before)
+    assert re.match(r"\d+ points, each in 6 launches: \d+ measurements, at most about ", before)
     form.fields["launches"].value = 3
-    assert " in 3 launches, " in form.cost.value
+    assert " in 3 launches: " in form.cost.value
     form.fields["sizes"].value = "8"
     fewer = int(form.cost.value.split()[0])
     assert fewer < int(before.split()[0])
@@ -105,3 +108,13 @@ def test_a_bar_shows_how_far_a_measurement_is() -> None:
     text = progress.bar(state).data
     assert '<progress value="3" max="12"' in text
     assert "3 of 12 points × launches, about 4 s left: mpi.latency &lt;8 B&gt;" in text
+
+
+def test_form_command_line_and_explorer_count_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same points in the same launches, and the same longest time."""
+    study = studies.get("latency")(sizes="8:64")
+    points, effort = study.points, study.effort
+    said = f"{pace.told(estimate.Estimate.of(points, effort), estimate.each(points), '', Store(), [])}."
+    assert said in form.cost(study)
+    monkeypatch.setattr(measuring, "commands", lambda *_: [])
+    assert said in show.plan(points, effort).splitlines()

@@ -14,7 +14,7 @@ import ipywidgets as widgets
 from labkit import studies
 from labkit.apps import progress
 from labkit.errors import LabkitError
-from labkit.point.units import format_duration, plural
+from labkit.run import estimate
 from labkit.run.measuring import Progress
 from labkit.studies import Study
 
@@ -94,10 +94,7 @@ def cost(study: Study) -> str:
     """Return how many points a study measures in how many launches, and how long that takes at most."""
     if study.only_reads or not study.points:
         return "These parameters measure nothing."
-    points = len({(point.spec.benchmark, point.fingerprint) for point in study.points})
-    seconds = len(study.points) * study.effort.time_cap
-    whole = f"{plural(points, 'point')} in {plural(study.effort.launches, 'launch')}"
-    return f"{whole}, at most {format_duration(seconds)} of timed iterations. Points measured before are kept."
+    return f"{estimate.told(study.points, study.effort)}. Points measured before are kept."
 
 
 def _field(name: str, value: Any, kind: Any, texts: Mapping[str, str]) -> widgets.Widget:

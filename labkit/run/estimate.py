@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from labkit.point.spec import Effort
+from labkit.point.units import format_duration, plural
 from labkit.run import schedule
 from labkit.run.point import Point
 
@@ -41,6 +43,11 @@ class Estimate:
         """Longest time on an idle machine, s."""
         return self.points * self.cap + self.starts * START
 
+    @property
+    def limit(self) -> str:
+        """The longest time, in words."""
+        return f"at most about {format_duration(round(self.most, 1))} on an idle machine"
+
     def about(self, pace: float) -> float:
         """Return the time at a pace, s; never more than `most`.
 
@@ -49,6 +56,31 @@ class Estimate:
         pace : time of a point without its start, s.
         """
         return min(self.most, self.points * pace + self.starts * START)
+
+
+def told(points: Sequence[Point], effort: Effort) -> str:
+    """Say how many points there are, in how many launches, and how long they take at most."""
+    return f"{counted(each(points))}, {Estimate.of(points, effort).limit}"
+
+
+def each(points: Sequence[Point]) -> Collection[int]:
+    """Return the launches of each point."""
+    return Counter((point.spec.benchmark, point.fingerprint) for point in points).values()
+
+
+def counted(launches: Collection[int]) -> str:
+    """Say how many points there are, and in how many launches each is measured.
+
+    Examples
+    --------
+    >>> counted([6]), counted([6, 6]), counted([3, 1])
+    ('1 point in 6 launches', '2 points, each in 6 launches: 12 measurements', '2 points: 4 measurements')
+    """
+    points, most = plural(len(launches), "point"), plural(max(launches), "launch")
+    if len(launches) == 1:
+        return f"{points} in {most}"
+    each = f", each in {most}" if len({*launches}) == 1 else ""
+    return f"{points}{each}: {plural(sum(launches), 'measurement')}"
 
 
 def left(elapsed: float, done: int, points: int) -> float:

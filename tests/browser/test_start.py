@@ -148,11 +148,11 @@ def test_a_notebook_shows_its_parameters_as_a_form(opened: tuple[Any, str]) -> N
     page.goto(f"{url}lab/tree/10-latency.ipynb?token=secret")
     run_the_first_cell(page)
     form = page.locator(".lab-form")
-    form.locator(":text('69 points in 6 launches, at most ')").wait_for()
+    form.locator(":text('69 points, each in 6 launches: 414 measurements, at most about ')").wait_for()
     field = form.locator("input[type=text]").first
     field.fill("8")
     field.press("Enter")
-    form.locator(":text('23 points in 6 launches, at most ')").wait_for()
+    form.locator(":text('23 points, each in 6 launches: 138 measurements, at most about ')").wait_for()
 
 
 def test_the_explorer_is_in_jupyterlab_too(opened: tuple[Any, str]) -> None:

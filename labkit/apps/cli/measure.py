@@ -249,7 +249,7 @@ def _check_format(benchmark: str, form: str) -> None:
 
 def _measure(options: argparse.Namespace) -> int:
     """Measure the missing points, and print the requested ones."""
-    from labkit.run import measuring, older
+    from labkit.run import estimate, measuring, older
     from labkit.store.campaign import Campaign, fresh
     from labkit.store.samples.facts import FINGERPRINT, STOPPED_BY
 
@@ -268,7 +268,10 @@ def _measure(options: argparse.Namespace) -> int:
         names = {point.fingerprint for point in points}
         first = 1 + max((launch for _, name, launch in before if name in names), default=-1)
         launches = [first + number for number in launches]
+    missing = [one for one in points if (options.benchmark, one.fingerprint, launches[one.launch]) not in before]
     with Bar() as bar:
+        if missing:
+            bar.say(estimate.told(missing, effort))
         specs = [p.spec for p in points if p.launch == 0]
         measuring.measure(specs, effort, into=campaign, progress=bar, launches=launches)
     wanted = {(p.fingerprint, number) for p in points for number in (*launches, p.launch)}

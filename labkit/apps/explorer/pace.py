@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from statistics import median
 
 from labkit.apps.explorer.selection import Selection
 from labkit.apps.explorer.store import Store
-from labkit.point.units import format_duration, plural
+from labkit.point.units import format_duration
 from labkit.run import measuring
-from labkit.run.estimate import Estimate
+from labkit.run.estimate import Estimate, counted, each
 from labkit.store import campaign
 
 
@@ -22,8 +21,7 @@ def sentence(selection: Selection, have: Store, campaigns: Sequence[str]) -> str
     have, campaigns : as in `told`.
     """
     points = measuring.expand(selection.specs(), selection.effort)
-    launches = Counter(one.fingerprint for one in points).values()
-    return told(Estimate.of(points, selection.effort), launches, selection.benchmark, have, campaigns)
+    return told(Estimate.of(points, selection.effort), each(points), selection.benchmark, have, campaigns)
 
 
 def told(needed: Estimate, launches: Collection[int], benchmark: str, have: Store, campaigns: Sequence[str]) -> str:
@@ -36,29 +34,13 @@ def told(needed: Estimate, launches: Collection[int], benchmark: str, have: Stor
     campaigns : campaigns whose points of the benchmark show the pace.
     """
     text = counted(launches)
-    most = format_duration(round(needed.most, 1))
     pace, name = _pace(benchmark, have, campaigns)
     if not name:
-        return f"{text}, at most about {most} on an idle machine"
+        return f"{text}, {needed.limit}"
     about = format_duration(round(needed.about(pace), 1))
-    if about == most:
+    if about == format_duration(round(needed.most, 1)):
         return f"{text}, about {about}"
-    return f"{text}, about {about} at the pace of {campaign.titles(campaigns)[name]}, at most {most} on an idle machine"
-
-
-def counted(launches: Collection[int]) -> str:
-    """Say how many points there are, and in how many launches each is measured.
-
-    Examples
-    --------
-    >>> counted([6]), counted([6, 6]), counted([3, 1])
-    ('1 point in 6 launches', '2 points, each in 6 launches: 12 measurements', '2 points: 4 measurements')
-    """
-    points, most = plural(len(launches), "point"), plural(max(launches), "launch")
-    if len(launches) == 1:
-        return f"{points} in {most}"
-    each = f", each in {most}" if len({*launches}) == 1 else ""
-    return f"{points}{each}: {plural(sum(launches), 'measurement')}"
+    return f"{text}, about {about} at the pace of {campaign.titles(campaigns)[name]}, {needed.limit}"
 
 
 def _pace(benchmark: str, have: Store, campaigns: Sequence[str]) -> tuple[float, str]:

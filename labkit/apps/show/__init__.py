@@ -93,7 +93,7 @@ def doctor(form: str) -> tuple[str, bool]:
 
 def plan(points: Sequence[Point], effort: Effort) -> str:
     """Return the points of a measurement with the settings that differ, and the command lines that start them."""
-    from labkit.run import measuring, sample_volume  # 0.2 s
+    from labkit.run import estimate, measuring, sample_volume  # 0.2 s
 
     first = [p for p in points if p.launch == 0]
     names = dict.fromkeys(name for p in first for name in p.spec.setting if name != "transport")  # in the label
@@ -103,15 +103,13 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
         (benchmarks.label(p.spec), *(p.spec.setting.get(n, "-") for n in settings), p.library, p.fingerprint)
         for p in first
     ]
-    longest = len(points) * (effort.time_cap + 0.1)
     launches = len({p.launch for p in points})  # one for points of a simulation
     size = sum(sample_volume.volume(p.spec, effort).kept for p in first) * launches
     return "\n".join(
         [
             text_table(head, rows),
             "",
-            f"{plural(len(rows), 'point')} × {plural(launches, 'launch')}; "
-            f"at most {format_duration(longest)} of timed iterations.",
+            f"{estimate.told(points, effort)}.",
             *_sessions(effort),
             f"Samples: {sample_volume.told(size)}.",
             "Starts of a launch, in the order of the first launch:",
