@@ -1,7 +1,7 @@
 """The command ``labkit``, also as ``python -m labkit``: Ctrl-C ends it quietly from the start.
 
-Loading the command line takes most of a second, during which there is nothing to clean up: a signal then ends the
-process at once. This file therefore installs its handlers before it imports anything else.
+Loading the command line takes most of a second. There is nothing to clean up yet, so a signal ends the process at once.
+This file therefore installs its handlers before it imports anything else.
 """
 
 from __future__ import annotations

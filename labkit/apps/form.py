@@ -60,7 +60,7 @@ class Form(widgets.VBox):  # type: ignore[misc]
         return {key: value for key, value in values.items() if value != self._defaults[key]}
 
     def tell(self) -> None:
-        """Show how many points the parameters ask for, and how long they take at most; or what is wrong with them."""
+        """Show the number of points and the longest time, or what is wrong with the parameters."""
         try:
             study = self._study(**self.changed())
         except LabkitError as error:

@@ -44,7 +44,7 @@ def copied(source: Campaign, words: Iterable[str], progress: Callable[[str], Non
 
 
 def _styles(source: Campaign) -> list[str]:
-    """Return the styles of the reports of a campaign; those of several campaigns hold data of others."""
+    """Return the styles of a campaign's own reports; reports of several campaigns also hold other campaigns' data."""
     names = [path.name for path in source.derived.glob(f"{derived.REPORT}*") if path.is_dir()]
     own = sorted(name for name in names if derived.is_report(name) and not derived.is_shared(name))
     return [name.removeprefix(f"{derived.REPORT}-") for name in own]

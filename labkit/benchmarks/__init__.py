@@ -167,7 +167,7 @@ def get(name: str) -> Benchmark:
 
 @cache
 def look_up(name: str) -> Benchmark | None:
-    """Return the benchmark of that name as `get` does; None if there is none, as for points of another labkit."""
+    """Return a benchmark as `get` does, or None if it does not exist, such as for points of another labkit version."""
     family, _, name_in_family = name.partition(".")
     if family.isidentifier() and name_in_family.isidentifier():
         for file in _likely(family, name_in_family):
@@ -190,7 +190,7 @@ def tools_of(name: str) -> tuple[Callable[[Spec, Effort], Invocation], ...]:
 
 @cache
 def _likely(family: str, name: str) -> tuple[str, ...]:
-    """The files of a family, those with similar names first: the name of a form begins like that of its file."""
+    """The files of a family, those with similar names first, because the name of a form begins like its file's name."""
     files = _files(family)
     if name in files:
         files.remove(name)
@@ -293,12 +293,12 @@ def typed(spec: Spec) -> Spec:
 
 
 def threads(spec: Spec) -> int:
-    """Threads of a rank, each of which does the same; one where the benchmark has no such option."""
+    """Number of threads of a rank, which all do the same; 1 if the benchmark has no such option."""
     return (has(spec.options, Threads) and spec.options.threads) or 1
 
 
 def cadence(spec: Spec) -> str:
-    """How iterations follow one another: the option of that name, or that of the benchmark."""
+    """How iterations follow one another: the option `cadence`, or else the benchmark's cadence."""
     return (has(spec.options, Cadence) and spec.options.cadence) or get(spec.benchmark).cadence
 
 

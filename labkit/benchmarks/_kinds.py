@@ -227,7 +227,7 @@ class ToolBenchmark(Benchmark[Options]):
 
     @property
     def sampled(self) -> tuple[str, str]:
-        """As in `Benchmark`: a tool's times come from one process, so both are equal."""
+        """As in `Benchmark`. A tool's times come from one process, so the two are equal."""
         return "", ""
 
 
@@ -420,7 +420,7 @@ class OneSidedBenchmark(KernelBenchmark[Options]):
     completes: Callable[[Spec[Options]], bool] | None = None
 
     def crosses(self, spec: Spec[Options]) -> tuple[int, int]:
-        """As in `Benchmark`: a message there, and one back, one of which carries the bytes."""
+        """As in `Benchmark`: one message there and one back; one of them carries the bytes."""
         return (2, 1) if self.completes and self.completes(spec) else (0, 0)
 
     def _received(self, spec: Spec[Options]) -> bool:
@@ -526,7 +526,7 @@ class ParallelFileBenchmark(FileBenchmark[Options]):
 
 @kind
 class InterferenceBenchmark(RankBenchmark[Options]):
-    """A benchmark of two jobs: a victim, whose ranks are timed alone and beside the other, and an aggressor.
+    """A benchmark of two jobs: a victim that is timed alone and beside an aggressor.
 
     Parameters
     ----------

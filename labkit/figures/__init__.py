@@ -1,7 +1,7 @@
 """Figures: plotly, drawn from records, summaries or samples; the same input gives the same bytes.
 
-Every figure says in its axis titles what is drawn, in which unit, and what its bars mean; n, launches, host and
-badges are in the hover text. Static pictures come from `labkit.figures.static`.
+The axis titles of every figure name the quantity, its unit and the meaning of its bars. The hover text has n, launches,
+host and badges. Static pictures come from `labkit.figures.static`.
 """
 
 from labkit.figures.bounded import bounded, with_bounds

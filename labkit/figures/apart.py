@@ -1,4 +1,4 @@
-"""Set markers of several series side by side where they would lie on one another, and show those at an edge as a whole.
+"""Place overlapping markers of several series side by side, and show markers at an edge completely.
 
 The data of the figure are read before its markers move, so the table beside it has their true places.
 """

@@ -26,7 +26,7 @@ def place(size: float, smallest: float) -> float:
 
 
 def on(value: float, axis: Mapping[str, Any]) -> float:
-    """Return the place of a value on an axis; 0 has one of its own on a logarithmic axis, its first tick."""
+    """Return the place of a value on an axis. On a logarithmic axis, 0 is the first tick."""
     return float(value) if value > 0 or axis["type"] == "linear" else float(min(axis["tickvals"]))
 
 
@@ -81,7 +81,7 @@ def rounds(low: float, high: float, most: int = 10) -> list[float]:
 
 
 def spaced(places: Sequence[float], labels: Sequence[str], px: float) -> list[int]:
-    """Return which ticks get a label on an axis to the right: as many as have room, the first one always.
+    """Return which ticks of an axis to the right get a label: always the first one, and as many others as fit.
 
     Parameters
     ----------
@@ -124,8 +124,8 @@ def thinned(axis: Mapping[str, Any], px: float) -> dict[str, Any]:
 def step(low: float, high: float, px: float, *, upward: bool, fixed: bool = False) -> str | int | None:
     """Return the step of a logarithmic axis whose labels have room, as plotly's ``dtick``; None if it has no length.
 
-    It is that with the most labels of: 1, 2 and 5 of each decade, every decade, every second one, …; if these have
-    fewer than three, even steps.
+    The candidates are 1, 2 and 5 of each decade, every decade, every second decade, …; the one with the most labels
+    wins. If all have fewer than three, the steps are even.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def are_far(series: Iterable[ArrayLike]) -> bool:
 
 
 def measure(metric: Metric, title: str, series: Iterable[ArrayLike] = ()) -> dict[str, Any]:
-    """Axis of a metric: logarithmic for a cost, and for rates of which the least could not be read on a linear axis.
+    """Axis of a metric: logarithmic for costs, and for rates if the lowest could not be read on a linear axis.
 
     Parameters
     ----------

@@ -159,7 +159,7 @@ def single(spec: Mapping[str, Any]) -> tuple[list[str], tuple[tuple[str, ...], .
 
 
 def _place(title: str, place: Any, tick: Any) -> str:
-    """Return a place on an axis in words: a size alone, a count before what it counts, else behind the title."""
+    """Return a place on an axis in words: a size alone, a count before its noun, any other value after the title."""
     if title.endswith("(B)") and not isinstance(place, str):
         return format_size(round(place))
     counted = re.fullmatch(r"[a-z]+s", title) and str(tick).isdecimal() and str(tick) != "1"

@@ -29,7 +29,7 @@ _MARKED = ("p50", "p95", "p99")
 
 
 def _name(samples: Samples, launches: Sequence[Samples]) -> str:
-    """Name samples after the settings in which they differ from the others in the figure."""
+    """Name samples after the settings that distinguish them in the figure."""
     spec = samples.spec
     settings = [one.spec.values for one in launches if one.spec.benchmark == spec.benchmark]
     # the library names the tool

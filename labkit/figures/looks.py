@@ -1,9 +1,9 @@
 """Give each series a colour and a marker by what it is called, the same in every session, figure and report.
 
-Paths through memory and TCP have their own look everywhere. The name of any other series says where the search
-for its look begins: a digest of its words, moved on by its numbers. Only a series that has this colour in the same
-figure moves it further. For the session it then stays, whatever else is drawn; its points remember it, so that a line
-keeps its look when its name changes because others came.
+Paths through memory and TCP have their own look everywhere. For any other series, the search for a look begins at a
+place that follows from its name: a digest of its words, shifted by its numbers. Only a series that has this colour in
+the same figure moves it further. For the session it then stays, whatever else is drawn; its points remember it, so that
+a line keeps its look when its name changes because others came.
 
 Where several campaigns are drawn, their lines of the same settings have one colour. Each campaign has its own marker
 and dashes.
@@ -97,7 +97,7 @@ class Look:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What a trace says of its series, for whoever brings several figures into line."""
+        """What a trace records about its series, so that several figures can use the same look."""
         return {"series": self.series, "look": self.slot} | ({"variant": self.variant} if self.variant else {})
 
 

@@ -24,8 +24,9 @@ _NOTE = "published: not measured here"
 def overlay(figure: go.Figure, entries: Sequence[Entry]) -> go.Figure:
     """Return a figure with published numbers beside its own; the figure itself does not change.
 
-    A number of one message size is a point, of other sizes a dotted line: over its sizes, or over a quarter of the axis
-    where the paper says small or large messages only. A printed range is an error bar. In a figure of bars it is a bar.
+    A number for one message size is a point. A number for several sizes is a dotted line over these sizes, or over a
+    quarter of the axis if the paper only says small or large messages. A printed range is an error bar. In a figure of
+    bars it is a bar.
 
     Parameters
     ----------

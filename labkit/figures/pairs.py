@@ -1,4 +1,4 @@
-"""Draw the times of all pairs of ranks as a heat map by switch and host, where a bad part is a stripe or a block."""
+"""Draw the times of all pairs of ranks as a heat map by switch and host. A bad part shows as a stripe or a block."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _labelled(ordered: NDArray[np.float64], labels: Sequence[str]) -> go.Heatmap
 
 
 def _merged(ordered: NDArray[np.float64], names: Sequence[str], each: int) -> go.Heatmap:
-    """Cells of `each` × `each` pairs, of which the greatest counts, without their own text."""
+    """Cells of `each` × `each` pairs, without text; the greatest pair counts."""
     side = len(names)
     padded = np.full((side * each, side * each), -np.inf)
     padded[: len(ordered), : len(ordered)] = np.where(np.isnan(ordered), -np.inf, ordered)

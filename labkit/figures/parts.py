@@ -178,7 +178,7 @@ class Described:
     instead : a table to show instead of a figure with a single x value.
     notes : small print; `axis` is the one above it, `title` its title without them.
     caption : as in `Figure`.
-    seen : what there is to see in it, in words.
+    seen : what it shows, in words.
     """
 
     alt: str = ""

@@ -130,7 +130,7 @@ def _ends(parts: Sequence[tuple[Part, float]]) -> tuple[float, float, bool]:
 def _legend(figure: go.Figure, words: Sequence[tuple[str, str]]) -> int:
     """Write the legend as lines above the axes, if it has all the width; return the number of lines.
 
-    Plotly would break its own legend to the width of the axes, of which the names of parts leave little.
+    Plotly would wrap its own legend at the width of the axes, which is small beside the names of parts.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def _gap(x: list[float], zero: bool) -> list[int | None]:
 
 
 def numbers(values: list[Any], hover: bool) -> Any:
-    """Return values as they are, or for a page as an array, which plotly copies and checks at once; gaps are NaN."""
+    """Return values unchanged, or for a page as an array, which plotly copies and checks faster; gaps are NaN."""
     return values if hover else np.array(values, np.float64)
 
 
@@ -198,7 +198,7 @@ def _word(drawn: Sequence[Line]) -> str:
 
 
 def described(rows: pd.DataFrame, metric: str, axis: str, column: str) -> dict[str, Any]:
-    """Say what a figure shows, for whoever draws published numbers or bounds into it.
+    """Record what a figure shows, so that published numbers and bounds can be drawn into it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Draw how programs spend their time, computing or inside MPI, and which ranks send how much to which."""
+"""Draw the time that programs spend computing and inside MPI, and the traffic between ranks."""
 
 from __future__ import annotations
 

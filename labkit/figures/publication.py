@@ -31,7 +31,7 @@ FONTS = {
 
 @dataclass(frozen=True)
 class PaperColumn:
-    """How wide a publisher sets a column, and in which letters.
+    """The column width and the font of a publisher.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def _colour(trace: Mapping[str, Any]) -> str:
 
 
 def tex(text: str) -> str:
-    r"""Return a text for LaTeX; letters beyond those of pdfLaTeX stay as they are, for XeLaTeX and LuaLaTeX.
+    r"""Return a text for LaTeX. Letters that pdfLaTeX lacks stay unchanged, for XeLaTeX and LuaLaTeX.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """A statistic of every rank as a map of the machine: a row per node, ordered by switch, a column per rank in its node.
 
-A slow node shows as a row, a slow switch as a block of rows, and what a position in the node costs as a column.
+A slow node shows as a row, a slow switch as a block of rows, and a slow position within nodes as a column.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Say what there is to see in a figure, from the values that it shows: the end of its caption in a report."""
+"""Describe what a figure shows, from its values: the end of its caption in a report."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def add(figure: go.Figure, *notes: Note | str) -> None:
 
 
 def rewrite(layout: dict[str, Any], notes: Sequence[Note]) -> None:
-    """Put notes below the axis of a figure as plain data, which grows by their lines; others there go."""
+    """Replace the notes below the axis of a figure, as plain data; the figure grows by their lines."""
     meta = dict(layout.get("meta") or {})
     axis = layout[meta.get(AXIS, "xaxis")]
     given = axis.get("title") or {}

@@ -189,7 +189,7 @@ async def _browser(path: str) -> AsyncIterator[Any]:
 
 
 def _fixed(svg: str, spec: Mapping[str, Any]) -> str:
-    """Replace plotly's random ids: that of the figure by a hash of it, those of traces by their numbers.
+    """Replace plotly's random ids: the figure's by a hash of the figure, the traces' by their numbers.
 
     The order of attributes depends on what the browser drew before; in the canonical form it does not.
     """

@@ -211,7 +211,7 @@ def further_rows(traces: Sequence[Mapping[str, Any]], width: float) -> int:
 
 
 def _fold(figure: go.Figure) -> None:
-    """Break the title of the upward axis where it would reach beyond the figure: its middle is that of the axis."""
+    """Break the title of the upward axis if it would be longer than the figure; title and axis have the same centre."""
     traces, layout = raw(figure)
     title, height = _title(layout, "yaxis"), layout["height"]
     above, below = _around(traces, layout)
@@ -362,7 +362,7 @@ def split(frame: pd.DataFrame, series: Sequence[str]) -> list[Part]:
 
 
 def _distinct_names(parts: list[Part]) -> list[Part]:
-    """Give series of the same name distinct names, made of the settings in which they differ."""
+    """Give series with equal names distinct names, from the settings in which they differ."""
     count = Counter(part.name for part in parts)
     done = []
     for part in parts:
@@ -381,7 +381,7 @@ def _distinct_names(parts: list[Part]) -> list[Part]:
 
 
 def level_word(row: Mapping[Any, Any], name: str) -> str:
-    """Return the level of a series column as the legend shows it, with what a log does not state or labkit assumed."""
+    """Return the level of a series column as the legend shows it, with marks for assumed and missing values."""
     told, usual = text(row, name), level(row[name])
     if told == usual:
         return word(name, row[name])
@@ -389,7 +389,7 @@ def level_word(row: Mapping[Any, Any], name: str) -> str:
 
 
 def word(name: str, value: Any) -> str:
-    """Return a value of a series column as the legend shows it; numbers say what they are."""
+    """Return a value of a series column as the legend shows it, with the name of the column for numbers."""
     if pd.isna(value) or value == "":
         return ""
     if name.startswith("env_"):

@@ -39,8 +39,8 @@ def topology(
 ) -> go.Figure:
     """Draw a single switch or a two-level tree of switches, with the load of every link, if known.
 
-    A link is two lines, one for each direction, the more loaded the warmer and wider; without `seconds` loads are
-    relative to the one that carried most for its rate.
+    A link is two lines, one for each direction; a higher load makes the line warmer and wider. Without `seconds`, loads
+    are relative to the link with the highest load for its rate.
 
     Parameters
     ----------

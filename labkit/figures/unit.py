@@ -109,7 +109,7 @@ def readable(spec: dict[str, Any]) -> bool:
 
 
 def in_gigabytes(text: Any, digits: int = 0) -> Any:
-    """Return a text whose values in MB/s are in GB/s; anything else as it is.
+    """Return a text with values in GB/s in place of MB/s; other text stays.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _scaled(values: Any, times: float) -> Any:
 
 
 def _hover(template: str, unit: str) -> str:
-    """Return a hover text whose value is that of the axis, without further values in the old unit."""
+    """Return a hover text with the value in the axis's unit, without further values in the old unit."""
     text, mark, extra = template.partition("<extra>")
     first, *lines = text.split("<br>")
     words = first.partition("</b>")[2]

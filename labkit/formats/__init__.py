@@ -40,8 +40,8 @@ def _files() -> set[str]:
 def clock_ns(kind: str) -> float:
     """Return the step of the times that a tool takes or prints, ns: `CLOCK_NS` of its format; NaN if it has none.
 
-    A format has none if the step limits no value: the tool divides the time of a whole run by its operations (qperf,
-    mdtest), or takes times in ns (fio). Rates over a whole run, such as those of iperf3 and netperf, have none either.
+    A format has no step if the step limits no value: the tool divides the time of a whole run by its operations (qperf,
+    mdtest), or measures in ns (fio). Rates over a whole run, such as those of iperf3 and netperf, have none either.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """HPCC's sections: what each test prints when it ends, for runs that ended before their summary.
 
 A section is whole if its last line is there. Its results equal those of the summary, with fewer digits. `Star` tests
-print the average over processes beside minimum and maximum, PTRANS the least rate of the five repetitions of each
-setting (``pdtransdriver.c``), HPL a row for each setting. Of the latter two the summary has the best setting.
+print average, minimum and maximum over processes. PTRANS prints the lowest rate of the five repetitions of each setting
+(``pdtransdriver.c``), HPL a row for each setting. Of the latter two the summary has the best setting.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of IOR's results and of its summary whose head is missing: the number of columns shows which they are.
+"""Rows of IOR's results or summary without a head; the number of columns distinguishes the two.
 
 A row of results has bandwidth, block, transfer size and times of one repetition. Bandwidth and total time give the
 bytes, which are a whole number of blocks; from version 3.3 on, IOPS times the transfer size is the bandwidth too. The
@@ -64,7 +64,7 @@ def results(lines: Lines) -> list[Run]:
 
 
 def _check(lines: Lines, number: int, cells: Cells) -> None:
-    """Refuse a row whose numbers contradict each other, because its columns may be others."""
+    """Refuse a row with contradictory numbers, because its columns may be different ones."""
     rate, block, total = (cells[name] for name in (_FIRST, "block(KiB)", "total(s)"))
     blocks = rate * 1024 * total / block if block else 0.0
     step = (0.5e-2 / rate + 0.5e-5 / total) * blocks if rate and total else 0.0  # of the last digits

@@ -1,7 +1,7 @@
 """Rows of netperf's classic tables without their head (``-P 0``), below the command that printed them.
 
 The command names the test (``-t``) and the unit (``-f``), and so the columns. A loop prints several rows below one
-command, each a run. With ``-v 0`` netperf prints the throughput alone.
+command; each row is one run. With ``-v 0`` netperf prints the throughput alone.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def _within(number: str, prefix: str) -> tuple[float, float]:
 
 
 def _size(printed: re.Match[str], flags: str, time: float, rate: float) -> tuple[int, list[Note]]:
-    """Return the size of a message, and a doubt if the size that is printed, which is cut, cannot be exact.
+    """Return the size of a message, and a doubt if the printed size is truncated.
 
     The command states it (``-S``); otherwise the rate and the time of a transfer, µs, show whether digits are missing.
     """

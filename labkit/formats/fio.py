@@ -4,8 +4,8 @@ Latency is fio's total latency (``lat``), from the moment that fio starts an I/O
 engines. fio's completion latency (``clat``) begins when the submission is over (``slat``). An engine that submits and
 completes in one call has no ``slat``, and its ``clat`` is the whole call. An asynchronous one has both, and the
 submission can take most of the time. Percentiles of its ``clat`` alone are therefore called ``clat_us``. With
-``fsync=1`` a write lands in the page cache and another call brings it to the disk. fio keeps the two apart, so the time
-of one write is then the sum of the two means, and has no percentiles.
+``fsync=1`` a write goes to the page cache, and a second call brings it to the disk. fio reports the two separately, so
+the time of one write is the sum of two means, without percentiles.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _job(job: Entry, direction: Direction, rank: int | None, *, synced: bool = T
 
 
 def _latencies(name: str, part: Entry) -> list[Reported]:
-    """Return the total latency of a direction; its percentiles are those of ``clat`` where fio kept no others."""
+    """Return the total latency of a direction, with the percentiles of ``clat`` if fio kept no others."""
     values = _times(name, part["lat_ns"])
     if "percentile" not in part["lat_ns"]:
         submission = part["slat_ns"]

@@ -4,8 +4,8 @@
 bandwidth above it. Latencies are in µs, bandwidths in MiB/s of one rank, 2^20 B. The impact factors follow from
 the printed numbers, with one decimal: loaded over isolated for latencies, isolated over loaded for bandwidths.
 
-A build with ``VERBOSE`` also prints 99.9 %, the least and the greatest mean of a rank in a test, and the mean of the
-worst rank of each test; and the congestors' own rates, alone and beside each network test.
+A build with ``VERBOSE`` also prints 99.9 %, the lowest and the highest mean of a rank in a test, the mean of the worst
+rank of each test, and the congestors' rates alone and beside each network test.
 """
 
 from __future__ import annotations

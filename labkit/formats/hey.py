@@ -1,7 +1,7 @@
 """hey's summary: requests per second, and the time of one (rakyll/hey).
 
-hey waits for a response before a worker asks again, so its latencies are round trips whose tail hides what waited
-(coordinated omission), unless ``-q`` spaces the requests out. Times are in seconds with four decimals.
+A worker of hey waits for each response before its next request, so the latencies are round trips with coordinated
+omission, unless ``-q`` spaces the requests out. Times are in seconds with four decimals.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Of a run that ended before its summary the whole sections are read, which have the same results with fewer digits.
 
 ``MPI`` tests run on all processes together. ``Star`` tests run on all at the same time, each for itself; the summary
-has the mean over processes. ``Single`` tests run on one process while the others wait. The latencies of the ping-pong
-are half a round trip of 8 B, the bandwidths those of 2,000,000 B, over the pairs that were tried; those of the rings
-are per process. 1 GB is 10^9 B. STREAM's numbers are the best of its repetitions, as STREAM's own.
+has the mean over processes. ``Single`` tests run on one process while the others wait. Ping-pong latencies are half a
+round trip of 8 B, and its bandwidths use 2,000,000 B, over the tested pairs. Values of the rings are per process. 1 GB
+is 10^9 B. STREAM's numbers are the best of its repetitions, as STREAM's own.
 """
 
 from __future__ import annotations
@@ -107,7 +107,10 @@ def _of_sections(lines: Lines, first: int, last: int, version: str) -> list[Run]
 
 
 def _alone(lines: Lines, first: int, last: int, *, allowed: bool = False) -> None:
-    """Refuse HPL or STREAM beside HPCC, whose own output contains both; one may be `allowed`."""
+    """Refuse separate outputs of HPL or STREAM beside HPCC, because HPCC's output contains both.
+
+    One may be `allowed`.
+    """
     for number in range(first, last + 1):
         if _HELD.match(lines.texts[number - 1]):
             if not allowed:

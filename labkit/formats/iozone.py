@@ -161,8 +161,8 @@ def runs(text: str, where: str) -> list[Run]:
     """Return one run per table (`storage.iozone`) or of each test of throughput mode (``-t``).
 
     Both are printed in kB of 1024 B, or in operations: then each cell of a table is a run. A table needs ``iozone test
-    complete.`` A test that was not run leaves its field empty, so a cell belongs to the column whose name ends where it
-    ends.
+    complete.`` A test that did not run leaves its field empty, so a cell belongs to the column name that ends at the
+    same place.
     """
     lines, made = Lines(text, where), []
     for first, last in _blocks(lines):

@@ -313,7 +313,7 @@ def _client(lines: Lines, first: int, last: int, protocol: str, port: str) -> Ru
 
 
 def _dual(lines: Lines, first: int, last: int, protocol: str, listening: str) -> list[Run]:
-    """Read a client with ``-d``, which sends both ways at the same time, or with ``-r``, one way after the other."""
+    """Read a client with ``-d`` (both directions at the same time) or ``-r`` (one after the other)."""
     rows = _rows(lines, first, last)
     begun = {match[1]: n for n in range(first, last + 1) if (match := _STREAM.match(lines.texts[n - 1]))}
     back = {way for way, n in begun.items() if re.search(rf" port {listening} connected", lines.texts[n - 1])}
@@ -400,7 +400,7 @@ def _stated(lines: Lines, first: int, last: int) -> dict[str, str]:
 
 
 def _arrived(lines: Lines, rows: list[tuple[int, re.Match[str]]], sent: float) -> list[Reported]:
-    """Return what the server's report says of datagrams; only the rate sent, where there is none."""
+    """Return the datagrams of the server's report; without a report only the sent rate."""
     reports = [(number, row, lost) for number, row in rows if (lost := _LOST.match(row["rest"]))]
     if not reports and rows:
         raise lines.wrong(rows[-1][0], "jitter, and datagrams lost of those sent, in the report of the server")

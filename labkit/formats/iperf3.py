@@ -1,8 +1,8 @@
 """iperf3's JSON (``-J``), of TCP and UDP, in one direction or both.
 
-Bits per second become MB/s (10^6 B). The bandwidth is what the receiver got, as in netperf's stream test, whose
-clock stops when everything has arrived; ``sent_MBps`` is what left the sender. With ``-J`` iperf3 ends with status 0
-even if it failed; only the key ``error`` shows it.
+Bits per second become MB/s (10^6 B). The bandwidth counts what the receiver got, as in netperf's stream test;
+``sent_MBps`` counts what left the sender. With ``-J`` iperf3 ends with status 0 even if it failed; only the key
+``error`` shows it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def loaded(text: str) -> Entry:
 
 
 def _ways(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object in which the second sum of the same name gets the name that later versions print."""
+    """Return an object; if two sums have the same name, the second gets the name that later versions print."""
     seen, named = set[str](), []
     for name, value in pairs:
         back = name in seen and name.startswith("sum") and not name.endswith(_BACK)
@@ -92,7 +92,7 @@ def _ways(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def beside_others(text: str, margin: float) -> list[Reported]:
-    """Values of a test that runs beside others, which begin and end a little earlier or later.
+    """Values of a test that runs beside others with slightly different start and end.
 
     Bandwidths, whole and per stream, are what the receiver got while all send. For this the server runs with ``-J``,
     the client with ``--get-server-output``.

@@ -1,7 +1,8 @@
 """What labkit's client of key-value stores writes: a line of JSON with totals, and a file with five numbers a sample.
 
-The numbers are int64 in the machine's byte order: when the operation was due, when its first request was sent and its
-last answer had come, each in ns from the start of the run; its kind, as a place in `OPERATIONS`; and its client.
+The numbers are int64 in the machine's byte order: the times when the operation was due, when its first request was sent
+and when its last answer had arrived, in ns from the start of the run; its kind, an index into `OPERATIONS`; and its
+client.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _COUNTS = ("operations", "missing", "unfinished", "sent_B", "received_B")
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """Operations of one run in the order in which they were due.
+    """Operations of one run, sorted by due time.
 
     Parameters
     ----------

@@ -2,9 +2,9 @@
 
 A latency runs from the write of a request, or of a pipeline of them, to its answer, in ms with three decimals, from an
 HdrHistogram: `round_trip_us`. A connection asks again when it has its answers, unless ``--rate-limiting`` spaces them
-out, so the tail hides waiting requests (coordinated omission). Of several runs, that is read which the file calls all
-statistics (``ALL STATS``), in the table the average over them; a table may lack its title. The table names neither
-protocol nor ratio, unless the command is above it.
+out, so the tail hides waiting requests (coordinated omission). If there are several runs, labkit reads the section
+``ALL STATS`` of a file, or the average in a table. A table may lack its title. The table names neither protocol nor
+ratio, unless the command is above it.
 """
 
 from __future__ import annotations

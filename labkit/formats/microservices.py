@@ -1,9 +1,10 @@
 """What labkit's microservices write: the client's line of JSON and samples, and each service's spans.
 
-All numbers are int64 in the machine's byte order. A sample has five: when the request was due, when it was sent and
-its answer had come, each in ns from the start of the run; its operation; its trace. A service's file has its processor
-time (ns), how many spans follow and how many it dropped, then six numbers a span: trace, span, parent, start and end
-(ns of CLOCK_MONOTONIC), and the number of the service that was asked, or -1 for the service's own time.
+All numbers are int64 in the machine's byte order. A sample has five numbers: the times when the request was due, when
+it was sent and when its answer had arrived, in ns from the start of the run; its operation; its trace. A service's file
+has its processor time (ns), how many spans follow and how many it dropped, then six numbers a span: trace, span,
+parent, start and end (ns of CLOCK_MONOTONIC), and the number of the service that was asked, or -1 for the service's own
+time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _COUNTS = ("requests", "unfinished", "origin_ns", "elapsed_ns", "cpu_ns", "sent_
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """Requests of one run in the order in which they were due.
+    """Requests of one run, sorted by due time.
 
     Parameters
     ----------
@@ -128,7 +129,8 @@ def critical_paths(
     """Divide the time of every request among those that it waited for: the request's critical path.
 
     From its end backwards, a request waits for the call that came back last, then for the one before that had started
-    this one, and so on (Zhang et al., CRISP, USENIX ATC 2022). A service has the time in which it waited for no call.
+    this one, and so on (Zhang et al., CRISP, USENIX ATC 2022). A service has the time in which it did not wait for any
+    call.
 
     Parameters
     ----------

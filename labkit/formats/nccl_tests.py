@@ -10,9 +10,9 @@ only out of place. Up to 2.11 a collective has the columns ``redop`` and ``root`
 column of a place is the largest relative error of an element (``error``). From 2.13 on every table has both columns,
 and the last one counts wrong elements (``#wrong``). ``-I`` adds four columns to each place.
 
-Versions before 2.16.7 do not print which collective ran. Its columns tell most of them apart (`_collective`); the rest
-is imported without a name, unless a line above names the program. Rows without a head are read by the number of their
-columns.
+Versions before 2.16.7 do not print which collective ran. The columns distinguish most collectives (`_collective`). The
+others are imported without a name, unless a line above names the program. Rows without a head are read by the number of
+their columns.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _rows_of(lines: Lines, first: int, last: int, layout: _Layout) -> tuple[Rows
 
 
 def _table(lines: Lines, start: int, head: int, end: int, layout: _Layout, doubts: tuple[Note, ...] = ()) -> list[Run]:
-    """Read one table, whose rows stand from line `head` + 1 to `end`, and what belongs to it from line `start`."""
+    """Read one table with its rows on lines `head` + 1 to `end`; its settings begin at line `start`."""
     above = lines.texts[_concluded(lines, start) : head]
     listed = {int(match[1]) for line in above if (match := _RANK.match(line))}
     program = [match[1] for line in above if (match := _PROGRAM.match(line))]

@@ -104,8 +104,8 @@ _DIRECTION = note(
 def runs(text: str, where: str) -> list[Run]:
     """Return one run per size, from ``np.out`` or from what the client prints.
 
-    ``-s`` has no latency. ``-2`` prints twice the size in ``np.out``, and is refused where that shows: its sizes are 2,
-    4, 6, 8, … without any that is odd.
+    ``-s`` has no latency. ``-2`` prints twice the size in ``np.out``. labkit refuses it if this shows, because all
+    sizes are even: 2, 4, 6, 8, ….
     """
     lines, made = Lines(text, where), []
     stream = lines.find(_STREAM, 1, len(lines))

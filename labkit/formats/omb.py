@@ -2,13 +2,13 @@
 
 OMB counts 10^6 B to the MB and prints two decimals, so 0.26 µs is known to 2 % only. Collectives print the mean over
 ranks of each rank's mean time (``osu_mean``), with -f the means of the fastest and the slowest rank. The percentiles of
--z are of iterations between two ranks, but of the rank-averaged iterations of a collective (``osu_p50``…), and those
-of a bandwidth count from the slowest window upwards: OMB's P1 is the rate that 99 % of the windows exceed, which is
-labkit's p99. OMB prints 0.00 for a percentile with too few iterations; it is left out here.
+-z count single iterations between two ranks, but for collectives the mean over ranks of each iteration (``osu_p50``…).
+Percentiles of a bandwidth count from the slowest window upwards: OMB's P1 is the rate that 99 % of the windows exceed,
+which is labkit's p99. OMB prints 0.00 for a percentile with too few iterations; it is left out here.
 
 Some programs cannot be distinguished by their text: osu_bw_fan_in and osu_bw_fan_out print what osu_bw does, and
 osu_oshm_get_nb what osu_oshm_get does. osu_neighbor_alltoallw has the title of osu_alltoallw, but a line on its graph
-before it; osu_oshm_put_overlap has that of osu_oshm_put_nb, but other columns.
+before it; osu_oshm_put_overlap has the title of osu_oshm_put_nb, but other columns.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ of a rank's longest buffer.
 ``pt2pt`` times a message until the sender has sent it and the receiver has it (ping), a round trip (ping-pong), and
 windows of messages. Its bandwidths are means over all ranks that take part.
 
-Tables of quantised collectives (``COMMS-RES-QUANT``), and of the benchmarks of overlap, are skipped: they have no name
-of their own, and their columns mean other things.
+Tables of quantised collectives (``COMMS-RES-QUANT``), and of the benchmarks of overlap, are skipped: they have no
+distinct name, and their columns have other meanings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """pyperf's JSON: benchmarks with the values of each worker process.
 
-A process is a fresh start, so it becomes a launch: median, mean, least and greatest of its values, without warm-ups.
-A value is the time of one call in s, already over the number of loops; benchmarks with another unit (bytes) keep it as
-``value`` with that unit.
+A process is a fresh start, so it becomes a launch: median, mean, least and greatest of its values, without warm-ups. A
+value is the time of one call in s, already divided by the number of loops; benchmarks with another unit (bytes) keep it
+as ``value`` with that unit.
 """
 
 from __future__ import annotations

@@ -175,8 +175,8 @@ def runs(text: str, where: str) -> list[Run]:
 def _check(lines: Lines) -> None:
     """Refuse a test with fewer lines than qperf prints, as at the end of a truncated log.
 
-    qperf aligns the lines of a test behind its longest name, so the column shows what is missing, and which tests were
-    printed with the same options (``-v``, ``-vv``).
+    qperf aligns the lines of a test to its longest name. The column therefore shows whether lines are missing, and
+    which tests had the same options (``-v``, ``-vv``).
     """
     blocks = []
     for first, last, head in lines.blocks(_TEST):

@@ -1,7 +1,7 @@
 """What labkit's RPC clients write: a line of JSON with totals, and a file with four numbers a sample.
 
-The numbers are int64 in the machine's byte order: when a call was due, when it began and when its answer had come, each
-in ns from the start of the run; and its client.
+The numbers are int64 in the machine's byte order: the times when a call was due, when it began and when its answer had
+arrived, in ns from the start of the run; and its client.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COUNTS = ("operations", "unfinished", "payload_B", "bulk_operations", "bulk_ns"
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """Calls of one run in the order in which they were due; a sample may be a window of calls.
+    """Calls of one run, sorted by due time; a sample may be a window of calls.
 
     Parameters
     ----------

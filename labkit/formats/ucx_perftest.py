@@ -1,9 +1,9 @@
 """ucx_perftest's table and its lines of comma-separated values (``-v``).
 
 What it heads "MB/s" is MiB/s (``perftest.c``: bandwidth / 1024²). Times are half the round trip in ping-pong tests
-(``UCX_PERF_TEST_TYPE_PINGPONG``), the whole of one operation in others, where the heading calls them overhead if
-several are under way. "Average" covers what came after the last line of progress, "overall" everything: the mean here.
-The percentile is one of the newest iterations alone (``timing_queue``).
+(``UCX_PERF_TEST_TYPE_PINGPONG``), and one whole operation in others. The heading calls them overhead if several
+operations are in flight. "Average" covers what came after the last line of progress, "overall" everything: the mean
+here. The percentile is one of the newest iterations alone (``timing_queue``).
 
 The table's first heading says which line is the result (``perftest_run.c``: print_progress). Below "Stage" the result
 begins with "Final:"; all other lines are progress, which begins with no word in a build without OpenMP.

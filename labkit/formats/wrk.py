@@ -1,12 +1,12 @@
 """wrk's and wrk2's text: requests per second and the latencies of HTTP requests.
 
-wrk waits for a response before it asks again on a connection, so its latencies are round trips whose tail hides what
-waited (coordinated omission). wrk2 (``-R``) asks at a fixed rate and counts from the moment a request was due
-(``wrk.c``: ``expected_latency_timing``): its latencies are `response_us`, as are those of ``Recorded Latency``. What
-its ``--u_latency`` prints beside, uncorrected, is a round trip. Mean, standard deviation, extremes and the 95th
-percentile come from the spectrum, in ms with three decimals; the other times have three to five digits and a unit each.
-wrk2 calibrates its threads for 10 s, and its latencies are those after that (``wrk.c``: calibrate). A shorter run has
-no rate for a thread, so it prints ``-nan`` there, where wrk prints a number.
+wrk waits for each response before the next request on a connection, so its latencies are round trips with coordinated
+omission. wrk2 (``-R``) sends at a fixed rate and counts from the moment a request was due (``wrk.c``:
+``expected_latency_timing``): its latencies are `response_us`, as are those of ``Recorded Latency``. What its
+``--u_latency`` prints beside, uncorrected, is a round trip. Mean, standard deviation, extremes and the 95th percentile
+come from the spectrum, in ms with three decimals; the other times have three to five digits, each with a unit. wrk2
+first calibrates its threads for 10 s; its latencies come from the time after that (``wrk.c``: calibrate). A shorter run
+has no rate for a thread, so it prints ``-nan`` there, where wrk prints a number.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 6e7, "h": 3.6e9}
 def runs(text: str, where: str) -> list[Run]:
     """Return one run per test; of wrk2 with ``--u_latency`` one run has both.
 
-    Further statistics below those of a test, without a head, are another run of it.
+    Further statistics without a head, below the statistics of a test, are another run of it.
     """
     lines = Lines(text, where)
     made = []

@@ -179,7 +179,7 @@ def _latencies(name: str, rows: list[Measured]) -> list[Reported]:
 
 
 def _go(lines: Lines) -> list[Run]:
-    """Read the lines of go-ycsb, those of its end."""
+    """Read the final lines of go-ycsb."""
     end, _ = lines.need(r"Run finished", 1, len(lines), "'Run finished', below which the results are,")
     made = []
     for number, line in lines:

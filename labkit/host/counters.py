@@ -1,6 +1,6 @@
 """Counters that a host keeps of its network interfaces and RDMA ports, as anybody may read them in /sys.
 
-They are read by a line of shell, so that a launcher can read those of other hosts too, which need no labkit for it.
+A line of shell reads them, so a launcher can also read the counters of other hosts without labkit there.
 """
 
 from __future__ import annotations

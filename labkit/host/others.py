@@ -1,9 +1,9 @@
 """Processor time of processes that are not labkit's: they make a machine busy beside our own ranks.
 
-The mean load of the last minute counts labkit's ranks, tools and notebooks as well, so it says nothing about others.
-The time that each process used between two looks at /proc does. labkit's own processes are this one, its ancestors, and
-what the topmost labkit or notebook kernel among them started; other notebooks of the same Jupyter count as others. The
-mark in their environment identifies ranks that the daemon of a batch system started.
+The load average also counts labkit's ranks, tools and notebooks, so it does not show the load of others. labkit uses
+the processor time of each process between two reads of /proc. labkit's own processes are this one, its ancestors, and
+everything that the topmost labkit or notebook kernel among them started. Other notebooks of the same Jupyter count as
+others. The mark in their environment identifies ranks that the daemon of a batch system started.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def ours(processes: Mapping[_Key, _Process], pid: int) -> set[int]:
 
 
 def _lost(first: Look, last: Look, mine: set[int]) -> set[int]:
-    """Return the processes that ended and whose time went to no living process of others."""
+    """Return the ended processes whose time was not added to a living process of others."""
     alive = {number for number, _ in last.processes}
     parents = {number: process.parent for (number, _), process in first.processes.items()}
     ended = {

@@ -12,7 +12,7 @@ _TIMEOUT_S = 20.0
 
 
 def by_neighbour(program: str, name: str, *arguments: str) -> tuple[str, str]:
-    """Return what a program beside another one prints, and why that may not be all.
+    """Return the output of a program in the same folder, and why it may be incomplete.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def by_neighbour(program: str, name: str, *arguments: str) -> tuple[str, str]:
 
 
 def libraries(program: str, name: str) -> list[str]:
-    """Return the MPI libraries that a program beside another one loads; none if ldd does not tell.
+    """Return the MPI libraries that a program in the same folder loads; none if ldd cannot tell.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ print(version(sys.argv[1]) if all(map(find_spec, sys.argv[2:])) else "")
 
 @cache
 def first(code: str, *arguments: str) -> tuple[str, str]:
-    """Return the first Python for which a program prints something, and what it prints; empty if there is none."""
+    """Return the first Python that makes a program print something, and this output; empty if there is none."""
     for program in dict.fromkeys((sys.executable, shutil.which("python3") or "", "/usr/bin/python3")):
         try:
             done = subprocess.run(

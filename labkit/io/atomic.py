@@ -183,7 +183,7 @@ def move(fresh: Path, path: Path, *, durable: bool = False) -> None:
 
 
 def move_all(pairs: Sequence[tuple[Path, Path]]) -> None:
-    """Give complete files their names, durably: waits for the contents of all, then for the names in each folder."""
+    """Give complete files their final names: first flush all contents to disk, then the names in each folder."""
     fresh_paths = [fresh for fresh, _ in pairs]
     if len(pairs) > 1:
         with ThreadPoolExecutor(min(len(pairs), _WAITING)) as pool:  # what waits at once, the disk writes at once
@@ -252,7 +252,7 @@ def check(target: str | Path) -> None:
 
 
 def _refuse_planted(target: str | Path) -> None:
-    """Refuse an output that is a link in a campaign: a campaign may come from anybody, and with it the link."""
+    """Refuse an output that is a link in a campaign, because the campaign may come from somebody else."""
     path = Path(target)
     if path.is_symlink() and (path.parent / "campaign.json").is_file():
         raise DataError(

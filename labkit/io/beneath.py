@@ -107,7 +107,7 @@ def _refused(path: Path, kind: str = "a link") -> DataError:
 
 
 def refuse_links(place: Path, name: str = "") -> None:
-    """Refuse a folder in which an entry, or the one of this name, is a link.
+    """Refuse a folder if any entry, or the named one, is a link.
 
     Raises
     ------

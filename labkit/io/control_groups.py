@@ -56,7 +56,7 @@ def tightest(some: Mapping[str, Quota]) -> float | None:
 
 
 def throttled(before: Mapping[str, Quota], after: Mapping[str, Quota]) -> float:
-    """Return in which part of its periods between two looks the group that waited most often had to wait."""
+    """Return the share of throttled periods between two reads, of the group that was throttled most often."""
     shares = [0.0]
     for name, one in after.items():
         if (first := before.get(name)) is not None and one.periods > first.periods:

@@ -1,7 +1,7 @@
 """Tell whether files changed since somebody looked: their states, and those of labkit and the installed packages.
 
-The state of a file is its size and the times of the last change of content and status, of which no program can set the
-latter. So a file that was written again has another state, even one of the same size with its time set back.
+The state of a file is its size and the times of the last change of content and status. No program can set the time of
+the status change. So a file that was written again has another state, even one of the same size with its time set back.
 """
 
 from __future__ import annotations

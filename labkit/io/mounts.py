@@ -63,7 +63,7 @@ def mounts(table: str | Path = "/proc/self/mountinfo") -> list[Mount]:
 
 
 def _plain(word: str) -> str:
-    """A word of the table, in which white space is written as octal numbers."""
+    """A word of the mount table, where octal numbers encode white space."""
     return re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), word)
 
 

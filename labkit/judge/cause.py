@@ -56,7 +56,7 @@ class Case:
 
     @property
     def other(self) -> Value:
-        """The second value of a violation that contradicts the first one."""
+        """The value that contradicts the first value of a violation."""
         return self._value("other")
 
     def _value(self, name: str) -> Value:

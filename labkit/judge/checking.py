@@ -88,7 +88,7 @@ def _by_code(found: Sequence[Finding]) -> dict[str, tuple[Finding, ...]]:
 
 
 def _tested(possible: Sequence[Cause], case: Case) -> Finding:
-    """Return a finding with the causes of which the data say something; if none explains it, with what would tell."""
+    """Return a finding with the causes that the data support or exclude; if none explains it, with what to measure."""
     tested = [(cause, cause.test(case)) for cause in possible]
     found = ranked([one for _, one in tested if one is not None and sound(one)], case.about)
     about = replace(case.about, causes=found)

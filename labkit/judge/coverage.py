@@ -87,7 +87,7 @@ class Coverage:
         return f"{self.left:,} of {plural(self.demanded, self.what)} {were} not measured{each}"
 
     def _named(self) -> str:
-        """Name what lacks; a host of which every pair lacks is named once, in place of its pairs."""
+        """Name what is missing. A host without any measured pair is named once, in place of its pairs."""
         pairs = [one for one in self.lacking if isinstance(one, tuple)]
         counts = Counter(host for pair in pairs for host in pair)
         alone = sorted(host for host, count in counts.items() if 1 < count == self.hosts - 1)

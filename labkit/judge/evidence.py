@@ -43,7 +43,7 @@ POLLS = 0.7  # part of the time for which a rank that polls has a processor at l
 
 
 def idlest(launches: Iterable[Samples]) -> float:
-    """Return the share of time in which the idlest rank had a processor: the median; NaN if unknown.
+    """Return the median share of time in which the idlest rank had a processor; NaN if unknown.
 
     Ranks that share memory poll while they wait, so only the system takes their processors away.
     """

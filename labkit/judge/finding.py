@@ -145,7 +145,7 @@ class Several:
 
     @classmethod
     def of(cls, values: Sequence[Value | str], noun: str, *, count: int = 0, most: int = 3) -> Several:
-        """Return `count` values (default: all that are given), of which a sentence names the first `most`."""
+        """Return `count` values (default: all); a sentence names the first `most` of them."""
         return cls(tuple(values[:most]), max((count or len(values)) - most, 0), noun)
 
     def __format__(self, how: str) -> str:

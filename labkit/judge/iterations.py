@@ -163,7 +163,7 @@ def _least_above(count: int) -> int:
 
 
 def _drift(seconds: Lists) -> Iterator[tuple[int, Drift]]:
-    """Yield the launches in which the medians of successive blocks rise or fall, by Kendall's test against order."""
+    """Yield the launches with rising or falling medians of successive blocks, by Kendall's test."""
     medians = seconds.cut(_blocks(seconds.counts)).sorted().medians().reshape(len(seconds), BLOCKS)
     earlier, later = _PAIRS
     scores = np.abs(np.sign(medians[:, later] - medians[:, earlier]).sum(axis=1).astype(np.intp))

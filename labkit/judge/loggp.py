@@ -153,7 +153,7 @@ def _path(group: Mapping[str, list[Samples]], local: Sequence[Samples]) -> Path 
 
 
 def _quantities(group: Mapping[str, list[Samples]]) -> dict[str, BySize]:
-    """Median of each launch and size, of each quantity; of overheads less the cost of the reads of the clock inside.
+    """Median of each quantity for each launch and size. Overheads are without the clock reads inside them.
 
     A launch has no value at a size where this leaves nothing above 0.
     """

@@ -111,7 +111,7 @@ def variables(frame: pd.DataFrame) -> list[str]:
 
 
 def _compared(frame: pd.DataFrame) -> list[str]:
-    """Return the variables in which points of a campaign differ that are the same otherwise."""
+    """Return the variables that alone distinguish points of a campaign."""
     names = variables(frame)
     if not names or not len(frame):
         return []

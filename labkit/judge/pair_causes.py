@@ -165,7 +165,7 @@ def _polished(values: NDArray[np.float64], near: NDArray[np.bool_]) -> tuple[NDA
 
 
 def causes(bad: NDArray[np.bool_], hosts: Sequence[str], switches: Mapping[str, str]) -> dict[tuple[int, int], str]:
-    """Cause of each bad pair: the largest part of the system most of whose pairs are bad.
+    """Cause of each bad pair: the largest part of the system with mostly bad pairs.
 
     Parameters
     ----------

@@ -11,9 +11,9 @@ to cut the sizes, with a penalty for every further line (Killick, Fearnhead, Eck
 - The search is exact up to `EXACT` sizes. In a longer series, this number of sizes is searched, spread evenly by rank.
 Each break is then placed among all sizes between its two lines, where both fit best.
 
-A smooth curve needs several lines as well. Only a *jump* is called a protocol change: a place where the sizes around it
-are better described with a discontinuity than by any continuous curve with the same number of parameters, tested as the
-relevance of a threshold in a regression (Hansen, Econometrica 68, 2000). Every other break is *curvature*.
+A smooth curve needs several lines as well. Only a *jump* is called a protocol change: a discontinuity describes the
+sizes around it better than any continuous curve with the same number of parameters. The test is that of a threshold in
+a regression (Hansen, Econometrica 68, 2000). Every other break is *curvature*.
 
 - With a jump: two lines, or one smooth curve and a step, in time against size or in their logarithms.
 - Without: polynomials, and curves with a bend at any place, in both.
@@ -359,8 +359,8 @@ def _least(m: NDArray[np.float64], t: NDArray[np.float64], scatter: NDArray[np.f
 def _group(m: NDArray[np.float64], t: NDArray[np.float64], scatter: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the least that any line costs through each group of points, (…, points), σ².
 
-    If no point costs `NOISY`, the cost is a sum of squares; if one does, it is that of the others; if two do, no less
-    than theirs.
+    If no point costs `NOISY`, the cost is a sum of squares. If one does, the others make up the sum; if two do, the sum
+    of the others is a lower bound.
     """
     u, v, y = 1 / t / scatter, (m - m[..., :1]) / t / scatter, 1 / scatter
     uu, uv, vv, uy, vy = (each.sum(axis=-1, keepdims=True) for each in (u * u, u * v, v * v, u * y, v * y))
@@ -406,7 +406,7 @@ def _with_jumps(
 
 
 def _with_and_without(m: NDArray[np.float64], t: NDArray[np.float64], place: int) -> tuple[float, float]:
-    """Return the relative squares that the best curve with a jump before a place leaves, and those of the best without.
+    """Return the relative squared residuals of the best curve with a jump before a place, and of the best without.
 
     No curve has more than four parameters.
     """

@@ -1,8 +1,8 @@
 """A GPU in a rank: CUDA's driver by its library, memory of each kind, and a stand-in with the same functions.
 
 `libcuda.so.1` comes with the driver of every NVIDIA GPU, so nothing else needs to be installed. The stand-in
-(stand_in.c) is part of the compiled kernels. Its device memory cannot be read or written at its address, as that of a
-GPU; only the functions of the driver copy it. Its times say nothing about a GPU.
+(stand_in.c) is part of the compiled kernels. As on a GPU, its device memory cannot be read or written at its address;
+only the functions of the driver copy it. Its times say nothing about a GPU.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ class Native:
         return handle & 0xFFFF_FFFF_FFFF_FFFF
 
     def _handles(self, values: list[Any]) -> NDArray[Any]:
-        """An array of handles, as wide as those of this MPI library."""
+        """An array of handles with the width of this MPI library's handles."""
         return np.array([self._handle(value) for value in values], np.uint64).astype(self._handle_type)
 
     def _text(self, code: int) -> str:

@@ -1,8 +1,8 @@
 """OpenSHMEM in a rank: the library that belongs to the MPI in use, its functions, and memory that is symmetric.
 
 Memory is symmetric if one address names the same object of every processing element. The heap is: the library shares it
-between processes of a host if it can. Open MPI also takes the memory of a process below the end of its program, in
-which a C program has its global variables. A rank's program is Python, so labkit maps a region there before the library
+between processes of a host if it can. Open MPI also accepts the memory of a process below the end of its program, where
+a C program has its global variables. A rank's program is Python, so labkit maps a region there before the library
 starts.
 """
 

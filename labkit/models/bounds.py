@@ -73,7 +73,7 @@ def every_bounded() -> list[str]:
 
 
 def quantity(benchmark: str, metric: str) -> str:
-    """Name what a metric of a benchmark is, so that a latency and a round trip are not taken for one another.
+    """Name what a metric of a benchmark is, so that nobody confuses a latency with a round trip.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def _of_bandwidth(samples: Samples, stated: Stated, costs: Mapping[str, Costs] |
 
 
 def _beside_best(bound: Bound, possible: Mapping[str, float], others: Sequence[Bound]) -> Bound:
-    """Judge what a slot allows by what the adapter could have in a better one, as far as the other links allow it."""
+    """Judge what a slot allows against what the adapter could reach in a better slot, limited by the other links."""
     most = min(possible.get(bound.name, 0.0), *(one.value for one in others), math.inf)
     if most <= bound.value:
         return bound

@@ -245,7 +245,7 @@ class Level:
 def by_difference(title: str, unit: str, levels: Sequence[Level], *, origin: str = "measured") -> Breakdown:
     """Return the longest of nested paths, its parts the differences between neighbours.
 
-    The parts sum to the last path by construction: the sum is not a test of them. A negative part says that the path
+    The parts sum to the last path by construction, so the sum does not test them. A negative part means that the path
     before it does something that this one avoids.
 
     Parameters

@@ -173,7 +173,7 @@ def copied(samples: Samples, directions: int, costs: Costs, place: str = "") -> 
 
 
 def _of_thread(bound: Bound, cores: int, size: int, costs: Costs, wake_up: Cost | None) -> Bound:
-    """Judge a rate over the loopback interface by that of one thread which sends and receives.
+    """Judge a rate over the loopback interface by the rate of one thread that sends and receives.
 
     A program that sleeps until bytes come may have to be woken for each message.
     """

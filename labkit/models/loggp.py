@@ -2,7 +2,7 @@
 
 Each quantity is a straight line through its times in a segment, fitted for every launch by itself: launches are the
 units of the intervals, never iterations. The parameters follow from the lines of one launch, then the median over
-launches and its interval, which is widened by what the lines lie off their times in all launches alike (below):
+launches and its interval. The lack of fit that all launches share widens the interval (below):
 
 - `alpha`, `beta`: fixed and per-byte part of the time T of a message, half the round trip (Hockney).
 - `o_s`, `o_r` and `O_s`, `O_r`: the same for the overheads. LogGP has no per-byte part; LogGOPS [4]_ adds it.
@@ -15,10 +15,10 @@ the times and as good at small sizes as at large ones.
 
 Launches repeat the properties of a size (its alignment, a bend of the curve), so their spread does not show it. The
 residuals of the medians over launches do: their variance s² has the scatter of the medians (pure error) and the lack of
-fit in it, and s² (X'X)⁻¹ is the covariance of the line through them [6]_. An interval reaches as far as the root of the
-squares of two reaches: that of the launches, and Student's t times this deviation. The scatter of single points is in
-both, which makes the interval a little too wide. s² is pooled over the ranges of a quantity, because some have few
-sizes.
+fit in it, and s² (X'X)⁻¹ is the covariance of the line through them [6]_. The half-width of an interval is the root of
+the sum of two squares: the half-width over launches, and Student's t times this deviation. The scatter of single points
+is in both, which makes the interval a little too wide. s² is pooled over the ranges of a quantity, because some have
+few sizes.
 
 References
 ----------

@@ -6,9 +6,9 @@ others otherwise. A collective algorithm, a halo exchange and an incast are such
 
 Four functions of the message size describe the network, each a straight line in each segment of sizes (`Costs`):
 
-- `time` from the call that sends to the end of the one that receives, if nothing obstructs the message;
+- `time` from the start of the send call to the end of the receive call, if nothing obstructs the message;
 - `send` and `receive`: processor time of the two ends, LogP's overheads o_s and o_r [1]_;
-- `gap` from the begin of a message to that of the next, at the sender and at the receiver.
+- `gap` between the starts of two successive messages, at the sender and at the receiver.
 
 `loggp` makes them from L, o_s, o_r, g and G [2]_: time = o_s + L + (m-1)G + o_r, gap = g + (m-1)G. `hockney` makes them
 from α and β [3]_: a message takes α + βm, and an end sends one and receives one at a time. The next message begins
@@ -198,7 +198,7 @@ def _check(**parameters: float) -> None:
 
 @dataclass(frozen=True)
 class Stage:
-    """Messages of one stage, in the order in which each source sends its own.
+    """Messages of one stage, in the order in which each source sends them.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def _sent(stage: Stage, costs: Costs, clock: Seconds, free: Seconds) -> Seconds:
 
 
 def _received(stage: Stage, costs: Costs, clock: Seconds, free: Seconds, arrival: Seconds, busy: Seconds) -> None:
-    """Receive the messages of a stage, each target's in the order in which they arrive."""
+    """Receive the messages of a stage, for each target in order of arrival."""
     gap = costs.gap(stage.size)
     order = np.argsort(arrival, kind="stable")
     for turn in _turns(stage.target[order]):

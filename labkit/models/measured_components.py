@@ -206,7 +206,7 @@ def _between(
 
 
 def _some(intervals: Intervals, wanted: str) -> Intervals:
-    """Return the intervals, of which there must be one."""
+    """Return the intervals; there must be at least one."""
     if not intervals.size:
         raise DataError(f"The trace has no interval: it needs {wanted}. Export all packets between the two nodes.")
     return intervals

@@ -283,7 +283,7 @@ def _contributed(table: Mapping[str, Any]) -> Iterator[Peer]:
 
 
 def _published(table: Mapping[str, Any]) -> Iterator[Peer]:
-    """Yield published numbers, whose values are those of their papers."""
+    """Yield published numbers with the values of their papers."""
     for row in validated(_Published, table, what="the file").number:
         paper = reference.load(row.paper)
         number = paper[row.name]

@@ -1,6 +1,6 @@
-"""Schedules of collective algorithms: which rank sends how much to which in each stage.
+"""Schedules of collective algorithms: sender, receiver and bytes of each message in each stage.
 
-Sizes mean what they mean in labkit's benchmarks: of the vector for bcast, reduce and allreduce, of one rank's message
+Sizes have the meaning of labkit's benchmarks: of the vector for bcast, reduce and allreduce, of one rank's message
 for gather, scatter and allgather, between two ranks for alltoall, of a block for reduce_scatter_block. Rank 0 is root.
 A vector that is cut into blocks gives the last ranks smaller ones, down to nothing.
 

@@ -10,7 +10,7 @@ LOOPS_ALONE: dict[str, int] = {"immediate": False, "buffers_in_turn": 1, "reuse"
 
 @frozen
 class Connected:
-    """Options of the benchmarks whose messages go through queue pairs of a chosen service.
+    """Options of the benchmarks that use queue pairs of a chosen service.
 
     Parameters
     ----------

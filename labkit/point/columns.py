@@ -351,7 +351,7 @@ def title(column: str) -> str:
 
 
 def alike(rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Rows of the dictionary with one row for all names of which the same is to be known."""
+    """Rows of the dictionary, with one row for all names that have the same meaning."""
     rest: dict[tuple[str, ...], list[str]] = {}
     for name, *cells in rows:
         rest.setdefault(tuple(cells), []).append(f"`{name}`")

@@ -114,7 +114,7 @@ def has(notes: Iterable[Note], code: str) -> bool:
 
 
 def details(notes: Iterable[Note]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the text of each note with its code and values, as the metadata of samples hold them beside the texts."""
+    """Yield the text of each note with its code and values, as the metadata of samples hold them."""
     for one in notes:
         yield one.text, [one.code, dict(one.values)]
 

@@ -1,6 +1,6 @@
 """What numbers of storage depend on: file system, device, memory, and whether the page cache could have answered.
 
-The standard library alone, because ranks describe the folders of their own hosts.
+This module uses only the standard library, because ranks describe the folders of their own hosts.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Access:
 
 
 def folder(named: str) -> str:
-    """Return where a rank's files lie: the folder that the user named, that of the testbed, or that of the system."""
+    """Return the folder of a rank's files: the user's, the testbed's, or the system's."""
     return named or os.environ.get(SCRATCH) or tempfile.gettempdir()
 
 

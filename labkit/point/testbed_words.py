@@ -103,7 +103,7 @@ def labelled(testbed: str, *, imported: bool = False) -> str:
 
 
 def differences(testbeds: Sequence[str]) -> list[str]:
-    """Return in words the options in which testbeds of one kind and size differ; different ones as a whole.
+    """Describe testbeds in words: only the differing options if kind and size are the same, else completely.
 
     Examples
     --------

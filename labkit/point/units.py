@@ -51,7 +51,7 @@ def finite(value: float) -> float | None:
 
 
 def factor(unit: str, other: str) -> float:
-    """Return what a number in one unit is multiplied by to be in another; an empty name is the same unit.
+    """Return the factor that converts a number from one unit to another; an empty name is the same unit.
 
     Raises
     ------

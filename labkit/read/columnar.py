@@ -381,7 +381,7 @@ def load(campaign: str | Path | Campaign) -> pd.DataFrame:
 
 
 def of_samples(samples: Sequence[Samples], table: pd.DataFrame | None = None) -> Launches:
-    """Return launches that are there as samples, such as those of a study.
+    """Return launches from samples in memory, such as a study's.
 
     Parameters
     ----------

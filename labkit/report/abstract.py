@@ -195,7 +195,7 @@ def sure(members: Sequence[Member]) -> str:
 
 
 def one_moment(member: Member) -> int:
-    """Return the number of points whose interval shows one moment: launches that started together, or are alike."""
+    """Return the number of points with an interval of one moment: launches started together or are dependent."""
     doubted = {AT_ONCE.code, RESEMBLING.code}
     found = intervals([*by_benchmark(member.summary).values()]) if len(member.summary) else []
     return sum(any(note.code in doubted for note in row["warnings"]) for _, row, _ in found)
@@ -229,7 +229,7 @@ def doubts(members: Sequence[Member], most: int = _CAVEATS) -> str:
 
 
 def verdicts(content: Content) -> str:
-    """Return a line for each chapter: topic and finding, which is short for several campaigns.
+    """Return a line for each chapter: topic and finding, shortened for several campaigns.
 
     Chapters with the same sentence share a line. The chapter with the verdicts has none, because they have their own
     table.

@@ -145,7 +145,7 @@ def shorten(content: Content) -> None:
 
 
 def _general(source: Source) -> set[str]:
-    """Return the names of the groups to which nearly all launches of a campaign belong."""
+    """Return the names of the groups that contain nearly all launches of a campaign."""
     rows = source.records[["origin", "badges", "warnings"]].to_dict("records") if len(source.records) else []
     counts = Counter(name for row in rows for name in groups_of(row))
     return {name for name, count in counts.items() if count >= _MOST * len(rows)}
@@ -170,7 +170,7 @@ def group(note: Note) -> Group | None:
 
 
 def groups_of(row: Mapping[str, Any]) -> list[str]:
-    """Return the names of the groups to which the badges and warnings of a row belong, each once, in their fixed order.
+    """Return the groups of a row's badges and warnings, each once, in their fixed order.
 
     Imported points have no group, because the remedies of groups apply only to points measured with labkit.
     """

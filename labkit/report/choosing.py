@@ -67,7 +67,7 @@ def having(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def by_path(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the name and all points of each path; those of a path that the library chose only if there is no other."""
+    """Yield the name and all points of each path. A path that the library chose comes only if there is no other."""
     rows = having(rows, metric)
     named = rows[~rows["transport"].isin(OPEN)]
     rows = named if len(named) else rows

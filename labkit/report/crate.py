@@ -208,7 +208,7 @@ def _description(source: Source) -> str:
 
 
 def _folders(packed: Sequence[Packed]) -> list[str]:
-    """Return the folders of the archive that hold something: those of benchmarks, and others of the top level."""
+    """Return the folders of the archive that hold files: folders of benchmarks, and others of the top level."""
     names = set()
     for one in packed:
         parts = one.name.split("/")

@@ -233,7 +233,7 @@ def laid_out(part: parts.Table | parts.Text | parts.Omitted) -> Any:
 
 
 def _slim(output: Any) -> tuple[Any, str]:
-    """Return an output without the columns of a table whose cells are all the same, and a sentence that says them."""
+    """Return an output without the constant columns of its table, and a sentence with their values."""
     part = part_of(output)
     if not isinstance(part, parts.Table):
         return output, ""

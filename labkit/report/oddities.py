@@ -124,7 +124,7 @@ def _told(one: Finding) -> str:
 
 
 def _to_the_minute(evidence: Evidence) -> Evidence:
-    """Return evidence whose moments have no seconds, which nobody compares in a text."""
+    """Return evidence with moments without seconds, which nobody needs in a text."""
     return replace(evidence, values={name: _minute(value) for name, value in evidence.values.items()})
 
 

@@ -21,7 +21,7 @@ MEANT = {"label": "letters, digits, - and _", "classes": "one name of a class"}
 
 @lru_cache(1024)  # every step of a report asks for them
 def _parsed(source: str) -> tuple[dict[str, Any], str]:
-    """Return the options and the code, both of which nobody may change."""
+    """Return the options and the code; callers must not change them."""
     lines = source.splitlines()
     end = next((i for i, line in enumerate(lines) if not line.startswith("#|")), len(lines))
     given = "\n".join(line[2:].removeprefix(" ") for line in lines[:end])

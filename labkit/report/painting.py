@@ -96,7 +96,7 @@ def _series(spec: dict[str, Any]) -> dict[str, int]:
 
 
 def _chosen(figures: Sequence[dict[str, int]]) -> dict[str, int]:
-    """Return the look of every series: that of its first figure, unless a series beside it anywhere has its colour."""
+    """Return the look of every series: that of its first figure, unless a neighbour in any figure has its colour."""
     beside: dict[str, set[str]] = {}
     for slots in figures:
         for series in slots:

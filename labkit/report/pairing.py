@@ -113,7 +113,7 @@ def _names(spec: Mapping[str, Any]) -> list[str]:
 
 
 def legend_px(names: Sequence[str], width: float = _WIDTH) -> int:
-    """Return the height of a legend, px, whose rows are filled one after the other.
+    """Return the height of a legend with rows filled one after the other, px.
 
     Parameters
     ----------

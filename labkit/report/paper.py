@@ -167,7 +167,7 @@ def _worth(one: Finding | None) -> float:
 
 
 def _discussions(chapters: Mapping[str, Chapter], content: Content) -> dict[str, list[str]]:
-    """Return what the verdicts say, by chapter: each in the one whose benchmarks are mostly those of its topic."""
+    """Return the sentences on verdicts by chapter. A topic belongs to the chapter that has most of its benchmarks."""
     homes: dict[tuple[str, str], tuple[float, str, Topic]] = {}
     for name, chapter in chapters.items():
         source, own = slides.source_of(chapter, content), topics.benchmarks(chapter)

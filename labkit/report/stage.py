@@ -476,7 +476,7 @@ def _config(
 
 
 def _dated(text: str) -> tuple[str, str]:
-    """Return a date for Quarto and the format in which it shows the text as it is: of a range it says *Invalid Date*.
+    """Return a date for Quarto, and the format that shows the text unchanged; Quarto shows a range as *Invalid Date*.
 
     Examples
     --------

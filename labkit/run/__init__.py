@@ -1,1 +1,1 @@
-"""Measuring: what is missing, in which order, started how, saved where."""
+"""Measuring: finds missing points, orders them, starts them and saves them."""

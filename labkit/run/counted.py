@@ -1,4 +1,4 @@
-"""Counters of loss, pause and congestion before and after a run that no rank of labkit watches, and those of a site."""
+"""Counters of loss, pause and congestion before and after a run without ranks of labkit, and a site's counters."""
 
 from __future__ import annotations
 

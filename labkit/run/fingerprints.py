@@ -67,7 +67,7 @@ def _named(spec: Spec, effort: Effort) -> Named:
 
 
 def _sized(spec: Spec, size: int) -> Spec:
-    """A spec for another size, which is known to be one; much quicker than `Spec.replace`."""
+    """A spec for another valid size; much quicker than `Spec.replace`."""
     copied = copy.copy(spec)
     object.__setattr__(copied, "size", size)
     return copied

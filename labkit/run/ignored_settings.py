@@ -30,7 +30,7 @@ LOCAL = {"localhost", "127.0.0.1", "::1"}
 def refuse(specs: Iterable[Spec]) -> None:
     """Refuse a setting that no spec of its benchmark follows, and a network device that does not exist.
 
-    A device may belong to several paths of a comparison, one of which uses it.
+    A comparison may state a device although only one of its paths uses it.
 
     Raises
     ------

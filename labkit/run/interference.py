@@ -67,7 +67,7 @@ def split(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:
 
 
 def pair_of(spec: Spec) -> InterferenceBenchmark:
-    """The benchmark of a spec, which says what the two jobs are."""
+    """The benchmark of a spec, which defines the two jobs."""
     benchmark = benchmarks.get(spec.benchmark)
     assert isinstance(benchmark, InterferenceBenchmark)
     return benchmark
@@ -97,7 +97,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
 
 
 def bound(spec: Spec, effort: Effort) -> int:
-    """Time after which an aggressor ends by itself, in s: what a victim may need, at most `LONGEST`."""
+    """Time after which an aggressor ends, s: the longest time of a victim, at most `LONGEST`."""
     needs = pair_of(spec).lead(spec) + max(ranks.STARTING, effort.time_limit) + effort.time_cap + effort.time_limit
     return math.ceil(min(needs + ranks.ENDING, LONGEST))
 

@@ -114,7 +114,7 @@ def library(text: str) -> str:
 class _Installed(Mapping[str, Launcher]):
     """Launchers by name, in the order in which they are taken.
 
-    A program is requested its version when it is first looked at: whoever takes one launcher starts no other.
+    labkit asks a program for its version only when it considers it, so selecting one launcher starts no other.
     """
 
     def __init__(self, folders: Iterable[str]) -> None:

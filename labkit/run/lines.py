@@ -74,7 +74,7 @@ def with_settings(spec: Spec, launcher: Launcher, placement: Placement) -> Spec:
 
 
 def launched(spec: Spec, ranks: Spec | None = None) -> tuple[Spec, str]:
-    """Return a spec with its launcher's name, and that of its MPI library; refuse a path that the launcher has not.
+    """Return a spec with the names of its launcher and MPI library; refuse a path that the launcher lacks.
 
     Parameters
     ----------
@@ -87,7 +87,10 @@ def launched(spec: Spec, ranks: Spec | None = None) -> tuple[Spec, str]:
 
 
 def parts(points: Sequence[Point], effort: Effort) -> Iterator[Sequence[Point]]:
-    """Yield the points by starts: all in one; in a guest, which gets no standard input, as many as fit a word."""
+    """Yield the points by starts: all in one.
+
+    In a guest, which gets no standard input, as many as one argument can hold.
+    """
     if not testbeds.outline(points[0].spec.testbed).guest:
         yield points
     else:

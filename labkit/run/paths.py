@@ -226,8 +226,8 @@ def of_tool(
 def tool_moved(spec: Spec, effort: Effort, outcome: tools.Outcome, elapsed: float) -> tuple[float, float]:
     """Bytes sent by the busier endpoint of a tool, as a lower and an upper bound; 0 if the tool does not report them.
 
-    The bounds are equal if the tool counts messages. If it reports a rate, the rate holds for the time that the tool
-    was asked to run, but what it sent may take longer to arrive: at most until the tool has ended.
+    The bounds are equal if the tool counts messages. A reported rate covers the requested run time of the tool. What it
+    sent may arrive later, but before the tool ends.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def shell(points: Sequence[Point], effort: Effort) -> list[str]:
 
 
 def launcher(invocation: Invocation, spec: Spec) -> Launcher:
-    """Launcher of an MPI program: that of the library that it is linked to, unless the spec names another one of it.
+    """Launcher of an MPI program: that of its library, unless the spec names another launcher of this library.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def _own(invocation: Invocation) -> Launcher:
 
 
 def with_ranks(invocation: Invocation, spec: Spec, testbed: Testbed) -> Invocation:
-    """The invocation whose client is the launcher, which starts the program on every rank."""
+    """The invocation with the launcher as client, which starts the program on every rank."""
     found = launcher(invocation, spec)
     placement = _placement(invocation, spec, found, testbed)
     command = testbed.wrap(found.command(placement, invocation.client))

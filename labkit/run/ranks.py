@@ -161,7 +161,7 @@ class Start:
                 yield Failure(self._points[index], failure)
 
     def _feed(self, tree: supervise.Tree) -> None:
-        """Send the next piece of the plan to rank 0, which asks for it when it has taken the one before."""
+        """Send the next piece of the plan to rank 0, which requests it after it has read the previous one."""
         if tree.stdin is None:
             return
         piece, self._plan = self._plan[:PIECE], self._plan[PIECE:]
@@ -254,7 +254,7 @@ class Start:
             self._campaign.log(f"ranks ended, {header['peak_rss'] // KiB} KiB at most in rank 0")
 
     def _finish(self, tree: supervise.Tree, began: int) -> LabkitError | None:
-        """Keep the time of a start benchmark, which is known when the ranks have ended; return the error of others."""
+        """Keep the time of a start benchmark, known once the ranks have ended; return the error of other benchmarks."""
         benchmark = benchmarks.get(self._current.spec.benchmark)
         if not isinstance(benchmark, StartBenchmark) or self._finalized is None:
             return self._died(tree)

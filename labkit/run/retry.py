@@ -65,7 +65,7 @@ def _job_hosts() -> str:
 
 
 class FailedHosts:
-    """Settings whose ranks cannot start: the other points and launches of these fail at once, for the same reason."""
+    """Settings with ranks that cannot start: their other points and launches fail at once, for the same reason."""
 
     def __init__(self) -> None:
         self._errors: dict[tuple[object, ...], LabkitError] = {}

@@ -41,7 +41,7 @@ class Volume:
 def volume(spec: Spec, effort: Effort) -> Volume:
     """Return the estimated bytes of one launch of a point; zeros if a tool measures it, which reports few values.
 
-    Without an exact number of iterations a point has as many as the stop rule allows: the estimate is an upper end.
+    Without an exact number of iterations the stop rule decides, so the estimate is an upper bound.
     """
     benchmark, rows = benchmarks.get(spec.benchmark), _rows(spec.replace(size=0))
     if not rows:
@@ -66,7 +66,7 @@ def _rows(spec: Spec) -> int:
 
 
 def refuse(specs: Iterable[Spec], effort: Effort) -> None:
-    """Ask what to keep of a point that would be large; whoever set `keep` has been asked.
+    """Ask what to keep of a large point, unless the user has set `keep`.
 
     Raises
     ------

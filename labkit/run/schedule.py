@@ -1,4 +1,4 @@
-"""Which points share a start, in which order the starts come, and which of them run side by side."""
+"""Decides which points share a start, the order of the starts, and which of them run side by side."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def starts(points: Sequence[Point], effort: Effort) -> list[list[Point]]:
     """Points of one launch by the starts that serve them, in an order that the seed fixes.
 
     Starts that do the same work in another setting (launcher, transport, binding, variables…) follow one another, in
-    a random order, so that a machine that changes in the meantime favours none of them.
+    a random order, so a changing machine favours none of them.
     """
     chance = random.Random(f"{effort.seed}-{points[0].launch}")
     blocks: dict[frozenset[Spec], list[list[Point]]] = {}
@@ -53,7 +53,7 @@ def _groups(points: Sequence[Point]) -> list[list[Point]]:
 
 
 def setting(spec: Spec) -> tuple[object, ...]:
-    """What decides whether the ranks of a spec can start at all; for those that start no ranks, whose program it is."""
+    """What decides whether the ranks of a spec can start; for specs without ranks, the program that they need."""
     path = spec.launcher, spec.transport, spec.device, spec.bind, spec.environment
     return (benchmarks.get(spec.benchmark).start(spec), *path, spec.ranks, spec.ppn, spec.hosts, spec.testbed)
 
@@ -61,7 +61,7 @@ def setting(spec: Spec) -> tuple[object, ...]:
 def concurrent(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point], tuple[str, ...]]]]:
     """Groups in the order given, with the hosts of each, those together that fit on disjoint hosts of the job.
 
-    One after the other where `BESIDE` is not set, or a group names its hosts or needs none of the job's.
+    They run one after the other if `BESIDE` is not set, or if a group names its hosts or needs no host of the job.
     """
     job = allocation.current()
     batches: list[list[tuple[Sequence[Point], tuple[str, ...]]]] = []

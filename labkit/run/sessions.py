@@ -1,8 +1,8 @@
 """When the sessions of a measurement begin: groups of launches that are spread over time.
 
-Nothing is stored about a schedule but what it did: each launch keeps the session in which it ran, and an event tells
-when one began. A run that was killed therefore continues where it stopped: the next session begins as long after the
-last one as the schedule says, or at once if that moment has passed.
+labkit stores only what a schedule did: each launch keeps its session, and an event records the start of each session. A
+run that was killed therefore continues where it stopped: the next session begins at its time in the schedule, or at
+once if that time has passed.
 """
 
 from __future__ import annotations

@@ -115,9 +115,9 @@ def reach(past: int, ahead: int, chance: float, correlation: float = 0.0, gap: i
 
     Without correlation these are the limits of Student's t. With it, the distance of the means and the deviations
     depend on each other, and products of neighbouring deviations count in these by `NEIGHBOURS`, so that the limits of
-    nights that are in fact independent are closer. The ratio of both exceeds a limit where a quadratic form of normal
-    values is positive, which has one positive eigenvalue. The chance of this is the mean of the normal tail at the root
-    of a sum of squares. Craig's formula for this tail [5]_ makes it an integral over an angle.
+    nights that are in fact independent are closer. The ratio of both exceeds a limit if a quadratic form of normal
+    values, with one positive eigenvalue, is positive. The chance of this is the mean of the normal tail at the root of
+    a sum of squares. Craig's formula for this tail [5]_ makes it an integral over an angle.
 
     Parameters
     ----------

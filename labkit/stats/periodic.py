@@ -1,7 +1,7 @@
 """A period in the times of events, such as detours of a core at a fixed rate.
 
 Events are marked on an even grid of time. If they are random, their periodogram has an exponential distribution with
-mean 1 [1]_, so the chance of a peak among all frequencies is known. Time in which nothing was observed has no mark.
+mean 1 [1]_, so the chance of a peak among all frequencies is known. Times without an observation have no mark.
 
 References
 ----------

@@ -5,9 +5,9 @@ difference is a factor. The model: a launch's value is the setting's, plus the r
 for all), plus noise of one variance. After each round from the second on, every pair of settings gets Student's bound
 on its difference. A setting that is certainly slower than another one stops.
 
-The chance that the best setting ever stops is at most `error`: each of the at most (settings - 1) pairs that could
-stop it is tested at each of at most (rounds - 1) looks with an equal part of `error`, one-sided (Bonferroni), so the
-order of looks and the stop of the race do not matter.
+The chance that the best setting ever stops is at most `error`: each of the at most (settings - 1) pairs that could stop
+it is tested at each of at most (rounds - 1) looks with an equal part of `error`, one-sided (Bonferroni). The order of
+looks and the end of the race therefore do not matter.
 
 The race is settled when the chance that any other setting beats the leader by more than the relevant difference is at
 most `error` (Student's t, sum over all settings, flat prior). This stops no setting, so it needs no part of the bound
@@ -17,8 +17,8 @@ Notes
 -----
 Successive elimination [1]_ with the test of a race among configurations [2]_ [3]_. F-race uses ranks instead, and irace
 offers both. Ranks need more rounds: among 12 settings, a sign test stops the first after 8 rounds. The variance of a
-pair is the larger one of the common variance and the variance of the pair's own differences, so quiet settings do not
-stop a noisy one.
+pair is the larger of the common variance and the variance of the pair's differences, so quiet settings do not stop a
+noisy one.
 
 References
 ----------

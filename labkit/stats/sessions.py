@@ -1,4 +1,4 @@
-"""Which launches of a point belong to one session, and whether they resemble their neighbours in time.
+"""Groups the launches of a point into sessions, and tests whether launches resemble their neighbours in time.
 
 A **session** is a group of launches in one stretch of time. Launches of one stretch share the state of the machine, so
 their interval describes that state. `bench/sessions.py` measures how often it covers the truth.

@@ -117,7 +117,7 @@ def rank_sums_above(first: NDArray[np.float64], second: NDArray[np.float64]) -> 
 
 @lru_cache(maxsize=4096)
 def _at_most(doubled: tuple[int, ...], n: int, observed: int) -> float:
-    """Return the chance that n of the doubled ranks, which are sorted, sum to at most what was observed."""
+    """Return the chance that n of the sorted, doubled ranks sum to at most the observed value."""
     return min(1.0, float(_sums(doubled, n)[: observed + 1].sum()))
 
 
@@ -166,7 +166,7 @@ def signed_ranks_above(differences: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=1024)
 def _signed_sums(doubled: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return the probability of every sum of the doubled ranks, each of which counts or not by the toss of a coin."""
+    """Return the probability of every sum of the doubled ranks, if each counts with probability 1/2."""
     ways = np.ones(1)
     for rank in doubled:
         more = np.zeros(len(ways) + rank)

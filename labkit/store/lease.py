@@ -1,9 +1,9 @@
 """The lease (campaign lock): a file that stops a second run, so that two runs do not disturb each other.
 
 No data depends on it. A process takes the lease by making a link, which only one process can do, also on NFS, and keeps
-it by heartbeats. Ages come from one clock, that of the file server, so a living holder does not look dead if clocks
-differ or jump. On the holder's own host, labkit looks for its process instead. A heartbeat replaces the file. On NFS, a
-read at that moment may fail as stale (ESTALE); this says nothing about the holder.
+it by heartbeats. Ages come from the file server's clock alone, so a living holder does not look dead if clocks differ
+or jump. On the holder's own host, labkit looks for its process instead. A heartbeat replaces the file. On NFS, a read
+at that moment may fail as stale (ESTALE); this says nothing about the holder.
 """
 
 from __future__ import annotations
@@ -223,7 +223,10 @@ def _pid_space() -> str:
 
 
 def _begin_time(pid: int) -> str:
-    """Return when a process began, which tells it from a later one of the same number; empty if it is gone."""
+    """Return the start time of a process, which distinguishes it from a later one with the same number.
+
+    Empty if it is gone.
+    """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except OSError:

@@ -199,7 +199,7 @@ class _Merger:
         return self._names[campaign_id]
 
     def _keep(self, source: Campaign) -> None:
-        """Copy the other files of a campaign, and those of the campaigns merged into it before."""
+        """Copy the other files of a campaign, and of the campaigns that were merged into it before."""
         ids = {"": source.identity} | {name: campaign_id for campaign_id, (name, _) in origins(source).items()}
         for path in archive.files(source.path)[0]:
             parts = path.relative_to(source.path).parts
@@ -216,7 +216,7 @@ class _Merger:
 
 
 def _without_origins(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts of an origin without those of its own origins, which are listed beside it."""
+    """Facts of an origin, without the facts of its own origins, which are listed separately."""
     return {key: value for key, value in facts.items() if key != ORIGINS}
 
 

@@ -73,7 +73,7 @@ def word(campaign: Path) -> str:
 
 
 def titles(names: Iterable[str]) -> dict[str, str]:
-    """Return name → title of campaigns shown together: the name of its folder, and as many above as make it unique.
+    """Return name → title of campaigns shown together: the folder's name, with enough parent folders to make it unique.
 
     Examples
     --------

@@ -146,9 +146,9 @@ class Given:
 class Study:
     """One question, from parameters to sentences.
 
-    `focus` names benchmark and column of the comparisons that the report's first page states, the first that was
-    measured; without it, the most distinct comparison of the study's benchmarks. A study that `only_reads` measures
-    nothing on any machine. One that `answers` says whether the numbers of its campaign are good.
+    `focus` lists benchmark and column of comparisons for the report's first page; the first measured one counts.
+    Without it, the page states the most distinct comparison of the study's benchmarks. A study that `only_reads`
+    measures nothing on any machine. One that `answers` says whether the numbers of its campaign are good.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class Study:
 
     @contextmanager
     def as_one(self) -> Iterator[None]:
-        """Treat the points of all campaigns as those of one campaign."""
+        """Treat the points of all campaigns as one campaign."""
         kept, self.apart = self.apart, {}
         try:
             yield
@@ -543,8 +543,8 @@ def of_campaign(facts: Mapping[str, Any], campaign: Path) -> dict[str, Study]:
 def _others(study: Study) -> list[Study]:
     """Return the studies of the other notebooks of a study's campaign.
 
-    If no notebook of the campaign has the parameters of the study, then these were changed, and no notebook of the
-    same study is another one.
+    If no notebook of the campaign has the study's parameters, the user changed them; then any notebook of the same
+    study counts as this one.
     """
     every = [*of_campaign(study.campaign.facts, study.campaign.path).values()]
     alike = [one for one in every if type(one) is type(study)]

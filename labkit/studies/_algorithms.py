@@ -1,4 +1,4 @@
-"""Collectives whose algorithm is forced in Open MPI, so that each is compared with what a model predicts of it."""
+"""Collectives with an algorithm forced in Open MPI, to compare each with its prediction by a model."""
 
 from __future__ import annotations
 

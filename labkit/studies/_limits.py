@@ -95,7 +95,7 @@ def _rows(places: set[tuple[str, str]]) -> Iterator[tuple[str, ...]]:
 
 
 def _times(*, link: bool) -> tuple[str, str]:
-    """Return up to which multiple of what it needs a latency is good, and beyond which it is bad."""
+    """Return the multiples of the necessary time up to which a latency is good, and beyond which it is bad."""
     if not link:
         return _most(MACHINE[0]), _beyond(MACHINE[1])
     good, bad = (

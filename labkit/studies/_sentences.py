@@ -73,7 +73,7 @@ def statement(row: Mapping[str, Any], metric: str) -> str:
 
 
 def tail(row: Mapping[str, Any], metric: str, what: str = "") -> str:
-    """What 99 of 100 take at most, the median over launches, as the end of a sentence; empty if that is not known.
+    """The 99th percentile, the median over launches, as the end of a sentence; empty if unknown.
 
     Examples
     --------

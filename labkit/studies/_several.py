@@ -36,7 +36,7 @@ class Shown(Protocol):
         """One study per campaign if the points come from several campaigns; otherwise empty."""
 
     def as_one(self) -> AbstractContextManager[None]:
-        """Treat the points of all campaigns as those of one campaign."""
+        """Treat the points of all campaigns as one campaign."""
 
 
 class Part(Campaign):

@@ -97,7 +97,7 @@ class Study(studies.Study):
         return campaign
 
     def _requested_of(self, benchmark: str) -> list[Spec]:
-        """Specs of a benchmark where samples are only read; for pairs measured alone, those of any hosts."""
+        """Specs of a benchmark if samples are only read; for pairs that were measured alone, of any hosts."""
         return sweep(ALONE, sizes=self.sizes, **self._where) if benchmark == ALONE else super()._requested_of(benchmark)
 
     @property

@@ -293,7 +293,7 @@ def _posted(one: Breakdown) -> str:
 
 
 def _added(part: Part, whole: Breakdown) -> str:
-    """Say what a layer adds; a time that is not surely above 0 is not a cost."""
+    """Say what a layer adds; a time counts as a cost only if it is surely above 0."""
     sign = effects.of_time(part.time).sign
     if not effects.bounded(whole):
         return f"what {part.text} adds is not known, because a path below it took longer than the whole"

@@ -98,7 +98,7 @@ class Study(_rdma.Study):
     # ---- tables
 
     def noticed(self) -> pd.DataFrame:
-        """Rows of WRITE with the way in which the end is noticed."""
+        """Rows of WRITE with the way to detect the end."""
         rows = self.of("verbs.write_latency")
         if rows.empty:
             return rows

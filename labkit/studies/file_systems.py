@@ -111,7 +111,7 @@ class Study(studies.Study):
         return Table.of(["phase", "unit", *(row["system"] for row in rows)], table, align="ll" + "r" * len(rows))
 
     def findings(self) -> Text | Omitted:
-        """Each benchmark at its smallest size on all file systems, and the judge's answer to which one costs more."""
+        """Each benchmark at its smallest size on all file systems, and the judge's decision which one is slower."""
         said = []
         for name in self.benchmarks:
             rows = self._named(name)

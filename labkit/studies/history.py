@@ -136,7 +136,7 @@ def _back(one: Series, change: Change) -> str:
 
 
 def _clearest(series: list[Series]) -> list[Series]:
-    """Return the series to draw: those with changes come first already, else those whose values reach farthest."""
+    """Return the series to draw: series with changes first, then series with the widest range of values."""
 
     def reach(one: Series) -> float:
         values = [moment.value for moment in one.moments]

@@ -1,4 +1,4 @@
-"""What do messages cost the processor, and does it matter which buffer they come from and how many peers there are?"""
+"""What do messages cost the processor, and do the buffer and the number of peers matter?"""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Study(studies.Study):
         return rows.sort_values(["message_size_B", "option_compute_us"]) if len(rows) else rows
 
     def buffers(self, scheme: int) -> pd.DataFrame:
-        """Rows of scheme 1, buffers used in turn, or 2, one of them used again; by size and how many or how often."""
+        """Rows of scheme 1 (successive buffers) or 2 (one buffer reused), by size and number or share of buffers."""
         rows, by = self.of("mpi.buffer_reuse"), ("option_buffers_in_turn", "option_reuse")[scheme - 1]
         if rows.empty:
             return rows
@@ -247,7 +247,7 @@ class Study(studies.Study):
             )
 
     def _eleven_to_thirteen(self) -> Iterator[str]:
-        """Buffers in turn, and buffers used again; a rising latency is beside a falling bandwidth."""
+        """Successive buffers and reused buffers: the latency beside the bandwidth."""
         here = []
         for (path, size), rows in self._lines(self.buffers(1)):
             higher = first_above(rows)
@@ -299,7 +299,7 @@ class Study(studies.Study):
 
 
 def first_above(rows: list[Any]) -> Any | None:
-    """First row whose latency is surely above that of ``rows[0]``; None if there is none."""
+    """First row with a latency surely above the latency of ``rows[0]``; None if there is none."""
     tests = max(1, len(rows) - 1)
     return next((row for row in rows[1:] if effects.between(row, rows[0], "latency_us", tests=tests).more), None)
 

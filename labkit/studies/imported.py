@@ -77,7 +77,7 @@ class Study(studies.Study):
         return [name for name in benchmarks.get(benchmark).metrics if records.has(rows, name, *STATISTICS)]
 
     def findings(self) -> Text | Omitted:
-        """How many points of which tools there are, as a Markdown list."""
+        """The number of points of each tool, as a Markdown list."""
         lines = []
         for library, rows in self.summary.groupby("library", sort=True) if self.samples else ():
             names = ", ".join(f"`{name}`" for name in sorted(set(rows["benchmark"])))

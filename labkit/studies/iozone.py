@@ -99,7 +99,7 @@ class Study(studies.Study):
         return specs
 
     def _panels(self, test: str) -> dict[str, pd.DataFrame]:
-        """Cells of a test by file system and way of opening; reads without those of O_SYNC, which changes writes."""
+        """Cells of a test by file system and way of opening. Reads leave out O_SYNC, which only changes writes."""
         chosen: dict[str, list[Samples]] = {}
         for one in self.samples:
             if one.spec.benchmark != TABLE:

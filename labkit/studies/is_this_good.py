@@ -236,7 +236,7 @@ def _taken(launches: Sequence[Samples]) -> str:
 
 
 def _ends(values: Sequence[int] | Sequence[str], most: str) -> str:
-    """The least value and the greatest, which is given in words; that alone if all are the same."""
+    """The least and the greatest value in words; a single value if all are the same."""
     least = values[0] if isinstance(values[0], str) else min(values)
     return most if len(set(values)) == 1 else f"{str(least).removesuffix(' %')} to {most}"
 

@@ -111,7 +111,7 @@ class Study(studies.Study):
     def table(self, *names: str) -> pd.DataFrame:
         """Parameters of each path and range with their interval, and how well the worst of their lines fits.
 
-        Ranges in which nothing was measured for any of these parameters are left out.
+        Ranges without a measurement for any of these parameters are left out.
         """
         rows = []
         for path in self.paths:
@@ -400,7 +400,7 @@ def _together(measured: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
 
 
 def _unit(name: str) -> str:
-    """Unit in which a parameter is shown."""
+    """Unit of a parameter on show."""
     return "µs" if SCALE[name] == 1e6 else "ns/B"
 
 

@@ -167,7 +167,7 @@ class Study(studies.Study):
 
     @staticmethod
     def _enough(rows: Sequence[Mapping[str, Any]], best: Mapping[str, Any]) -> str:
-        """The window from which none is certainly slower than the best, as the end of a sentence."""
+        """The smallest window from which on no window is certainly slower than the best, as the end of a sentence."""
         tests = effects.pairs(len(rows))
         found = [effects.between(row, best, RATE, tests=tests) for row in rows if row is not best]
         if all(one.doubt == TOO_FEW for one in found):

@@ -108,7 +108,7 @@ class Study(_rdma.Study):
         return pd.concat(tables)
 
     def buffers(self, scheme: int) -> pd.DataFrame:
-        """Rows of scheme 1, buffers used in turn, or 2, one of them used again; by size and how many or how often."""
+        """Rows of scheme 1 (successive buffers) or 2 (one buffer reused), by size and number or share of buffers."""
         rows, by = self.of("verbs.send_latency"), ("option_buffers_in_turn", "option_reuse")[scheme - 1]
         if rows.empty:
             return rows

@@ -1,4 +1,4 @@
-"""What does a remote procedure call cost, over which library and transport, and how does the link change it?"""
+"""What does a remote procedure call cost over each library and transport, and how does the link change it?"""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Study(studies.Study):
 
     @staticmethod
     def _place(testbed: str) -> str:
-        """The testbed without the state of its link, which is what varies here."""
+        """The testbed without the state of its link, which varies here."""
         return testbeds.base_of(testbed)
 
     # ---- tables

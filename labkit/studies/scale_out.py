@@ -161,8 +161,8 @@ class Study(studies.Study):
     def engine(self) -> pd.DataFrame:
         """Times of the collectives by the LogGP engine, of origin ``modelled``: one switch, without shared links.
 
-        The cost of a message is the latency, and its size over the rate of a link, in which an end sends one message
-        and receives one.
+        The cost of a message is the latency plus its size divided by the rate of a link. Meanwhile an end sends one
+        message and receives one.
         """
         v = self.values
         per_byte = 8 / parse_rate(v.rate)

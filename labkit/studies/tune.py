@@ -108,7 +108,7 @@ class Study(studies.Study):
 
     @property
     def samples(self) -> list[Samples]:
-        """All launches of the settings, those of the confirmations too, whose numbers the parameters do not name."""
+        """All launches of the settings, with the confirmations, which the parameters do not name."""
         named = {point.fingerprint for point in self.points}
         if not named:
             return super().samples

@@ -81,7 +81,7 @@ class Study(_rdma.Study):
 
     @staticmethod
     def _place(testbed: str) -> str:
-        """The testbed without the state of its link, which is what varies here."""
+        """The testbed without the state of its link, which varies here."""
         return testbeds.base_of(testbed)
 
     # ---- tables

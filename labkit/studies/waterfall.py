@@ -206,7 +206,7 @@ def _variables(text: str) -> dict[str, str]:
     Raises
     ------
     SpecError
-        If a part of it is not a variable.
+        If a part of it is no variable.
     """
     pairs = [part.partition("=") for part in text.split()]
     if wrong := [name for name, equals, _ in pairs if not (name and equals)]:

@@ -212,7 +212,10 @@ class Study(studies.Study):
 
 
 def _after(whole: Breakdown, changes: list[what_if.Change]) -> dict[str, str]:
-    """Return what is left and saved after changes; not known where a part of them cannot be a part of the whole."""
+    """Return the remaining and the saved time after changes.
+
+    Unknown if a changed part cannot be a part of the whole.
+    """
     cheaper = {name for change in changes for name in change.parts}
     parts = [part.time.value for part in whole.parts if part.name in cheaper]
     if not effects.bounded(whole) or any(value < 0 for value in parts):

@@ -1,7 +1,7 @@
 """Know what labkit executed copies of notebooks from, so that it executes them again when that has changed.
 
 Copies that a campaign holds are its own. Those that labkit executed on its samples are noted in
-``records/notebooks.json`` among its derived files, which is data and may be deleted.
+``records/notebooks.json`` among its derived files; that file may be deleted.
 """
 
 from __future__ import annotations

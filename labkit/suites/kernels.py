@@ -79,7 +79,7 @@ class Kept(NotInterrupted):
     _client: Any = None
 
     def client(self, **facts: Any) -> Any:
-        """Return a new client, and remember it, because whoever runs a notebook leaves its channels open."""
+        """Return a new client, and remember it, because running a notebook leaves its channels open."""
         self._client = super().client(**facts)
         return self._client
 
@@ -108,7 +108,10 @@ async def _forgotten(client: Any) -> bool:
 
 
 async def _started(manager: AsyncKernelManager) -> None:
-    """Start a kernel in the project's folder; papermill would change that of this process, which threads share."""
+    """Start a kernel in the project's folder.
+
+    papermill would change the working folder of this process, which threads share.
+    """
     await manager.start_kernel(cwd=str(project.home()), extra_arguments=list(ARGUMENTS))
 
 

@@ -28,7 +28,7 @@ MEASURED = "94-measured"  # shows every benchmark of a campaign
 
 
 def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
-    """Return notebooks of the campaign's suite without an executed copy, set to measure nothing.
+    """Return notebooks of the campaign's suite that have no executed copy, with `measure` off.
 
     A copy that labkit made from other samples, with other parameters, or by another labkit, does not count.
     The list omits notebooks that this labkit has no source of, and those without the parameter ``measure``.

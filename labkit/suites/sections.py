@@ -63,7 +63,10 @@ def _section(name: str, study: Study) -> list[dict[str, Any]]:
 
 
 def _introduced(name: str, label: str) -> str:
-    """Return a sentence on the table of a section and one on its figure, each of which a report drops with it."""
+    """Return one sentence on the table of a section and one on its figure.
+
+    A report drops each with its table or figure.
+    """
     return (
         f'<span data-needs="tbl-{label}">@tbl-{label} lists the points of `{name}`.</span> '
         f'<span data-needs="fig-{label}">@fig-{label} shows them.</span>'

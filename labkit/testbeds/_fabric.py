@@ -45,7 +45,7 @@ class Plan(TypedDict):
 
     ``ip`` and ``tc`` are lines of the switches; ``{n}`` stands for the process of host n. ``ordinary`` is whether the
     user is not root. ``cables`` has the two ends of each cable, TAP devices that the command ``relay`` connects, where
-    ``{n}`` stands for the file of end n; empty for veth pairs.
+    ``{n}`` represents the file of end n; empty for veth pairs.
     """
 
     ordinary: bool

@@ -138,7 +138,7 @@ class Port:
             self.end()
 
     def write(self) -> None:
-        """Write as many outgoing bytes as the port takes."""
+        """Write as many outgoing bytes as the port accepts."""
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
             while self.outgoing:
                 del self.outgoing[: os.write(self.fd, self.outgoing[:32768])]

@@ -17,7 +17,7 @@ def checked(mode: str, shares: str, bulk: str, hosts: Sequence[str]) -> None:
     Raises
     ------
     SpecError
-        If `shares` is not a pair, or a host of the bulk traffic does not exist.
+        If `shares` is no pair, or a host of the bulk traffic does not exist.
     """
     wrong = ""
     if not re.fullmatch(r"[1-9]\d{0,2}:[1-9]\d{0,2}", shares):
@@ -43,7 +43,8 @@ def classes(
     """Return lines for tc below a root of HTB whose class 1:1 has the whole rate.
 
     Either class may use what the other leaves free. With ``shares`` they divide the link as given when both have
-    packets to send, as ETS (IEEE 802.1Qaz) requires of a switch; with ``priority`` bulk packets go when no others wait.
+    packets to send, as ETS (IEEE 802.1Qaz) requires of a switch; with ``priority`` bulk packets are sent only if no
+    others wait.
 
     Parameters
     ----------

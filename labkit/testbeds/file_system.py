@@ -4,8 +4,8 @@
 `fuse2fs` serves an ext4 in such a file from user space (FUSE), and `tmpfs` has no device. `nfs` mounts the export
 `source` of a server. Benchmarks of files work there if they name no directory. Mounting needs root.
 
-The loop device lies on the file system of temporary files, and its page cache too: the numbers compare file systems on
-this machine with one another, not with a disk.
+The loop device lies on the file system of temporary files and uses its page cache. The numbers therefore compare file
+systems on this machine with one another, not with a disk.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def absent() -> list[str]:
 
 
 def settled(options: Mapping[str, str]) -> dict[str, str]:
-    """Return options in which times stand in place of the campaign that they are from.
+    """Return options with times in place of the campaign that they come from.
 
     So a point says itself what it was calibrated with, also when the campaign is changed or gone.
 

@@ -1,7 +1,7 @@
-"""Graphs of services that call one another: applications of DeathStarBench whose calls are published, and random ones.
+"""Graphs of services that call one another: applications of DeathStarBench with published calls, and random graphs.
 
-A graph is written for ``labkit/kernels/programs/call_graph.h``. Services stand in an order in which every service comes
-before those that it calls; the first is the one that users ask.
+A graph is written for ``labkit/kernels/programs/call_graph.h``. Every service comes before the services that it calls;
+users call the first one.
 """
 
 from __future__ import annotations

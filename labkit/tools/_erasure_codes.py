@@ -134,7 +134,7 @@ class Code:
 class Plan(TypedDict):
     """What is timed.
 
-    ``operation`` is encode or decode, ``erasures`` the fragments that decoding lacks, ``size`` that of a block, B;
+    ``operation`` is encode or decode, ``erasures`` the number of missing fragments, ``size`` the size of a block, B;
     ``iterations`` is 0 for as many as fit ``time_cap``, s.
     """
 

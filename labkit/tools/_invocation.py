@@ -48,7 +48,7 @@ class Invocation:
 
     In both commands ``{port}``, ``{data_port}``, ``{socket}`` (a Unix socket in the folder) and ``{address}`` stand for
     what `run` chooses. In those of RDMA, ``{device}``, ``{gid}``, ``{own_address}`` (IPv4) and ``{rdma_address}`` (of
-    the server) stand for what the place has at that end.
+    the server) represent what the place has at that end.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def _arguments(spec: Spec[Loop], effort: Effort, paced: OpenLoop | None) -> tupl
 
 
 def _parsed(text: str, folder: Path, effort: Effort, *, paced: bool) -> Parsed:
-    """Samples of a run, in the order in which the operations were due.
+    """Samples of a run, sorted by the due time of the operations.
 
     Raises
     ------

@@ -35,7 +35,7 @@ def mpi(program: str) -> tuple[str, str]:
 
 
 def blas(program: str) -> str:
-    """Return the BLAS that a program loads; empty if it loads none of its own, or labkit cannot tell.
+    """Return the BLAS that a program loads; empty if it loads none, or if labkit cannot tell.
 
     The version stands in the file's name, if it has one.
     """

@@ -32,7 +32,7 @@ def parsed(
     doubts: Sequence[Note] = (),
     bulk: tuple[float, int] = (0.0, 0),
 ) -> Parsed:
-    """Samples of a run in the order in which the operations were due, without the warm-up.
+    """Samples of a run, sorted by the due time of the operations, without the warm-up.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Start services as one command: ``_microservices.py PROGRAM PLAN KIND ADDRESS PORT SOCKET HOSTS``.
 
-The standard library alone. PLAN is a file with a JSON list of services: the arguments of each, and the numbers of
-those that it asks, which come later in the list; of a memcached its command. HOSTS is a JSON list: of each host its
-address, and the words before a command that run it there; empty for this machine. A service goes to the host of its
+The standard library alone. PLAN is a file with a JSON list of services: the arguments of each, and the numbers of the
+services that it calls, which come later in the list; for a memcached its command. HOSTS is a JSON list: of each host
+its address, and the words before a command that run it there; empty for this machine. A service goes to the host of its
 number, around the list. When all others listen, this process becomes the first service, on the given port or socket.
 """
 

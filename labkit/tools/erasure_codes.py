@@ -1,7 +1,7 @@
 """Erasure codes of ISA-L, Jerasure and liberasurecode, through liberasurecode's interface: a program of labkit's own.
 
 liberasurecode loads the other two libraries when they are installed. Its calls allocate the fragments and write a head
-into each; that is part of the times, as it is for OpenStack Swift, which uses this interface through pyeclib.
+into each. The times include this, as in OpenStack Swift, which uses this interface through pyeclib.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ def mixed(spec: Spec[Mixed], effort: Effort) -> Invocation:
 def unix_rr(spec: Spec, effort: Effort) -> Invocation:
     """Messages of the spec's size there and back over a Unix stream socket, one at a time.
 
-    Both ends are jobs of one fio, the second of which begins when the first one listens: there is no address, and so
-    nothing to start on another host.
+    Both ends are jobs of one fio; the second begins when the first one listens. There is no address, so nothing can
+    start on another host.
 
     Raises
     ------
@@ -311,7 +311,7 @@ def _nvme(spec: Spec[Nvme], effort: Effort, direction: Literal["read", "write"])
 
 
 def _shares(offered: int, percent: int | None) -> str:
-    """The offered rate as fio takes it: one, or those of reads and writes in a mix, which it paces apart."""
+    """The offered rate as an argument of fio: one rate, or separate rates for the reads and writes of a mix."""
     if percent is None:
         return str(offered)
     reads = max(1, round(offered * percent / 100))

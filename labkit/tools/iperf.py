@@ -77,7 +77,7 @@ def tcp_stream(spec: Spec[TcpStream], effort: Effort) -> Invocation:
 
 
 def tcp_bidirectional(spec: Spec[TcpStream], effort: Effort) -> Invocation:
-    """Connections over each of which both ends send at once (``--full-duplex``)."""
+    """Connections in which both ends send at the same time (``--full-duplex``)."""
     parse = partial(layout.both, streams=spec.options.streams, congestion=spec.options.congestion)
     return _invocation(
         spec,

@@ -116,7 +116,7 @@ def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
 
 
 def flood(offered: float, size: int, seconds: int) -> Invocation:
-    """Datagrams of a size, B, at a rate, MB/s, or with 0 as fast as they go, marked `MARK`, for s at most."""
+    """Datagrams of a size, B, at a rate, MB/s (0: as fast as possible), marked `MARK`, for some seconds at most."""
     return _load(seconds, "-u", "-b", f"{offered * 8e6:.0f}", "-l", str(size))
 
 

@@ -227,7 +227,7 @@ def _parsed(
     operations: Sequence[str],
     foreign: Collection[int] = (),
 ) -> Parsed:
-    """Samples of a run, in the order in which the requests were due.
+    """Samples of a run, sorted by the due time of the requests.
 
     Parameters
     ----------

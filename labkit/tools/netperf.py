@@ -3,8 +3,7 @@
 Debian has it in the component non-free, built without Unix sockets and without pacing. Version 2.7 aborts with
 comma-separated output and some selectors; ``-k`` works. Selectors on the command line turn its latency histogram on,
 and ``-j`` makes sure. Its request/response tests send the next request when the answer is there. While one answer is
-late, the requests that would have been late with it are never sent, so the tail looks better than it is (coordinated
-omission).
+late, requests that would also be late are never sent, so the tail looks too good (coordinated omission).
 """
 
 from __future__ import annotations

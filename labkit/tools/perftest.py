@@ -141,17 +141,17 @@ def send_bandwidth(spec: Spec, effort: Effort) -> Invocation:
 
 
 def write_bandwidth(spec: Spec, effort: Effort) -> Invocation:
-    """Writes into the other end's memory as fast as they go."""
+    """Writes into the other end's memory, as fast as possible."""
     return _invocation(spec, effort, "write", "bw")
 
 
 def read_bandwidth(spec: Spec, effort: Effort) -> Invocation:
-    """Reads of the other end's memory as fast as they go."""
+    """Reads of the other end's memory, as fast as possible."""
     return _invocation(spec, effort, "read", "bw")
 
 
 def atomic_bandwidth(spec: Spec, effort: Effort) -> Invocation:
-    """Atomic operations on 8 B of the other end's memory as fast as they go."""
+    """Atomic operations on 8 B of the other end's memory, as fast as possible."""
     return _invocation(spec, effort, "atomic", "bw")
 
 

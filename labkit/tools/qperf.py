@@ -169,17 +169,17 @@ def send_bandwidth(spec: Spec[Stream], effort: Effort) -> Invocation:
 
 
 def write_bandwidth(spec: Spec[Stream], effort: Effort) -> Invocation:
-    """Writes into the other end's memory as fast as they go."""
+    """Writes into the other end's memory, as fast as possible."""
     return _rdma(spec, effort, "rc_rdma_write_bw", spec.options.duration)
 
 
 def read_bandwidth(spec: Spec[Stream], effort: Effort) -> Invocation:
-    """Reads of the other end's memory as fast as they go."""
+    """Reads of the other end's memory, as fast as possible."""
     return _rdma(spec, effort, "rc_rdma_read_bw", spec.options.duration)
 
 
 def atomic_bandwidth(spec: Spec[AtomicBandwidth], effort: Effort) -> Invocation:
-    """Atomic operations on 8 B of the other end's memory as fast as they go: their rate alone."""
+    """Atomic operations on 8 B of the other end's memory, as fast as possible; only their rate."""
     swap = spec.options.operation == "compare_and_swap"
     return _rdma(spec, effort, "rc_compare_swap_mr" if swap else "rc_fetch_add_mr", spec.options.duration)
 

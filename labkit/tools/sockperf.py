@@ -1,9 +1,9 @@
 """sockperf: ping-pong and a load at its own rate over TCP and UDP, with the time of every packet.
 
-Ping-pong replaces netperf's request/response. Like netperf, it sends nothing while an answer is late, so that the
-tail looks better than it is (coordinated omission). Under load one thread sends at its rate whatever has come back, and
-another one receives; with ``--reply-every 1`` every message is a sample. A sender that is itself delayed still omits
-some, so each message's delay against its plan is kept beside its round trip.
+Ping-pong replaces netperf's request/response. Like netperf, it sends nothing while an answer is late, so that the tail
+looks better than it is (coordinated omission). Under load one thread sends at a fixed rate without waiting for answers,
+and another one receives. With ``--reply-every 1`` every message is a sample. A sender that is itself delayed still
+omits some, so each message's delay against its plan is kept beside its round trip.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def udp_rr(spec: Spec[Sockets], effort: Effort) -> Invocation:
 
 
 def under_load(spec: Spec[UnderLoad], effort: Effort) -> Invocation:
-    """Messages of the spec's size at their own rate, each of which is answered.
+    """Messages of the spec's size at a given rate; the other end answers each of them.
 
     Raises
     ------

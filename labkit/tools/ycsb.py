@@ -1,8 +1,9 @@
 """YCSB itself (site.ycsb:core, in Java) against a private redis: it loads the records, then runs its workload.
 
 Maven Central has YCSB's core but none of its bindings, so ``labkit/kernels/programs/YcsbRedis.java`` is one. ``make
-ycsb`` brings the jars and compiles it. Each start is a new Java machine, whose compiler makes the first operations
-slow; YCSB has no warm-up, so short runs and their tails show that too. YCSB reports statistics and keeps no times.
+ycsb`` brings the jars and compiles it. Each start is a new Java virtual machine, and its compiler makes the first
+operations slow. YCSB has no warm-up, so short runs and their tails include this. YCSB reports statistics and keeps no
+times.
 """
 
 from __future__ import annotations

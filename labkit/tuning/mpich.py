@@ -4,8 +4,9 @@ The algorithm of a collective is the variable ``MPIR_CVAR_ALLREDUCE_INTRA_ALGORI
 it from src/mpi/coll/coll_algorithms.txt). It holds for all sizes and ranks. Where an algorithm does not fit the call,
 such as one for powers of two, MPICH takes its own choice and says nothing (``MPIR_CVAR_COLLECTIVE_FALLBACK=silent``).
 
-The algorithm ``nb`` runs that of the nonblocking collective, which ``MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM`` chooses.
-Those of the generic transport (``tsp_``) have parameters, as blocking trees of 5.0 have; they are ``nb_tsp_tree`` here.
+The algorithm ``nb`` runs the nonblocking collective's algorithm, which ``MPIR_CVAR_IALLREDUCE_INTRA_ALGORITHM``
+chooses. Those of the generic transport (``tsp_``) have parameters, as blocking trees of 5.0 have; they are
+``nb_tsp_tree`` here.
 """
 
 from __future__ import annotations

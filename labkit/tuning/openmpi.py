@@ -1,6 +1,6 @@
 """Open MPI's tuned collectives: their algorithms, and the file with rules that chooses among them.
 
-The layout of the file, and what it means by the size of a message, are those of `coll_tuned_dynamic_file.c` and
+The layout of the file and its definition of a message's size follow `coll_tuned_dynamic_file.c` and
 `coll_tuned_decision_dynamic.c` in ompi/mca/coll/tuned (4.1.4 and 5.0.0, which read the same file). The numbers of
 collectives are those of `COLLTYPE` in ompi/mca/coll/base/coll_base_functions.h.
 """
@@ -159,8 +159,7 @@ def seen_size(rule: Rule) -> int:
 def reach(sizes: Sequence[int]) -> list[tuple[int, int]]:
     """Return for each size, in rising order, the first size it represents and the first that it does not.
 
-    A size represents those from half of it to below its double, and no further than the geometric mean with the next
-    one that was tuned.
+    A size represents sizes from its half to below its double, at most to the geometric mean with the next tuned size.
 
     Examples
     --------

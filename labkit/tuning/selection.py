@@ -1,4 +1,4 @@
-"""The file by which MPICH selects algorithms of collectives by ranks and size.
+"""The file with MPICH's selection of collective algorithms by ranks and size.
 
 ``MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE`` names it. It replaces MPICH's own selection as a whole, and MPICH ends
 where the file has no answer. So labkit takes the selection that is compiled into the library, and puts rules into it.

@@ -1,9 +1,9 @@
 """The tuner: race settings by fresh starts, confirm each winner against the default, prove the files that are written.
 
 Everything measured is a point of a campaign, so an interrupted tune resumes, and the same campaign always gives the
-same race. The launches have numbers: those of the race count from 0. Each winner is confirmed in its own launches
-(`CONFIRM` and up), in which it and the default take turns. So a claim never rests on the launches that chose the
-winner, which would favour it.
+same race. The launches have numbers: those of the race count from 0. Each winner is confirmed in separate launches
+(`CONFIRM` and up), alternating with the default. So a claim never rests on the launches that chose the winner, which
+would favour it.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Tuner:
         return standings
 
     def _whole(self, racing: dict[int, tuple[int, ...]], launch: int) -> bool:
-        """Return whether the launches of a round are all there, those that failed excepted."""
+        """Return whether all launches of a round exist or have failed."""
         return True
 
     def _bases(self) -> range:

@@ -1,10 +1,11 @@
 """The program of every rank: it takes a plan, runs its points, and sends frames to the parent.
 
-``python -m labkit.worker PLAN``; a plan that is too long for a word comes by standard input, which every launcher
-connects to rank 0 (`INPUT`), and rank 0 broadcasts it. A frame is `MAGIC`, the lengths of header and payload, a JSON
-header, raw int64 and `END`, because Open MPI 5 holds back output that ends in the middle of a line. Only rank 0 sends
-frames, on its original standard output. All other output goes to standard error, including the line with the reason if
-a rank fails. A rank loads the standard library, numpy and mpi4py, nothing else. Parent and ranks share this module.
+``python -m labkit.worker PLAN``; a plan that is too long for an argument comes through standard input, which every
+launcher connects to rank 0 (`INPUT`); rank 0 broadcasts it. A frame is `MAGIC`, the lengths of header and payload, a
+JSON header, raw int64 and `END`, because Open MPI 5 holds back output that ends in the middle of a line. Only rank 0
+sends frames, on its original standard output. All other output goes to standard error, including the line with the
+reason if a rank fails. A rank loads the standard library, numpy and mpi4py, nothing else. Parent and ranks share this
+module.
 """
 
 from __future__ import annotations

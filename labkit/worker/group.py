@@ -158,7 +158,7 @@ class Together:
         return joined, counts
 
     def spread(self, values: NDArray[Any], count: int) -> NDArray[Any]:
-        """Rank 0's values, of which there are so many, on all ranks."""
+        """Rank 0's values, so many of them, on all ranks."""
         shared = values if self.rank == 0 else np.empty(count, values.dtype)
         self._comm.Bcast(shared, 0)
         return shared

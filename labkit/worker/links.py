@@ -16,7 +16,7 @@ SWITCHES = "LABKIT_SWITCHES"  # variable with the process in whose network the s
 def read(links: Mapping[str, Sequence[str]]) -> dict[str, int]:
     """Read how many B every link has carried so far: ``NAME.tx_bytes`` and ``NAME.rx_bytes``.
 
-    For each table there are also the segments of TCP of its host, which is named as the first part of a link is:
+    For each table there are also the segments of TCP of its host, named after the first part of a link:
     ``HOST.sent_segments``, ``HOST.retransmitted_segments``, and ``HOST.reordered_segments``.
 
     Parameters

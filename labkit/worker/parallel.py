@@ -82,7 +82,7 @@ def prepare(
 
 
 def _made(parent: str, folders: Any) -> str:
-    """Make a folder, and others below it; remove those of killed ranks of this host."""
+    """Make a folder and its parents; remove folders that killed ranks left on this host."""
     prefix = f"{RANKS}{socket.gethostname()}-"
     for leftover in glob.glob(os.path.join(parent, f"{prefix}*")):  # noqa: PTH118, PTH207
         if not os.path.exists(f"/proc/{leftover.rpartition('-')[2]}"):  # noqa: PTH110 (its rank was killed)

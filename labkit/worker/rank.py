@@ -217,7 +217,7 @@ class Worker:
         return {"counters": more} if more else {}
 
     def _idlest(self, used: float, span: float) -> dict[str, float]:
-        """The rank that had a processor for the shortest time, and in which part of the time; on rank 0."""
+        """The rank that had a processor for the shortest time, and this share of the time; on rank 0."""
         rows = self.ranks.gather(np.array([1e9 * used, 1e9 * span], np.int64))
         if self.ranks.rank:
             return {}

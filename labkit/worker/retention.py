@@ -197,8 +197,8 @@ class Extremes:
 def suspects(columns: dict[str, Times], rows: int) -> Times:
     """Places of the ranks that were most often slow, `SUSPECTS` at most.
 
-    A slow iteration counts for the rank that was long alone, for the one that was not long while all others were, and
-    for the first of those that were long up to the last one; `labkit.judge.slow_rank` weighs them properly.
+    A slow iteration counts for a rank that alone was long, for the only rank that was not long, and for the first rank
+    if all ranks from it to the last were long. `labkit.judge.slow_rank` weighs them properly.
     """
     slow = columns["excess"] > columns["slowest"].mean()
     first, end, second, last = (columns[name][slow] for name in across_ranks.RUNS)

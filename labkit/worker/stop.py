@@ -18,8 +18,8 @@ MOST = 10_000  # samples that allow p99.9; none of the stop rules needs more
 class Stop:
     """Decides after every chunk how many iterations the next one has; 0 ends the point.
 
-    Stops when the exact count is reached; else when the interval inside the launch is as narrow as asked and the
-    99th percentile is reliable or would cost more than a quarter of the time; else at the time cap.
+    Stops at the exact count, if there is one. Otherwise it stops when the interval inside the launch is narrow enough
+    and the 99th percentile is reliable (or would cost more than a quarter of the time), or at the time cap.
     """
 
     def __init__(self, effort: Effort) -> None:

@@ -1,7 +1,7 @@
 """Window-based synchronisation: every iteration starts at an agreed time, on clocks that the ranks have compared.
 
-The alternative to a barrier, whose own imbalance delays some ranks (Hunold and Carpen-Amarie, "Reproducible MPI
-benchmarking is still not as easy as you think", IEEE TPDS 2016). Clock offsets come from the ping-pong with the
+The alternative to a barrier, because a barrier's imbalance delays some ranks (Hunold and Carpen-Amarie, "Reproducible
+MPI benchmarking is still not as easy as you think", IEEE TPDS 2016). Clock offsets come from the ping-pong with the
 shortest round trip; half of that round trip bounds their error.
 """
 

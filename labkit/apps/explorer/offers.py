@@ -142,7 +142,7 @@ def _offer(session: Session, chosen: Selection, name: str, count: int = 0) -> Of
 
 
 def _fresh(name: str) -> str:
-    """A name of a campaign that does not exist, after that of another."""
+    """Return a new campaign name, made from the name of another campaign."""
     stem = name.rstrip("/").rpartition("/")[2].partition("-again")[0] or "again"
     names = (f"{stem}-again{'' if n == 1 else f'-{n}'}" for n in itertools.count(1))
     return next(one for one in names if not (campaign.root() / one).exists())

@@ -215,7 +215,7 @@ class View:
         return known
 
     def _narrow(self, summary: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows with the columns that distinguish lines and those of the metric: others cost more than all the rest."""
+        """Rows with the columns of the metric and those that distinguish lines: others are slow to process."""
         kept = {*_DRAWN, self.x, *self.series(rows), *differing_columns(summary)}
         narrow = rows.loc[:, [name for name in rows if name in kept or name.startswith(f"{self.metric}_")]]
         return narrow.assign(campaign=self.titled(rows["campaign"]))

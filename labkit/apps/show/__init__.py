@@ -332,7 +332,7 @@ def _once(cells: pd.Series) -> list[Any]:
 
 
 def _encoded(column: pd.Series, key: str) -> list[str]:
-    """Return each value as the line, or lines, of a JSON document in which rows are indented by three."""
+    """Return each value as one or more lines of a JSON document with rows indented by three."""
     values = column.tolist()
     if column.dtype.kind == "f":
         return [f"{key}{value!r}" if math.isfinite(value) else f"{key}null" for value in values]

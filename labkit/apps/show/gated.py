@@ -258,7 +258,7 @@ def as_markdown(result: Result) -> str:
 
 
 def in_code(text: str) -> str:
-    """Return a text as code, in which nothing acts; a bar becomes a slash, because GitHub ends cells there."""
+    """Return a text as code, so that no markup acts. A bar becomes a slash, because GitHub ends cells there."""
     return f"`{line(text).replace('`', chr(39)).replace('|', '/')}`"
 
 

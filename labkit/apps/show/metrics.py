@@ -152,7 +152,7 @@ def _counts(summary: pd.DataFrame, points: list[Labels]) -> Iterator[Family]:
 
 
 def _verdicts(source: Source) -> Family:
-    """Return the verdicts of `labkit explain`; topics of which nothing is known are left out."""
+    """Return the verdicts of `labkit explain`, without unknown topics."""
     codes = ", ".join(f"{code} {level}" for code, level in enumerate(LEVELS))
     one = Family(_name("verdict"), f"Verdict of labkit explain on a topic: {codes}.")
     for topic in answer.verdicts(source.view).topics:

@@ -170,7 +170,7 @@ def _benchmark_table(name: str, rows: pd.DataFrame, factors: Sequence[str]) -> s
 
 
 def _headlines(rows: pd.DataFrame, metric: str, usual: str) -> list[list[str]]:
-    """Return columns with a metric and the ends of its interval; name a statistic that is not that of the column."""
+    """Return columns with a metric and the ends of its interval. Name a statistic that differs from the column's."""
     values = values_in(rows, metric)
     texts = [value.text + (f" {value.words}" if value.statistic not in (usual, "") else "") for value in values]
     over = [_range(rows, metric, name) for name in _OVER if records.has(rows, metric, f"{name}_low")]

@@ -44,7 +44,7 @@ def show(folder: str | Path, lab: str = "") -> None:
 
 
 def predictions(lab: Lab, learners: Iterable[tuple[str, Attempts]]) -> tuple[list[figures.Asked], list[str]]:
-    """Return each prediction of a class with what was found, and the learners whose run cannot be read, with why.
+    """Return each prediction of a class beside the measured value, and the unreadable runs with the reason.
 
     Runs of learners who read the same campaigns count once, as a run of that recording.
     """

@@ -118,7 +118,7 @@ def beside(lab: Lab, attempts: Attempts, results: Results) -> str:
 def asked_again(
     lab: Lab, attempts: Attempts, results: Results, prediction: Question, expected: Expected
 ) -> Question | None:
-    """Return the question, not yet answered rightly, whose answer is what a prediction is compared with."""
+    """Return the question that gives the value for a prediction, if it has no correct answer yet."""
     for question in lab.questions:
         if question.unit == prediction.unit and not attempts.answers.get(question.name, {}).get("right"):
             one, two = expected.centre, answer(question, results).centre

@@ -121,7 +121,7 @@ _KEYS = {"S": (16, 11, 9), "W": (20, 16, 10), "A": (23, 19, 10), "B": (25, 21, 1
 
 @dataclass(frozen=True)
 class _Tests:
-    """Keys whose rank is published: their places, ranks, and how the rank changes in round i: sign x (i + shift)."""
+    """Keys with published ranks: places, ranks, and the rank's change in round i, sign x (i + shift)."""
 
     places: tuple[int, ...]
     ranks: tuple[int, ...]

@@ -1,8 +1,8 @@
 """Results of the HPC Challenge benchmark's summary, a point for each test.
 
 `MPI` tests use all ranks together, `Star` tests run on all ranks at once, each for itself, and give the mean over
-ranks, `Single` tests run on one rank. The latencies of ping-pong are half a round trip of 8 B, its bandwidths those
-of 2 MB; the rings' are per rank. STREAM's rates are the best of its repetitions.
+ranks, `Single` tests run on one rank. Ping-pong latencies are half a round trip of 8 B; its bandwidths use 2 MB. Values
+of the rings are per rank. STREAM's rates are the best of its repetitions.
 """
 
 from labkit.benchmarks import LogBenchmark

@@ -2,8 +2,8 @@
 
 The same messages between the same ranks in the same order as NPB's, step after step, and nothing in between: no number
 is computed, so there is no rate of operations and no result to publish. The computation that NPB overlaps with messages
-is missing, so a skeleton shows the cost of its messages alone. First and last element of each message name its sender,
-receiver, tag and number; a run in which one is wrong or missing fails. An iteration is a whole run, after one untimed
+is missing, so a skeleton shows the cost of its messages alone. The first and last element of each message hold its
+sender, receiver, tag and number. A wrong or missing one fails the run. An iteration is a whole run, after one untimed
 step. The slowest rank determines its time; communication is the part inside MPI, the rest writes and checks the names.
 LU receives its layers from the neighbour by its number, where NPB takes any source.
 """

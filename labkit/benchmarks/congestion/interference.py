@@ -3,12 +3,12 @@
 Every launch is a pair of starts with the same number of iterations: the victim alone and beside the aggressor, in
 alternating order. The aggressor starts `lead` seconds before the victim and stops after it, at the latest after ten
 minutes. The headline is the time of the victim's slowest rank beside the aggressor; `alone_us` is the time without it;
-`impact_p50_times` is the ratio of the medians, `impact_mean_times` the ratio of the means, which is that of the run
-times. labkit keeps all iterations of both phases and all ranks. The two jobs get hosts alternately, the victim first,
-so both cross a tree of switches.
+`impact_p50_times` is the ratio of the medians, `impact_mean_times` the ratio of the means, and so of the run times.
+labkit keeps all iterations of both phases and all ranks. The two jobs get hosts alternately, the victim first, so both
+cross a tree of switches.
 
 Kenny et al., "An evaluation of Ethernet performance for scientific workloads" (2020), Figs. 8 to 10: the transposes of
-an FFT beside the halo exchange of a simulation, which is started 10 s before.
+an FFT beside the halo exchange of a simulation that started 10 s earlier.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -88,7 +88,7 @@ def waits(spec: Spec[Interference]) -> float:
 
 
 def _ratio(phases: Mapping[str, NDArray[np.int64]], statistic: Callable[[NDArray[np.int64]], float]) -> float:
-    """A statistic of the times beside the aggressor over that of the times alone, slowest rank of each iteration."""
+    """Statistic of the times beside the aggressor, divided by the same alone; slowest rank of each iteration."""
     beside, alone = (float(statistic(phases[name].max(axis=0))) for name in ("time_ns", "alone_ns"))
     return beside / max(alone, 1.0)
 

@@ -3,9 +3,9 @@
 A sample is `copies` calls of cuMemcpyHtoDAsync, cuMemcpyDtoHAsync or cuMemcpyDtoDAsync in one stream, and
 cuStreamSynchronize: the time that a program waits if it needs the data at once. So small sizes show the latency of a
 copy. gpu.copy_events times the same copies on the device's clock between two events, without the calls: what
-nvbandwidth reports for large ones. Host memory is page-locked (`pinned`), which the device copies from and to itself,
-or `pageable`, which the driver copies through page-locked memory of its own. A copied byte counts once: a copy inside
-device memory also reads it.
+nvbandwidth reports for large ones. Host memory is page-locked (`pinned`) or `pageable`. The device copies pinned memory
+itself; the driver copies pageable memory through page-locked buffers. A copied byte counts once: a copy inside device
+memory also reads it.
 """
 
 import dataclasses

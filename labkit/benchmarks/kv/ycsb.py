@@ -1,8 +1,8 @@
 """Operations on redis per second, and their latencies at the client: YCSB itself, in Java; from logs, go-ycsb too.
 
 `round_trip_us` is from the call of an operation to its return. `response_us` counts from the moment when it was due
-(``measurement.interval=both``, with a target). A run has the latencies of `operation` as its own, those of the others
-with the label ``operation``. In logs every kind of operation is a point; that of `operation=OVERALL` has the rate over
+(``measurement.interval=both``, with a target). The latencies of `operation` are those of the point; other operations
+have the label ``operation``. In logs every kind of operation is a point; that of `operation=OVERALL` has the rate over
 the run time. `kv.closed_loop` and `kv.open_loop` run the same workloads with labkit's own client, and keep every time.
 
 YCSB has no warm-up, so the first operations run while Java still compiles: take the median, and runs of 10 s and more.

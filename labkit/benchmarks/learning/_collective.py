@@ -65,7 +65,7 @@ class Rooted(Data):
 
 
 def check(spec: Spec[Data]) -> str:
-    """Say what is wrong with a spec whose size is that of whole elements; empty if nothing is."""
+    """Return what is wrong with a spec of whole elements; empty if nothing is."""
     return _whole(spec, 1)
 
 

@@ -1,8 +1,8 @@
 """A step of data-parallel training of a small transformer: forward, backward, gradients averaged over ranks, update.
 
 `communication=overlap` is torch's DistributedDataParallel: it reduces a bucket of gradients (`bucket`, B) as soon as
-the backward pass has filled it. `after` reduces buckets of that size when the backward pass is over, `none` not at all:
-the difference of two steps is the cost of communication. `compression` is torch's hook: 16 bits for each value, or
+the backward pass has filled it. `after` reduces buckets of that size after the backward pass; `none` reduces nothing.
+The difference of the two steps is the cost of communication. `compression` is torch's hook: 16 bits for each value, or
 PowerSGD of rank 1 (Vogels et al., 2019), which compresses from the third step on, before the timing begins. With gloo
 labkit runs PowerSGD's hook for one bucket after the other, because torch's own order can make the ranks wait for ever.
 Before timing, each rank compares its gradients with the mean of the gradients that all ranks compute alone.

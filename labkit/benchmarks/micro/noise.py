@@ -33,7 +33,7 @@ class Options:
 
 
 def _lost(phases: Mapping[str, NDArray[np.int64]]) -> float:
-    """Share of the time of all quanta beyond that of the fastest, %."""
+    """Time of all quanta beyond the time of the fastest one, as a share of the total, %."""
     times = phases["time_ns"]
     return stats.percent(times.mean() - times.min(), times.mean())
 

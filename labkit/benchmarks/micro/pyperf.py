@@ -1,7 +1,6 @@
 """Time of a Python function or command, as pyperf measured it: each of its processes is a launch.
 
-The statistics of a launch are those of the values of one process, without warm-ups; a value is already over many
-loops.
+The statistics of a launch cover the values of one process, without warm-ups. A value is already a mean over many loops.
 """
 
 from labkit.benchmarks import LogBenchmark

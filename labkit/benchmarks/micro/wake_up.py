@@ -1,9 +1,9 @@
 """Time to wake a thread that sleeps in a system call.
 
 A byte goes through a pipe to a thread that sleeps in read, and one comes back through another pipe. A sample is one
-round, and the wake-up is half of it: a write, the wake-up of the other thread, and the end of its read. lat_pipe of
-lmbench reports the whole round, between processes. `cores=one` keeps both threads on one core, where the scheduler
-switches between them. On two cores it may have to wake a processor that sleeps.
+round. The wake-up is half of it: a write, the wake-up of the other thread, and the end of its read. lmbench's lat_pipe
+reports the whole round, between processes. `cores=one` keeps both threads on one core, where the scheduler switches
+between them. On two cores it may have to wake a processor that sleeps.
 """
 
 from labkit.benchmarks import KernelBenchmark

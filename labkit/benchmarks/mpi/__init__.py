@@ -181,7 +181,7 @@ def paired(spec: Spec) -> str:
 
 
 def first_half(spec: Spec, rank: int) -> bool:
-    """Whether a rank is the active one of its pair: ranks of the first half talk to those of the other, as in OSU."""
+    """Whether a rank is the active one of its pair: the first half talks to the second half, as in OSU."""
     return rank < spec.ranks // 2
 
 

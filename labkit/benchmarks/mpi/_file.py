@@ -90,7 +90,10 @@ def moved(spec: Spec[Access]) -> int:
 
 
 def expected(spec: Spec[Access], rank: int, send: Callable[[int], Values]) -> Values | None:
-    """The data that a rank's part of the file must hold, or yield; with the shared pointer those of any rank."""
+    """The data that a rank's part of the file must hold or yield.
+
+    With the shared pointer, any rank's data are allowed.
+    """
     if not active(spec, rank):
         return None
     if spec.options.pointer == "shared" and spec.options.access == "parallel":

@@ -67,7 +67,7 @@ class Started(Overlapping):
 
 
 def _options(form: type[Any], collective: type[Any]) -> type[Any]:
-    """Make the options of another form of a collective: the collective's own and those of overlapping."""
+    """Make the options of another form of a collective: the collective's own options and the options of overlap."""
     return _made(cast("type", form), cast("type", collective))
 
 
@@ -118,7 +118,7 @@ _COUNTS = {"v": "a count", "w": "a count and a datatype"}
 def counted(
     plain: CollectiveBenchmark, does: str, name: str, title: str, equivalents: Mapping[str, Mapping[str, Scalar]]
 ) -> CollectiveBenchmark:
-    """Make the v or w form of a collective: a count for each rank, or also a datatype, all of them alike.
+    """Make the v form (a count for each rank) or w form (also a datatype for each rank) of a collective; all are equal.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def _targets(spec: Spec) -> str:
 
 
 def completes(*synchronisations: str) -> Callable[[Spec[OneSided]], bool]:
-    """Return the function that says whether one rank accesses one other, and knows at the end that the bytes are there.
+    """Return a test of a spec: one rank accesses one other rank, and knows at the end that the bytes are there.
 
     Parameters
     ----------

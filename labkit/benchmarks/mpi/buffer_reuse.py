@@ -1,7 +1,7 @@
 """Latency with many buffers: ping-pong, one-way time, another buffer for every message.
 
-`buffers_in_turn` buffers are used one after the other (scheme 1: the working set), or, with `reuse` above 0, a message
-uses the first buffer with that probability, else a random one (scheme 2). This shows the cost of address translation
+In scheme 1 (the working set), messages use `buffers_in_turn` buffers one after the other. In scheme 2 (`reuse` above
+0), a message uses the first buffer with this probability, else a random one. This shows the cost of address translation
 and registration in the adapter, and of cache misses. From Liu et al. (2003), section 4.5. Without an adapter that reads
 memory, it shows only the effect of caches.
 """

@@ -34,8 +34,8 @@ class Tensors(Payload, Call):
     """Options of TF-gRPC-Bench: a payload of several buffers, as a TensorFlow worker sends its tensors.
 
     The survey (Li et al., 2022, Table 7) lists buffers, payload generation scheme, serialisation, and the numbers of
-    servers and workers as parameters, without values. Sizes and shares here represent those of the original (Biswas,
-    Lu and Panda, arXiv 1804.01138); they were not compared with it.
+    servers and workers as parameters, without values. Sizes and shares follow the paper (Biswas, Lu and Panda, arXiv
+    1804.01138); they were not compared with its code.
     """
 
 

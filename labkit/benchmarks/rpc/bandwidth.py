@@ -1,7 +1,7 @@
 """Bandwidth of calls to one server, several in flight over one connection, with gRPC or Apache Thrift.
 
-A sample is a window of calls that are begun together, to the end of the last answer. gRPC carries them as streams of
-one HTTP/2 connection; Thrift sends one request after the other and reads the answers in order. The answer has the
+A sample is the time of a window of calls that start together, until the last answer ends. gRPC carries them as streams
+of one HTTP/2 connection; Thrift sends one request after the other and reads the answers in order. The answer has the
 number of bytes that came (``method=send``). Point-to-point bandwidth of TF-gRPC-Bench (Biswas, Lu and Panda, 2018),
 with labkit's usual window.
 """

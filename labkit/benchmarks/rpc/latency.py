@@ -1,7 +1,7 @@
 """Round trip of one call at a time over one connection, with gRPC or Apache Thrift.
 
-A sample is the time from the begin of the call to the end of its answer, which has the same payload (``method=echo``),
-including the work of the library: messages, protocol, threads. So `sockets.tcp_rr` and `sockets.unix_rr` of
+A sample is the time from the start of the call to the end of its answer, with the work of the library: messages,
+protocol, threads. With ``method=echo`` the answer has the same payload. So `sockets.tcp_rr` and `sockets.unix_rr` of
 the same size show the cost that the library adds to the transport. Point-to-point latency of TF-gRPC-Bench (Biswas, Lu
 and Panda, 2018) and the latency benchmark of the Apache Thrift Benchmarks (ATB; Li, Shi and Lu, SC 2021) are this loop.
 """

@@ -1,7 +1,7 @@
 """Round trip of small calls while other clients send large ones to the same server, with gRPC or Apache Thrift.
 
-After the mixed benchmark of the Apache Thrift Benchmarks (ATB; HatRPC by Li, Shi and Lu, SC 2021): calls for which
-latency counts beside calls for which throughput counts. The survey (Li et al., 2022, section 4.3) names only ATB's
+After the mixed benchmark of the Apache Thrift Benchmarks (ATB; HatRPC by Li, Shi and Lu, SC 2021): small calls that
+need a low latency beside large calls that need throughput. The survey (Li et al., 2022, section 4.3) names only ATB's
 three categories, so sizes and numbers of clients are labkit's choice. A sample is one small call; the bandwidth of the
 large ones (``send`` of `bulk_size` B, one at a time from each of `bulk_clients`) is reported. `rpc.latency` measures
 these calls without other clients.

@@ -1,7 +1,7 @@
 """Calls per second between workers and parameter servers, with the payload of a TensorFlow worker.
 
-Every worker has a connection to every server, and calls all of them at once; a sample is one such step, to the end of
-the last answer. The rate counts the calls of all workers to all servers: the parameter server throughput of
+Every worker has a connection to every server and calls all of them at once. A sample is the time of one such step,
+until the last answer ends. The rate counts the calls of all workers to all servers: the parameter server throughput of
 TF-gRPC-Bench (Biswas, Lu and Panda, 2018). Servers are processes; workers are threads of one process, so on a testbed
 all servers are on its first host and all workers on its second.
 """

@@ -1,7 +1,7 @@
 """Bandwidth of calls with the payload of a TensorFlow worker: several buffers of mixed sizes, answered by their length.
 
 A sample is a window of calls (default: one), from the begin of the first to the end of the last answer. The
-point-to-point bandwidth of TF-gRPC-Bench (Biswas, Lu and Panda, 2018), whose worker sends one payload after the other.
+point-to-point bandwidth of TF-gRPC-Bench (Biswas, Lu and Panda, 2018): the worker sends one payload after the other.
 """
 
 from typing import Literal

@@ -1,9 +1,9 @@
 """The rating that a user would give an item: leaves predict from a factorisation of their ratings, a mid-tier averages.
 
-The ratings are dealt out among the leaves. A leaf factorises its part when it starts (rank 5, non-negative, least
-squares in alternation) and predicts from the five users most alike; its time is the search for these. Every answer
-is compared with a prediction in one process. A sample is the time from the moment when a request was due to the end of
-its answer.
+The ratings are dealt out among the leaves. A leaf factorises its part when it starts (rank 5, non-negative, alternating
+least squares). It predicts from the five most similar users, and spends its time on finding them. Every answer is
+compared with a prediction in one process. A sample is the time from the moment when a request was due to the end of its
+answer.
 
 After Recommend of µSuite (Sriraman and Wenisch, IISWC 2018), which calls mlpack's CF with NMFALSFactorizer. The ratings
 here are drawn near a product of hidden factors.

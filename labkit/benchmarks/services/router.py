@@ -6,7 +6,7 @@ both, so every answer is checked. A sample is the time from the moment when a re
 
 After Router of µSuite (Sriraman and Wenisch, IISWC 2018), whose leaves are memcached and whose messages are gRPC's.
 With leaf=memcached each leaf is a memcached process with one thread, which the router asks in its text protocol. With
-leaf=table it is labkit's own hash table in one thread. memcached keeps no spans, so the critical path counts the
+leaf=table a leaf is labkit's own hash table in one thread. memcached records no spans, so the critical path counts the
 transit of its messages as the leaf's time.
 """
 

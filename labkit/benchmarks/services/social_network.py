@@ -3,10 +3,10 @@
 `topology=social_network` has its services and calls: 18 services, with one store in place of memcached, redis and
 MongoDB, and three operations in its mix (compose a post 10 %, read a user's timeline 30 %, read the home timeline 60
 %). `topology=media` has those of its media service: 17 services that compose a review. `topology=random` draws a graph
-of `services` from the seed. A service reads memory of its own and answers with a record and a digest of all that its
-calls brought back; the client works out the digest, so that an answer proves that every service was asked and answered
-in full. The services do not process their data as the original ones do. The size refers to a post or a review; a page
-of a timeline has ten. A sample is the time from the moment when a request was due to the end of its answer.
+of `services` from the seed. A service reads its own memory and answers with a record and a digest of everything that
+its calls returned. The client computes the digest too, so an answer proves that every service was called and answered
+completely. The services do not process their data as the original ones do. The size refers to a post or a review; a
+page of a timeline has ten. A sample is the time from the moment when a request was due to the end of its answer.
 
 Services and calls: Gan et al., ASPLOS 2019, and the source of DeathStarBench (socialNetwork, mediaMicroservices), whose
 messages are Thrift's. The calls of its other applications are not published as source: `topology=random` with their

@@ -2,8 +2,8 @@
 
 A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts.
 
-OSU's mean over PEs is also given, as in osu_oshm_broadcast (OMB 7.4, openshmem/osu_oshm_broadcast.c), whose root is PE
-0, and which sends from and receives into the same buffer.
+labkit also gives OSU's mean over PEs, as osu_oshm_broadcast does (OMB 7.4, openshmem/osu_oshm_broadcast.c). There, PE 0
+is the root, and sends and receives use the same buffer.
 """
 
 from labkit.benchmarks import shmem

@@ -1,10 +1,9 @@
 """Latency of shmem_putmem: one message written into the memory of another PE, and shmem_quiet, which completes it.
 
 The peer waits in shmem_barrier_all. As osu_oshm_put (OMB 7.4, openshmem/osu_oshm_put.c), which prints the time of its
-whole loop over its iterations: that is `timing=total`. With `timing=each` the pair of clock reads around an iteration
-counts, some 20 to 60 ns, which is as much as a small put in shared memory takes. OSU's test has both PEs write their
-buffers before the loop, and warms up with 1000 puts up to 8 KiB and none above. `binding` selects the C kernel or
-Python with shmem4py.
+whole loop over its iterations: that is `timing=total`. With `timing=each` a time contains two clock reads, 20 to 60 ns
+together. A small put in shared memory takes as long. OSU's test has both PEs write their buffers before the loop, and
+warms up with 1000 puts up to 8 KiB and none above. `binding` selects the C kernel or Python with shmem4py.
 """
 
 from labkit.benchmarks import shmem

@@ -1,8 +1,8 @@
 """Bandwidth of TCP in both directions at once: the sum of both.
 
-The ends send to one another as fast as they can, as mpi.bibandwidth does between ranks. iperf3's ``--bidir`` has
-its own connections for each direction and counts what arrived; iperf's ``--full-duplex`` sends both ways over each
-connection and counts at the client, and so replaces it. Each direction is kept with the label ``direction``.
+The ends send to one another as fast as they can, as mpi.bibandwidth does between ranks. iperf3's ``--bidir`` uses
+separate connections for each direction and counts what arrived. If it is missing, iperf's ``--full-duplex`` sends both
+ways over each connection and counts at the client. Each direction is kept with the label ``direction``.
 """
 
 from typing import Literal

@@ -1,10 +1,10 @@
 """Round trip of a request and its response over one TCP connection, one at a time.
 
-The definition of netperf's TCP_RR: request and response both have the message size, and the time is that of the whole
-round trip, not half of it. sockperf's ping-pong, qperf's tcp_lat and NetPIPE, which report half, replace it, and so
-does iperf's bounce-back; their numbers are converted to round trips. sockperf also gives every packet's time, NetPIPE
-the best of several trials. All tools wait for an answer before they ask again, so a late answer delays requests that
-would also have been late (coordinated omission), and tails look too good; `sockets.under_load` has no such tail.
+The definition of netperf's TCP_RR: request and response both have the message size, and the time is the whole round
+trip. Replacements are sockperf's ping-pong, qperf's tcp_lat, NetPIPE and iperf's bounce-back; labkit doubles the
+numbers of tools that report half a round trip. sockperf also gives every packet's time, NetPIPE the best of several
+trials. All tools wait for an answer before the next request. A late answer therefore delays requests that would also
+have been late, and tails look too good (coordinated omission). `sockets.under_load` avoids this.
 """
 
 from labkit.benchmarks import Ends, ToolBenchmark

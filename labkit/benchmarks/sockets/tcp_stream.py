@@ -1,9 +1,8 @@
 """Bandwidth of TCP connections that send as fast as they can.
 
-The definition of netperf's TCP_STREAM: the message size is that of each call of ``send``, and the clock stops when the
-receiver has everything. iperf3 replaces it and gives the bandwidth over time and of each of several streams as
-well; iperf counts what was written, qperf what arrived. None of them distinguishes single calls: all values are the
-tool's own.
+The definition of netperf's TCP_STREAM: the message size is the size of each call of ``send``, and the clock stops when
+the receiver has everything. Replacements: iperf3 also gives the bandwidth over time and of each stream; iperf counts
+what was written, qperf what arrived. None of them distinguishes single calls: all values are the tool's own.
 """
 
 from typing import Literal

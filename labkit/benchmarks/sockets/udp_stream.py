@@ -1,6 +1,6 @@
 """UDP datagrams in one direction: sent, received and lost.
 
-The definition of netperf's UDP_STREAM, in which the bandwidth counts what the receiver got. The sender may be faster,
+The definition of netperf's UDP_STREAM: the bandwidth counts what the receiver got. The sender may be faster,
 because nothing limits it. With ``offered`` the sender keeps to a rate, which iperf3 and iperf can; they give the jitter
 too. Datagrams may be lost at the sender's queue, on the way, or at the receiver's buffer, and these tools do not tell
 where.

@@ -1,10 +1,10 @@
 """Round trip of messages sent at a fixed rate, without waiting for answers.
 
-sockperf's under-load with an answer to every message: one thread sends, another one receives, so that a late answer
-keeps nothing back, and the messages behind it are late in the samples as they would be for a program (no coordinated
-omission, other than in `sockets.tcp_rr`). What may still hide lateness is a sender that is itself held up, by a full
-socket or by the scheduler: each sample has, as ``late_ns``, how long after its turn its message left, and their sum is
-what a program that wanted to send then would have waited.
+sockperf's under-load with an answer to every message: one thread sends, another one receives. A late answer therefore
+delays no later message, and the messages behind it are late in the samples as they would be in a program. Unlike
+`sockets.tcp_rr`, this has no coordinated omission. A full socket or the scheduler may still delay the sender. Each
+sample therefore has ``late_ns``, the delay of its message against the schedule. The sum of both is what a program would
+have waited.
 """
 
 from labkit.benchmarks import Ends, ToolBenchmark

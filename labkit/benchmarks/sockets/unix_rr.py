@@ -1,8 +1,8 @@
 """Round trip of a message over a Unix stream socket, one at a time: what sockets cost without a network below them.
 
 fio's net engine with ``pingpong``: the time of each message until the same bytes have come back, as `sockets.tcp_rr`
-counts it. netperf has such tests (STREAM_RR, DG_RR) only where it was built with Unix sockets, which Debian's is not,
-and sockperf from version 3.8 on; neither is used here.
+counts it. netperf has such tests (STREAM_RR, DG_RR) only if it was built with Unix sockets, and Debian's was not.
+sockperf has them from version 3.8 on. labkit uses neither.
 """
 
 from labkit.benchmarks import Ends, ToolBenchmark

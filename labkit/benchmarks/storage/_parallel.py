@@ -148,7 +148,7 @@ def file_size(spec: Spec[Blocks]) -> int:
 
 
 def source(spec: Spec, rank: int) -> int:
-    """The rank whose data a rank takes: its own, or in reading those of another."""
+    """The rank that wrote the data which a rank uses: itself, or another one when it reads."""
     return (rank + (spec.options.reorder if has(spec.options, Reading) else 0)) % spec.ranks
 
 
@@ -160,7 +160,7 @@ def path(spec: Spec[Layout], rank: int) -> str:
 def places(spec: Spec[Blocks], rank: int) -> NDArray[np.int64]:
     """Where the transfers of a rank's data are in its file, (transfers,) B.
 
-    Segment after segment, in each of which a shared file has a block of every rank in turn (IOR's ``WriteOrRead``).
+    Segment after segment; in each, a shared file has one block of every rank (IOR's ``WriteOrRead``).
 
     Examples
     --------
@@ -213,7 +213,7 @@ def fill(spec: Spec[Layout], rank: int, folder: str) -> None:
 
 
 def complaint_of_writing(spec: Spec[Layout], rank: int, folder: str, received: NDArray[np.uint8]) -> str:
-    """Say where the data of the next rank in the file first differ from what it wrote; empty if they do not."""
+    """Return where the next rank's data in the file first differ from what that rank wrote; empty if they do not."""
     other = (rank + 1) % spec.ranks
     with Path(folder, path(spec, other)).open("rb") as file:
         for place in places(spec, other).tolist():

@@ -2,14 +2,14 @@
 
 The grid of the class is cut into cells by diagonal multi-partitioning: p² ranks have p cells each, one in every slice
 of every direction. After every `interval` steps all ranks add the solution, five numbers of 8 B a point, to the file:
-`simple` writes each pencil of a cell with its own call, `full` all cells with one collective call and derived
-types of memory and file. An iteration is a whole run: all time steps of the class, then closing. Opening is not timed.
-As in NPB, the time in I/O is the harmonic mean over ranks, the bandwidth is all data over it, and the run time is that
-of the slowest rank (`bt.f`, `full_mpiio.f`, `simple_mpiio.f` of NPB 3.3).
+`simple` writes each pencil of a cell with its own call, `full` all cells with one collective call and derived types of
+memory and file. An iteration is a whole run: all time steps of the class, then closing. Opening is not timed. As in
+NPB, the time in I/O is the harmonic mean over ranks, the bandwidth is all data divided by it, and the run time is the
+slowest rank's (`bt.f`, `full_mpiio.f`, `simple_mpiio.f` of NPB 3.3).
 
-The computation is a stand-in for NPB's BT: block-tridiagonal systems of 5x5 blocks along x, y and z of each cell, whose
-lines end at the cell, so ranks exchange nothing. Mop/s counts its own operations, so neither they nor the run
-time compare with NPB's; the bytes, the calls and their order do. Before anything is timed, a run with two data sets is
+The computation is a stand-in for NPB's BT: block-tridiagonal systems of 5x5 blocks along x, y and z of each cell. Their
+lines end at the cell, so ranks exchange nothing. Mop/s counts its own operations, so neither they nor the run time
+compare with NPB's; the bytes, the calls and their order do. Before anything is timed, a run with two data sets is
 verified: every number in the file must equal the solution, NPB's polynomial plus what the steps add, to 1e-10.
 """
 

@@ -26,7 +26,7 @@ def _check(spec: Spec[Access]) -> str:
 
 
 class Deep(Protocol):
-    """Options of requests of which several may be under way."""
+    """Options of requests, several of which may be in flight."""
 
     @property
     def depth(self) -> int:

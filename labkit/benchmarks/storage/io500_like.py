@@ -2,9 +2,9 @@
 
 Writing and creating continue until the `stonewall`. Then every rank continues until it has done as much as the fastest
 one. The later phases find, stat, read and remove all of it. The easy phases move transfers of `transfer_size` to a file
-of each rank, and create empty files in a directory of each rank. The hard phases move 47008 B to places of one shared
-file in turn, and create files of 3901 B in one directory. Ranks look at and read what another rank wrote. Inside the
-timed part, reads are compared with what was written, and writes end with fsync, or sync.
+of each rank, and create empty files in a directory of each rank. The hard phases move blocks of 47008 B in one shared
+file, and create files of 3901 B in one directory. Ranks look at and read what another rank wrote. Inside the timed
+part, reads are compared with what was written, and writes end with fsync, or sync.
 
 A bandwidth is the bytes of all ranks over the time from the first open to the last close (IOR); a rate of operations is
 the items of all ranks over the time of the slowest (mdtest), or the files in the folder over the time of find. The

@@ -1,11 +1,11 @@
 """All ranks open, write and close files by MPI-IO (IOR).
 
 An iteration is a test of IOR's: every rank opens a new file, writes its blocks transfer by transfer with explicit
-offsets, and closes. Its time is from the first open to the last close, on a common clock; the bandwidth is the bytes
-of all ranks over it. The rate of I/O operations counts the transfers over the time from the first to the last of them,
-without opening and closing. The size refers to one transfer. Removing the old file is not timed. The first 8 bytes of
-a transfer name its place; an untimed run before compares what each rank finds in the file with what the rank before it
-wrote. IOR prints MiB/s, labkit MB/s. The definitions of IOR 4 with `-a MPIIO -w` (`TestIoSys`, `ReduceIterResults`).
+offsets, and closes. Its time is from the first open to the last close, on a common clock; the bandwidth is the bytes of
+all ranks over it. The rate of I/O operations counts the transfers over the time from the first to the last of them,
+without opening and closing. The size refers to one transfer. Removing the old file is not timed. The first 8 bytes of a
+transfer name its place; an untimed run first compares what each rank reads with what the previous rank wrote. IOR
+prints MiB/s, labkit MB/s. The definitions of IOR 4 with `-a MPIIO -w` (`TestIoSys`, `ReduceIterResults`).
 """
 
 from labkit.benchmarks.storage import _parallel

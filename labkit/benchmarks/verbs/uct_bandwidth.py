@@ -1,8 +1,8 @@
 """Bandwidth of one transport of UCX (UCT), the layer below UCP, between two processes, in one direction.
 
-The definition of ucx_perftest: ``am_bw`` with at most 127 messages that the other end has not answered, ``put_bw`` with
-as many under way as the transport queues, and ``get`` with 32; bytes over the time of all operations. The tool does not
-report its samples. ``transport`` is the path: tcp, shm (POSIX), posix, sysv, rc or ud.
+The definition of ucx_perftest: Bytes divided by the time of all operations: ``am_bw`` with at most 127 unanswered
+messages, ``put_bw`` with as many in flight as the transport queues, ``get`` with 32. The tool does not report its
+samples. ``transport`` is the path: tcp, shm (POSIX), posix, sysv, rc or ud.
 """
 
 from labkit.benchmarks import ToolBenchmark

@@ -1,7 +1,7 @@
-"""Latency of RDMA WRITE: ping-pong in which each end watches its memory for the other's last byte, one-way time.
+"""One-way latency of RDMA WRITE: a ping-pong in which each end watches its memory for the other's last byte.
 
 The definition of perftest's ib_write_lat: half the round trip. The samples are halved too. With `immediate` a write
-consumes a receive and generates a completion at the other end, and that end waits for it.
+consumes a receive at the other end, which waits for its completion.
 """
 
 from labkit.benchmarks.verbs import latency

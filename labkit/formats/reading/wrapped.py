@@ -99,7 +99,7 @@ def _prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _returned(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the pieces of a text in which a carriage return alone, as after a line of progress, ends a line."""
+    """Yield the pieces of a text, in which a single carriage return also ends a line, such as a line of progress."""
     held = ""
     for count, piece in texts:
         whole = held + piece
@@ -129,7 +129,7 @@ def pieces(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 def bare(text: str) -> tuple[str, Callable[[int], int]]:
     r"""Return a log without MPI's messages, the prose around its fences, except commands, and the indent of a fence.
 
-    The parts of a command that ``\`` continues are joined. Lines of dots, which stand for others, are left out too:
+    The parts of a command that ``\`` continues are joined. Lines of dots that replace other lines are left out too:
     `shortened` finds them.
 
     Returns
@@ -159,7 +159,7 @@ def bare(text: str) -> tuple[str, Callable[[int], int]]:
 
 
 def shortened(text: str) -> int:
-    r"""Return the number of the first line that stands for lines which somebody left out; 0 if there is none.
+    r"""Return the number of the first line that replaces omitted lines; 0 if there is none.
 
     Examples
     --------

@@ -27,8 +27,8 @@ def left_by(pids: Sequence[int]) -> dict[str, int]:
     """Return the files and folders that these processes would leave if they were killed, with their inodes.
 
     These are mapped shared memory, the session folders of their mpirun, and the working folders and files of storage
-    benchmarks. In another mount namespace, such as that of an emulated host, a name may refer to another file; only
-    names that refer to the same file here are returned.
+    benchmarks. In another mount namespace, such as an emulated host's, a name may refer to another file. Only names
+    that refer to the same file here are returned.
     """
     leftovers: dict[str, int] = {}
     for pid in pids:
@@ -98,7 +98,7 @@ def remove(leftovers: Mapping[str, int]) -> None:
 
 
 def _is_abandoned(folder: str) -> bool:
-    """Return whether a folder is that of ranks, which are ended, or of a run whose owner was killed.
+    """Return whether a folder belongs to ranks that have ended, or to a run whose owner was killed.
 
     Nobody locks the mark of such a run any more.
     """
@@ -196,7 +196,10 @@ def namespaces() -> str:
 
 
 def begin_time(pid: int) -> str:
-    """Return when a process began, which tells it from a later one of the same number; empty if it is gone."""
+    """Return the start time of a process, which distinguishes it from a later one with the same number.
+
+    Empty if it is gone.
+    """
     from pathlib import Path  # by the owner only
 
     try:

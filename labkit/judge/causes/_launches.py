@@ -65,7 +65,7 @@ def one_sided(case: Case, code: str, *, worse: bool) -> list[Evidence]:
 
 
 def waited(samples: Samples) -> tuple[float, float] | None:
-    """Return the time in which some process waited for a processor during a launch, and the time of the launch, s."""
+    """Return the time in a launch while some process waited for a processor, and the whole time of the launch, s."""
     start, end = LOAD_START.of(samples.meta), LOAD_END.of(samples.meta)
     ends = [_within(load, *name) for name in _PRESSURE for load in (start, end)]
     if any(one is None for one in ends):
@@ -75,13 +75,13 @@ def waited(samples: Samples) -> tuple[float, float] | None:
 
 
 def pressure(samples: Samples) -> float | None:
-    """Return the part of the time of a launch in which some process waited for a processor; None if unknown."""
+    """Return the share of a launch while some process waited for a processor; None if unknown."""
     known = waited(samples)
     return known[0] / known[1] if known else None
 
 
 def throttled(case: Case) -> float:
-    """Return the share of periods in which a quota of processor time was used up: the median; NaN without a quota."""
+    """Return the median share of periods in which a quota of processor time was used up; NaN without a quota."""
     shares = [THROTTLED_SHARE.of(one.meta) for one in case.launches if THROTTLED_SHARE.given(one.meta)]
     return float(np.median(shares)) if shares else math.nan
 

@@ -85,7 +85,7 @@ def others(
 
 
 def _alike(case: Case, kind: Callable[[str], bool]) -> Iterator[tuple[Row, str]]:
-    """Yield the rows that differ from that of a point in settings of a kind only, and these settings in words."""
+    """Yield rows that differ from a point's row only in settings of one kind, with these settings in words."""
     for row, levels in case.table.beside(case.place, kind):
         words = [f"{named(name)}={text}" if text != NONE else f"no {named(name)}" for name, text in levels.items()]
         yield row, ", ".join(words)
@@ -118,7 +118,7 @@ def _little(case: Case, effect: effects.Effect, value: Value) -> str:
 
 
 def _part(case: Case, value: Value) -> float:
-    """Return which part of the time beyond what is necessary another setting saves, from 0 to 1."""
+    """Return the share of the unnecessary time that another setting saves, from 0 to 1."""
     limit = case.about.values["limit"]
     assert isinstance(limit, Value)
     own, other, least = (1 / each if case.rate else each for each in (case.measured.value, value.value, limit.value))
@@ -126,7 +126,7 @@ def _part(case: Case, value: Value) -> float:
 
 
 def _beyond(effect: effects.Effect, *, up: bool) -> bool:
-    """Return whether all launches of a value are beyond all of those that it is compared with, if there are several."""
+    """Return whether all launches of a value are beyond all launches of the other one, if there are several."""
     other, own = effect.value.launches, effect.base.launches
     if min(len(other), len(own)) < 2:
         return False
@@ -171,7 +171,7 @@ def varied(case: Case, points: Sequence[Wanted]) -> tuple[list[Evidence], list[E
 
 
 def _same_ratio(case: Case, rows: Sequence[Row]) -> bool:
-    """Return whether the first two points are apart by half as much at least as those of a violation, as factors."""
+    """Return whether two points differ by a factor at least half as large as the violation's."""
     metric = headline(rows[0])
     first, second = (_centre(case.view, row, metric) for row in rows[:2])
     own = math.log(case.measured.value / case.other.value)

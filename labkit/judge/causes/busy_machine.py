@@ -60,7 +60,7 @@ def _waited(case: Case) -> list[Evidence]:
 def _slower(case: Case) -> list[float]:
     """Return how many times as long ranks take that get what others leave of the processors, of each launch.
 
-    Launches of which nobody counted what others used are left out.
+    Launches without a count of the other processes' use are left out.
     """
     found = []
     for cell in case.view.records["warnings"].to_numpy()[case.view.rows_of(case.fingerprint)]:

@@ -26,7 +26,7 @@ def test(case: Case) -> Finding | None:
 
 
 def _under_way(samples: Samples) -> float:
-    """Return in which part of the time a message of a tool was under way; NaN if its samples do not show that."""
+    """Return the share of time with a tool's message in flight; NaN if its samples do not show it."""
     if benchmarks.get(samples.spec.benchmark).mpi or not samples.time_ns.size:
         return math.nan
     times, starts = samples.time_ns[0], samples.extras.get("start_ns", samples.time_ns[:, :0])[0]

@@ -75,7 +75,7 @@ def _larger(case: Case) -> float:
 
 
 def _of_get(case: Case) -> tuple[Evidence, ...]:
-    """Return that gets of as many bytes are much faster than puts: memory and window are not what makes puts slow."""
+    """Return a clue if gets of equal size are much faster than puts: memory and window then do not slow puts down."""
     if case.spec.benchmark not in _GETS:
         return ()
     row = case.view.measured(Wanted(case.spec.replace(benchmark=_GETS[case.spec.benchmark])))

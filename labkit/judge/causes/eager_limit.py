@@ -61,7 +61,7 @@ def test(case: Case) -> Finding | None:
 
 
 def _fixed(sizes: NDArray[np.float64], times: NDArray[np.float64], size: int) -> Evidence | None:
-    """Return that messages of about a size have a fixed cost which is more than the whole time of smaller ones."""
+    """Return a clue if the fixed cost of messages of about this size exceeds the whole time of smaller ones."""
     place = int(np.searchsorted(sizes, size))
     if place + 1 >= len(sizes):
         return None

@@ -41,7 +41,7 @@ def test(case: Case) -> Finding | None:
 
 
 def _set(case: Case) -> list[Evidence]:
-    """Return that a socket buffer was set which holds no two messages; left alone, it grows as far as it must."""
+    """Return a clue if the user set a socket buffer too small for two messages; by default it grows as needed."""
     buffer, size = case.spec.count("socket_buffer", 0), case.spec.size or 0
     if not 0 < buffer < _MESSAGES * size:
         return []

@@ -39,7 +39,7 @@ def points(case: Case) -> list[Wanted]:
 
 
 def _starts(case: Case) -> list[list[str]]:
-    """Return when the launches of both points started; those of which that is known."""
+    """Return the known start times of the launches of both points."""
     column = case.view.record_columns["start"]
     places = [case.view.rows_of(name).tolist() for name in case.about.subject.points[:2]]
     return [[start for one in some if (start := str(column[one]))] for some in places]

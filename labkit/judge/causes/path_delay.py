@@ -81,7 +81,7 @@ def _time(seconds: float) -> Value:
 
 
 def _elsewhere(case: Case, excess: float) -> tuple[list[Evidence], list[Evidence]]:
-    """Return another benchmark on the path whose crossings take as much more, or far less."""
+    """Return another benchmark on the path with the same extra time for each crossing, or with far less."""
     path, limit = case.about.values.get("path"), case.about.values.get("limit")
     crossings = bounds.crossings_of(case.about.subject.benchmark)
     for one in case.others:

@@ -39,7 +39,7 @@ def test(case: Case) -> Finding | None:
 
 
 def _of_large(case: Case) -> tuple[list[Evidence], Value | None]:
-    """Return that very large messages would be far below the limit too, as those of another benchmark, and without it.
+    """Return a clue if very large messages of this and another benchmark would also be far below the limit.
 
     A fixed cost of each message, such as a delay, hides a limit from small messages. What it leaves of two benchmarks
     is the same only on the path.
@@ -61,7 +61,7 @@ def _of_large(case: Case) -> tuple[list[Evidence], Value | None]:
 
 
 def _usual(case: Case) -> list[Evidence]:
-    """Return that the bandwidth is that of a link of a usual rate, if it is: such limits are set in round numbers."""
+    """Return a clue if the bandwidth is that of a link with a usual rate, because limits are set in round numbers."""
     wire = bounds.path(case.samples, case.view.stated or Stated())
     directions = bounds.directions_of(case.about.subject.benchmark)
     if wire is None or not directions or not case.measured.value > 0:

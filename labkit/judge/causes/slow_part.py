@@ -75,7 +75,7 @@ def _stated(case: Case, hosts: Sequence[str]) -> tuple[list[Evidence], Value | N
 
 
 def _of_pairs(case: Case, hosts: Sequence[str]) -> tuple[list[Evidence], list[Evidence]]:
-    """Return what mpi.all_pairs of the campaign found of the hosts: a slow part, a slow pair, or that all are alike."""
+    """Return what mpi.all_pairs found in this campaign: a slow part, a slow pair, or hosts that are all alike."""
     known = case.view.slow_pairs
     if known is None or len(hosts) != 2:
         return [], []

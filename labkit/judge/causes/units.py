@@ -71,7 +71,7 @@ def _counted(case: Case) -> list[Evidence]:
 
 
 def _units(ratio: float, close: float, least: float = 1.0) -> tuple[str, float] | None:
-    """Return the units whose ratio is nearest to that of two values, and this ratio; None if none is near."""
+    """Return the two units with the ratio nearest to that of two values, and this ratio; None if none is near."""
     found = [
         (abs(math.log(ratio / signed)), units, signed)
         for factor, units in _UNITS.items()

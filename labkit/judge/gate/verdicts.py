@@ -291,7 +291,7 @@ class Result:
 
     @property
     def undecided(self) -> int:
-        """Number of comparisons whose median is beyond the limit, but not enough of their launches."""
+        """Number of comparisons with a median beyond the limit, but too few launches beyond it."""
         return self.count("undecided")
 
     @property

@@ -1,4 +1,4 @@
-"""Which points are of which benchmark, for rules that need its metrics."""
+"""The points of each benchmark, for rules that need its metrics."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ def _of_levels(
     others: Sequence[str],
     parts: int,
 ) -> Contrast:
-    """Return the contrast at both ends of the sizes, which is one of this many parts."""
+    """Return the contrast at both ends of the sizes, as one of so many parts."""
     metric = METRICS[measure[0]]
     sizes = rows["message_size_B"].to_numpy()[part]
     positive = sizes[sizes > 0] if (sizes > 0).any() else sizes

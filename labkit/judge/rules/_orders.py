@@ -126,7 +126,7 @@ def _tested(series: Series, rises: bool, one: int, other: int) -> Iterator[Wrong
 
 
 def _undecided(series: Series, rises: bool) -> Wrong | None:
-    """Return the pairs that are far apart, of which one point has too few launches for a test."""
+    """Return the pairs that are far apart, if one point has too few launches for a test."""
     counts = [
         count for count in np.unique(series.launches).tolist() if not enough(count, count, _tests(series), larger=True)
     ]
@@ -161,7 +161,7 @@ def _undecided(series: Series, rises: bool) -> Wrong | None:
 
 
 def _later(codes: NDArray[np.intp], reach: NDArray[np.intp], values: NDArray[np.float64]) -> tuple[int, Any]:
-    """Count the pairs of places of which the later has a code below the reach of the earlier.
+    """Count the pairs of places where the later code is below the reach of the earlier one.
 
     Returns
     -------

@@ -172,8 +172,8 @@ def _worst(pair: tuple[Level, float]) -> int:
 def leveled(value: Value, good: float, bad: float, *, rate: bool) -> tuple[Level, str]:
     """Return the level of a value, and the end of a sentence if only its interval leaves the level open.
 
-    The level is the strongest that holds for the whole interval: bad, or doubtful, which only says that it is not
-    good. An interval on both sides of the first limit supports none: it is unknown, and more launches would decide.
+    The level is the strongest that holds for the whole interval: bad, or doubtful, which only means not good. An
+    interval on both sides of the first limit supports none: it is unknown, and more launches would decide.
 
     Parameters
     ----------

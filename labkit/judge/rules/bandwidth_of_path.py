@@ -119,7 +119,7 @@ _SEEN = 0.005  # of a bound: less beyond it is 100 % where shares are printed
 
 
 def _ran(one: Chosen, view: View) -> float:
-    """Return for which part of the time the idlest of some ranks that poll had a processor; NaN where others wait."""
+    """Return the share of time in which the idlest polling rank had a processor; NaN if ranks sleep while they wait."""
     known = benchmarks.get(one.samples.spec.benchmark)
     polls = (
         known.mpi and bounds.inside(one.samples) == "shared-memory" and not has(one.row["badges"], "oversubscription")

@@ -18,7 +18,7 @@ _READ = 100  # pairs of launches whose times are compared
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield launches whose times are exactly those of another launch."""
+    """Yield launches with exactly the same times as another launch."""
     records, launches = view.records, view.launches
     numbers = [str(name) for name in records if str(name).endswith(("_mean", "_max", "_min"))]
     random = ~np.isin(records["origin"].astype(str), ("simulated", "modelled"))

@@ -52,7 +52,7 @@ def _bounded(benchmark: str) -> bool:
 
 
 def _largest(one: Chosen, view: View) -> Mapping[str, Any] | None:
-    """Return the largest size of a setting whose bytes take no longer than the delay of the path; None for others.
+    """Return the largest size of a setting with bytes that take no longer than the path's delay; None for others.
 
     Larger ones are a matter of bandwidth. Where the delay is not most of the time, hosts and adapters need more for
     larger messages, by an amount that is not known.

@@ -1,4 +1,4 @@
-"""Settings whose levels cost different amounts: the one of each benchmark that matters most."""
+"""Settings with levels that differ in cost: the most important one of each benchmark."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _message_times(series: Series, values: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def _jumps(series: Series, place: int) -> Decided | None:
-    """Return how sure it is that a time jumps: its launches against what those of its neighbours allow, one by one."""
+    """Return how certain a jump of the time is: each launch is compared with the limit that the neighbours allow."""
     places = range(max(0, place - 2), min(len(series), place + 2))
     each = [_message_times_of(series, near) for near in places]
     count = min(map(len, each))

@@ -40,7 +40,7 @@ def check(view: View) -> Iterator[Finding]:
 
 
 def _perhaps_slow(table: Table) -> list[tuple[int, str]]:
-    """Return points of which one launch may be far from the others, up to rounding, and the metric."""
+    """Return points with possibly one launch far from the others, up to rounding, and the metric."""
     chosen, metrics = table.headlines(HEADLINE_METRICS)
     found: list[tuple[int, str]] = []
     for number, metric in enumerate(metrics):

@@ -86,7 +86,7 @@ def _read_ahead(one: Chosen, top: Chosen) -> bool:
 
 
 def _together(one: Chosen, view: View) -> Chosen:
-    """Return a point with the rate of all its requests together in place of that of the median request, if known."""
+    """Return a point with the rate of all requests together in place of the median request's rate, if known."""
     row, column = view.row(str(one.row["fingerprint"])), statistic_column(_METRIC, _TOGETHER)
     if row is None or one.statistic != "p50" or isnan(float(one.row.get(column, nan))):
         return one

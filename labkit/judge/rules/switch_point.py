@@ -17,7 +17,7 @@ from labkit.read.records.factors import alike, differing
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield where the time against size jumps, which is another protocol or algorithm, or only bends."""
+    """Yield sizes where the time jumps (another protocol or algorithm) or only bends."""
     for _, rows in view.by_benchmark():
         metric = next((one for one in METRICS_OF_LATENCY if has(rows, one)), "")
         if not metric or rows["message_size_B"].nunique() < protocol.MIN_SIZES:

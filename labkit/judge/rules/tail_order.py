@@ -62,7 +62,7 @@ def _found(
     other: tuple[str, float],
     ignored: str = "",
 ) -> Finding:
-    """Return the finding of two statistics in the wrong order, of which labkit may have ignored the first."""
+    """Return the finding of two statistics in the wrong order; labkit may have ignored the first one."""
     measured, beside = (_value(row, metric, *each) for each in (one, other))
     low, high = sorted((one[1], other[1]))
     alone = math.isnan(other[1])

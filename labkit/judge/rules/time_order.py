@@ -84,7 +84,8 @@ def _changes(order: Sequence[str]) -> int:
 def _apart(order: Sequence[str]) -> bool:
     """Return whether one of two levels ran in one stretch, inside the other, and no launch stands alone: A A B B A A.
 
-    Few launches show this in no test. Whoever measures levels in turn never gets it: the first launch stands alone.
+    Few launches show this in no test. Levels that are measured alternately never break this rule, because the first
+    launch stands alone.
     """
     stretches = [len([*some]) for _, some in groupby(order)]
     return len(stretches) == 3 and min(stretches) > 1

@@ -12,7 +12,7 @@ _WIDE = 0.25  # spread of iterations from which a median alone is not a summary
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield points whose iterations spread so far that a median alone is not a summary."""
+    """Yield points with iterations spread so far that a median alone does not describe them."""
     for row in view.rows(view.column("spread_within") > _WIDE):
         yield RULE.found(view.subject(row), spread=Value(value=row["spread_within"], unit=SHARE))
 

@@ -179,7 +179,7 @@ class View:
 
     @cached_property
     def random(self) -> NDArray[np.bool_]:
-        """Points whose times vary by chance, (points,); those of a simulation do not."""
+        """Whether the times of each point vary by chance, (points,); simulated times do not."""
         return ~np.isin(self.column("origin").astype(str), ("simulated", "modelled"))
 
     def rows(self, which: NDArray[np.bool_]) -> Iterator[Row]:

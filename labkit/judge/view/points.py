@@ -34,7 +34,7 @@ class Columns:
 
     Parameters
     ----------
-    frame : the table, which is not changed.
+    frame : the table; it stays unchanged.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:

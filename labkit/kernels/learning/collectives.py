@@ -1,10 +1,10 @@
 """The collectives of torch.distributed, with the sizes, places and check of nccl-tests.
 
 Buffers are counted as nccl-tests does (v2.19.6): the size is that of the longest buffer of a rank. Values are small
-whole numbers, so that sums are exact and every element can be compared. In place means that torch has one buffer for
-both: the whole for `all_reduce`, `broadcast`, `reduce`; for `all_gather` the rank's own part of the result, for
-`reduce_scatter` that of its input. Out of place `all_reduce`, `broadcast` and `reduce` copy their input first, inside
-the timed call, because torch.distributed has no other form.
+whole numbers, so that sums are exact and every element can be compared. In place means that input and output share one
+buffer: all of it for `all_reduce`, `broadcast` and `reduce`; for `all_gather` the rank's part of the result, for
+`reduce_scatter` the rank's part of the input. Out of place `all_reduce`, `broadcast` and `reduce` copy their input
+first, inside the timed call, because torch.distributed has no other form.
 """
 
 from __future__ import annotations

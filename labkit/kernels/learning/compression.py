@@ -42,7 +42,7 @@ class Bucket:
 
     Parameters
     ----------
-    given : torch's bucket, which is valid only while its hook runs.
+    given : torch's bucket; valid only while its hook runs.
     """
 
     def __init__(self, given: Any) -> None:

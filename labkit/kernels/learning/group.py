@@ -1,4 +1,4 @@
-"""The group of ranks: who one is, how the ranks find one another, and over which interface they talk."""
+"""The group of ranks: this rank's number, how the ranks find one another, and their network interface."""
 
 from __future__ import annotations
 

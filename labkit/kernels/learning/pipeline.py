@@ -1,6 +1,6 @@
 """A step of pipeline-parallel training: each rank has a stage of the model and passes activations on (GPipe).
 
-All micro-batches go forward, then all go back in turn; between stages by send and receive. A stage waits for the ones
+All micro-batches go forward, then all go backward. Stages exchange data by send and receive. A stage waits for the ones
 before and behind it: of p stages and m micro-batches of equal work a share of (p - 1) / (m + p - 1) of the time.
 """
 
@@ -43,7 +43,7 @@ class Pipeline:
         self.shape = (given["batch"], given["length"], given["width"])
 
     def __call__(self) -> tuple[int, ...]:
-        """One step; time in which the stage waits for data, ns."""
+        """Run one step; return the time in which the stage waits for data, ns."""
         self.stage.zero_grad(set_to_none=False)
         waiting, sent, kept = 0, [], []
         for inputs, wanted in self.data:

@@ -110,7 +110,7 @@ class Step:
         return net
 
     def _buckets(self) -> Iterator[list[torch.Tensor]]:
-        """Gradients in the order in which the backward pass makes them, as many as fit into a bucket."""
+        """Gradients in the order of the backward pass, as many as fit into a bucket."""
         bucket, size = list[torch.Tensor](), 0
         for parameter in reversed(self.parameters):
             grown = size + parameter.grad.numel() * parameter.grad.element_size()

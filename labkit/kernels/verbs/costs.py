@@ -90,7 +90,7 @@ def setup(device: str, gid: int, plan: Plan) -> dict[str, Any]:
 
 
 def _repeat(once: Callable[[], None], plan: Plan) -> None:
-    """Call `once` as often as the plan says, or as often as fits into its time, but at least 5 times."""
+    """Call `once` as often as the plan requests or its time allows, but at least 5 times."""
     end, done = time.monotonic() + plan.time_cap, 0
     while done < (plan.iterations or 5) or (not plan.iterations and time.monotonic() < end and done < 10_000):
         once()

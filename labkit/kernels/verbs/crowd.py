@@ -68,7 +68,7 @@ class Side:
         return place(self.memory.part(k * self.stride, self.plan.size), k)
 
     def _requests(self, number: int) -> list[Any]:
-        """The messages to another process, of which the last gives a completion; or the answer to it."""
+        """The messages to another process (the last one gives a completion), or the answer to it."""
         plan, pair = self.plan, self.pairs[number]
         if not self.sends:
             return [pair.request("send", self.answers.part(number * _ANSWER, _ANSWER))]

@@ -59,7 +59,7 @@ def pingping(end: End, count: int) -> list[int]:
 
 
 def _slots(end: End, count: int) -> list[int]:
-    """The buffer of each iteration, which is the same at both ends."""
+    """The buffer of each iteration, the same at both ends."""
     return list(islice(cycle(turns(end.plan)), count))
 
 
@@ -205,7 +205,7 @@ def _watch(view: memoryview, place: int, stamp: int, *, limit: float = 20.0) -> 
 
 
 def measured(plan: Plan, loop: Callable[[int], list[int]], agree: Callable[[int], int], *, server: bool) -> list[int]:
-    """Warm up, then take as many samples as the plan says or as fit into its time.
+    """Warm up, then take the number of samples of the plan, or as many as fit into its time.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class Plan:
 
 
 def turns(plan: Plan) -> list[int]:
-    """Buffers of successive messages, which begin again after the last: in turn, or the first one for a share of them.
+    """Buffers of successive messages: one after the other, cyclically, or the first one for a share of the messages.
 
     Which messages these are is drawn at random, and so is the buffer of each other message.
     """

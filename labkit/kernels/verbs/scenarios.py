@@ -1,8 +1,8 @@
 """Small programs over verbs, as in RDMA-bench: an echo server, a sequencer, a key-value store.
 
 Requests and answers travel over *wires*. A wire uses SEND, which needs a posted receive at the other end, or WRITE into
-a slot that the other end watches, which needs none. Kalia, Kaminsky, Andersen: Design Guidelines for High Performance
-RDMA Systems (USENIX ATC 2016); their HERD has requests by WRITE over UC and answers by SEND over UD.
+a slot that the other end watches. Kalia, Kaminsky, Andersen: Design Guidelines for High Performance RDMA Systems
+(USENIX ATC 2016); their HERD has requests by WRITE over UC and answers by SEND over UD.
 """
 
 from __future__ import annotations

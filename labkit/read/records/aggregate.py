@@ -76,7 +76,7 @@ def by_identity(cells: Sequence[Any]) -> tuple[NDArray[np.intp], list[Any]]:
 
 
 def narrowed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows without the columns of metrics, options and variables that none of them has; most are of others.
+    """Return rows without the columns of metrics, options and variables that are empty in all of them.
 
     Columns of a metric stay together: if any statistic of it is there, all are.
     """
@@ -228,7 +228,7 @@ def _median_of_known(values: Floats) -> Floats:
 
 
 def _sum_of_known(values: Floats) -> Floats:
-    """Sum over the launches whose value is not NaN; NaN if there are none."""
+    """Sum over launches, without NaN; NaN if no launch has a value."""
     total = np.zeros(len(values))
     for column in values.T:
         total = np.where(np.isnan(column), total, total + column)
@@ -272,7 +272,7 @@ def _points(records: pd.DataFrame, groups: _Groups) -> pd.DataFrame:
 
 
 def _shared(texts: pd.Series) -> pd.Series:
-    """Return texts of which equal ones are one object."""
+    """Return texts with one object for all equal ones."""
     known: dict[Any, Any] = {}
     return pd.Series([known.setdefault(text, text) for text in texts.tolist()], dtype="object")
 

@@ -67,7 +67,7 @@ def stated(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
 
 
 def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
-    """Return the columns beside the size in which points of one benchmark differ, and which therefore label them.
+    """Return the columns, apart from the size, that distinguish points of one benchmark and so label them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The values of the launches behind the rows of a summary: columns of the records, and which rows are of which point.
+"""The values of the launches behind the rows of a summary: columns of the records, and the rows of each point.
 
 A row of a summary holds medians over launches. Who decides whether two rows differ needs the launches themselves. One
 `LaunchValues` serves all rows of a summary and stands in each of them (`COLUMN`): no object for each point, nothing
@@ -80,7 +80,7 @@ class LaunchValues:
 def standing_for(
     rows: pd.DataFrame, changed: Mapping[str, tuple[str, float]], where: Sequence[bool] | None = None
 ) -> pd.DataFrame:
-    """Return rows of a summary whose metrics represent others, with the launches behind them.
+    """Return rows of a summary in which metrics stand in for others, with the launches behind them.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def with_launches(rows: pd.DataFrame, metric: str, statistic: str, values: pd.Se
 
 
 def launches_of(row: Mapping[Any, Any], metric: str, statistic: str) -> tuple[Floats, Sequence[str], Sequence[str]]:
-    """Return a statistic of each launch behind a row, when these started, and in which session of a schedule.
+    """Return a statistic of each launch behind a row, with its start time and its session of a schedule.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ DECILE = " decile "  # in the names of columns of them
 
 
 def seconds(samples: Samples) -> NDArray[np.float64]:
-    """Time of each iteration as its benchmark defines it: that of the slowest rank, or the mean over the timed ranks.
+    """Time of each iteration as its benchmark defines it: the slowest rank's, or the mean over the timed ranks.
 
     Returns
     -------

@@ -228,7 +228,7 @@ def known(seconds: NDArray[np.float64], samples: Samples, work: float = 1.0) -> 
 
 
 def sound(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return the rows whose headline statistic is not a bound; only these may be a headline or a colour of a map."""
+    """Return the rows with a headline statistic that is no bound. Only these may be a headline or a colour of a map."""
     if statistic_column(metric, "step") not in rows:
         return rows
     return rows[~coarse_of(columns(rows, metric), metric)]

@@ -1,7 +1,7 @@
 """Published numbers, each with its place in the paper. labkit recomputes sums but never replaces published ones.
 
 A file holds the numbers of one paper: ``data/reference/NAME-YEAR.toml`` of labkit or of the user's project. Numbers are
-kept as printed, with their unit; whoever computes with them asks for `Number.si`.
+kept as printed, with their unit; use `Number.si` to compute with them.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def _follow(paper: Paper) -> None:
 
 
 def _follow_quantity(paper: Paper, number: Number) -> None:
-    """Raise a SpecError for a number whose quotient or share is none of its metric."""
+    """Raise a SpecError for a number with a quotient or share that its metric cannot have."""
     other, unit = paper[number.over or number.of], METRICS[number.metric].unit
     if number.over and other.measures != number.measures:
         raise SpecError(f"{number.name} is over {other.name}, but they are in {number.unit} and {other.unit}")
@@ -239,7 +239,7 @@ def _follow_quantity(paper: Paper, number: Number) -> None:
 
 
 def entries(*, file: str = "") -> list[Entry]:
-    """Return all numbers of all papers, or of one, in the order of the files; what claims say is saved comes last."""
+    """Return all numbers of all papers, or of one, in the order of the files; claimed savings come last."""
     papers = {name: load(name) for name in ([file] if file else names())}
     return [
         Entry(name, paper, number)

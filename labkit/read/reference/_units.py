@@ -38,7 +38,7 @@ class Written(float):
 
 
 def written(number: Mapping[str, Any]) -> dict[str, int]:
-    """Return the digits after the point in which a file writes the value of a number; nothing if that is no matter.
+    """Return the digits after the point of a number's value as the file writes it; None if they do not matter.
 
     Examples
     --------

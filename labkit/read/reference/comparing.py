@@ -71,7 +71,7 @@ def with_arguments(rows: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFra
 
 
 def beside(rows: pd.DataFrame, metric: str) -> list[Entry]:
-    """Return the published numbers of a metric whose arguments some of the rows have; the sizes need not be the same.
+    """Return the published numbers of a metric with the same arguments as some of the rows; sizes may differ.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def _of_path(number: Number, rows: pd.DataFrame) -> pd.Series[bool]:
 def path_of(row: Mapping[str, Any]) -> str:
     """Return the path of a point as in `PATHS`, or its transport; empty if nobody knows it.
 
-    A tool that names no transport uses sockets, unless the benchmark is of RDMA itself. An MPI library or a log that
-    names none leaves the path unknown, except inside one host and on the virtual cluster, which has no adapter.
+    A tool that names no transport uses sockets, unless the benchmark is of RDMA itself. If no transport is named, by
+    the spec or by a log, the path is unknown, except inside one host and on the virtual cluster, which has no adapter.
     """
     transport, benchmark = str(row["transport"]), benchmarks.get(str(row["benchmark"]))
     if transport not in OPEN:
@@ -344,7 +344,7 @@ def worth(one: Comparison) -> tuple[bool, bool]:
 
 
 def not_measured(number: Number) -> str:
-    """Return why a number has no measured value where none of the points of its benchmarks may be compared with it."""
+    """Return why a number has no measured value, if no point of its benchmarks may be compared with it."""
     return "no point has its size, options and path" if number.statistic else UNNAMED
 
 

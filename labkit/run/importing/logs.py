@@ -1,4 +1,4 @@
-"""Converts the runs of logs to points, whose metadata are those of other imported points."""
+"""Converts the runs of logs to points with the same metadata as other imported points."""
 
 from __future__ import annotations
 

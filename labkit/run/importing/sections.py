@@ -1,4 +1,4 @@
-"""Which lines of a file belong to which program, if several have written into it, as the log of a job."""
+"""Assigns the lines of a file to programs, if several have written into it, as into the log of a job."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Sections = Mapping[str, Sequence[tuple[int, int]]]
 def sections(text: str, begins: Mapping[str, re.Pattern[str]], names: Mapping[str, re.Pattern[str]]) -> Sections | None:
     """Return first and last lines, from 0, of each program's output; None if a line begins that of two programs.
 
-    The output of a program goes on until that of another one begins: with a line above it that names the program, or
-    with the comments and commands directly above.
+    The output of a program ends where the next program's begins: at a line that names the program, or at the comments
+    and commands directly above the output.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def _head(lines: Sequence[str], line: int, before: int, name: re.Pattern[str]) -
 
 
 def only(text: str, some: Sequence[tuple[int, int]]) -> str:
-    """Return a text in which all lines but some are empty, so that line numbers stay right; fences stay as pairs."""
+    """Return a text with all lines emptied except some, so that line numbers stay right; fences stay as pairs."""
     kept = {number for first, last in some for number in range(first, last + 1)}
     lines = text.split("\n")
     return "\n".join(line if number in kept or FENCE.fullmatch(line) else "" for number, line in enumerate(lines))

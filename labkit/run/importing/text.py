@@ -1,4 +1,4 @@
-"""The text of a file: its format, its checksum, and its tables, read a piece at a time."""
+"""The text of a file: its format, its checksum, and its tables, read piece by piece."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ class UnknownError(DataError):
 def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
     """Find the formats of a file by its content: one for each program whose output it holds.
 
-    If the file is a document whose strings hold outputs, each of them is a text.
+    If the file is a document with outputs in its strings, each of them is a text.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
 
 
 def _parted(whole: Text, begins: Mapping[str, re.Pattern[str]]) -> list[Text]:
-    """Return a text for each program of a file whose output begins with a line of some form; none if they conflict."""
+    """Return a text for each program of a file, if each output begins with a known line; none if they conflict."""
     kinds = set(begins)
     if "OMB" in kinds:  # reads all tables of a text that has titles
         kinds.discard(omb_excerpt.LOG.name)

@@ -155,7 +155,7 @@ def file(name: str) -> LauncherFile:
 
 
 def abi(kind: str) -> str:
-    """The launcher of the library that programs are linked to which a library loads: its own, or that of its ABI."""
+    """The launcher of the library that programs linked to a library load: its own, or another of the same ABI."""
     return (file(kind).ABI if kind in names() else "") or kind
 
 

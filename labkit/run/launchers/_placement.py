@@ -1,4 +1,4 @@
-"""The placement of ranks on hosts: how many on each, bound to what, over which device."""
+"""The placement of ranks on hosts: ranks for each host, binding, and network device."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Placement:
 
     @property
     def interface(self) -> str:
-        """Network device for TCP: that of the spec, else that of the site, or the loopback if all ranks are here."""
+        """Network device for TCP: the spec's, else the site's, or the loopback if all ranks are here."""
         return self.device or (self.network if self.remote else "lo")
 
     @classmethod
@@ -198,7 +198,9 @@ class Placement:
 
 
 def job_hosts(spec: Spec, job: Allocation | None) -> tuple[str, ...]:
-    """Hosts of a batch job for the ranks of a spec: those it names, else all in turn; one for shared memory.
+    """Hosts of a batch job for the ranks of a spec: the named ones, else all, one after the other.
+
+    One for shared memory.
 
     Raises
     ------
@@ -218,7 +220,7 @@ def job_hosts(spec: Spec, job: Allocation | None) -> tuple[str, ...]:
 
 
 def _testbed_hosts(testbed: Testbed, spec: Spec) -> tuple[str, ...]:
-    """Hosts of a testbed for the ranks of a spec: those it names, else all in turn, one rank on each."""
+    """Hosts of a testbed for the ranks of a spec: the named ones, else all, with one rank each."""
     slots = host_list.slots(spec.hosts)
     for host in slots:
         if host not in testbed.hosts:
@@ -230,7 +232,7 @@ def _testbed_hosts(testbed: Testbed, spec: Spec) -> tuple[str, ...]:
 
 
 def refuse_uneven(placement: Placement, launcher: str) -> None:
-    """Refuse hosts that hold different numbers of ranks, the last one excepted.
+    """Refuse hosts with different numbers of ranks; only the last one may differ.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def parameters(placement: Placement) -> dict[str, str]:
 
 
 def _pgas(placement: Placement) -> dict[str, str]:
-    """Variables of UCX, over which OpenSHMEM sends, and coarrays over TCP: they choose the path.
+    """Variables of UCX that choose the path of OpenSHMEM, and of coarrays over TCP.
 
     The hosts of a testbed share this machine's memory, which UCX would use between them.
     """

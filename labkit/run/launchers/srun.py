@@ -1,7 +1,7 @@
 """Slurm's srun (20.11 or later), which starts the ranks of any MPI library.
 
-``srun`` takes the library that mpi4py finds, ``srun@openmpi`` that of another launcher, ``srun@/opt/openmpi`` the
-one that is installed there.
+``srun`` uses the library that mpi4py finds, ``srun@openmpi`` the library of another launcher, and ``srun@/opt/openmpi``
+the library of that installation.
 """
 
 from __future__ import annotations

@@ -242,7 +242,7 @@ def _write(
     parameters: Mapping[str, Any],
     templates: Mapping[str, str],
 ) -> None:
-    """Write the archive and its scripts into a fresh folder, which is to be renamed."""
+    """Write the archive and its scripts into a fresh folder that the caller renames."""
     rank = str(folder / RANK)
     start = templates["start.py"] + call("sys.exit(main({}))", {**parameters, "rank": rank})
     with tarfile.open(fresh / ARCHIVE, "w", format=tarfile.USTAR_FORMAT) as archive:
@@ -317,7 +317,7 @@ def byte_code(path: Path, source: bytes) -> bytes:
 
 
 def relocated(content: bytes, name: str) -> bytes:
-    """Return a library or program whose search path leads into the copy, if it led into the Python it came with.
+    """Return a library or program with a search path into the copy, if it pointed into its own Python.
 
     Else the loader would look there for the system's libraries. The length of the file stays, as with chrpath(1).
 

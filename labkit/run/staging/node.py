@@ -1,8 +1,8 @@
 """Runs on a node: copies what a rank needs to a folder of this node, once, and removes it again.
 
-It runs as ``python -I -S`` and loads only `os`, `fcntl` and what is built into every interpreter, because other modules
-would come from the file system that it is there to spare. `labkit.run.staging.archive` writes it beside the archive and
-appends a call of `main` with its parameters.
+It runs as ``python -I -S`` and loads only `os`, `fcntl` and built-in modules, because other modules would come from the
+shared file system. `labkit.run.staging.archive` writes it beside the archive and appends a call of `main` with its
+parameters.
 
 The first process that locks the name of a copy unpacks the archive beside it and renames the result; others wait for
 the lock. Ranks hold the lock shared, so a copy in use is never removed.
@@ -44,7 +44,7 @@ class Lock:
 
     Parameters
     ----------
-    path : path of the file, which is made if it is not there.
+    path : path of the file; created if it does not exist.
     seconds : to wait for other processes at most.
     """
 
@@ -322,7 +322,10 @@ def remove_tree(folder: str) -> None:
 
 
 def become_rank(arguments: Sequence[str], parameters: Mapping[str, Any]) -> None:
-    """Become a rank of this node's copy, which is made if it is gone; if it cannot be made, one of the environment."""
+    """Become a rank of this node's copy, and make the copy if it is gone.
+
+    If that fails, become a rank of the environment.
+    """
     try:
         stage(parameters)
     except (OSError, Refused) as error:

@@ -2,7 +2,7 @@
 
 A rank that imports labkit and numpy from their folders asks the file system more than a thousand times. From one file
 it asks it for that file and for libraries. The file is made when it is first needed and is in the user's cache. Its
-name says which files it was made from, with their times and sizes, so a changed module gives another file.
+name depends on the files in it, with their times and sizes, so a changed module gives another file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _START = Path(__file__).with_name("start.py")
 
 
 def words(plain: list[str]) -> list[str]:
-    """Return the command of a rank on this machine that loads from one file; as it was if there can be no such file.
+    """Return the command of a rank on this machine that loads from one file; unchanged if there can be no such file.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Batch:
     values : (launches,) lists of the values of each launch, in the order of `reported`; empty if a tool reported none.
     extras : further columns, each (ranks, iterations).
     over : statistics over all ranks, where `time_ns` has only some; such a launch is alone in its batch.
-    marks : name → a value of each launch, for whoever made the batch.
+    marks : name → a value of each launch, for the code that made the batch.
     checked : whether their records were computed before, which checks times and metadata.
     """
 

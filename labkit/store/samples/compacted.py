@@ -95,7 +95,7 @@ def _batch(points: list[tuple[Name, Raw]]) -> pa.Table:
 
 
 def _add(digest: Any, name: Name, raw: Raw) -> None:
-    """Add a point to the digest by which `write` compares what it wrote with what it reads back."""
+    """Add a point to the digest that `write` uses to compare the written data with what it reads back."""
     digest.update(f"{name[0]}-{name[1]} {len(raw.header)} {raw.ranks} {list(raw.columns)}".encode())
     digest.update(raw.header)
     for values in raw.columns.values():

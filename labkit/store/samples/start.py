@@ -2,7 +2,7 @@
 
 ``starts/<digest>.json`` in the campaign's folder: one JSON object, named after the first sixteen hex digits of its
 SHA-256. Its keys are ``format`` (1); ``host``, ``meta`` and ``spec``, as in the metadata of a samples file; and
-``lists``: long lists of ``meta`` as their distinct ``values`` and ``runs`` of [place in them, how often in a row].
+``lists``: long lists of ``meta`` as distinct ``values`` and ``runs`` of [index into them, repetitions].
 Metadata of a point name the record as ``start_record`` and hold what differs between the points of a start. Joined,
 they equal the content of a samples file without a record. Records may come from anybody.
 """
@@ -184,7 +184,7 @@ def start_of(header: Mapping[str, Any], where: object, starts: Starts | None) ->
 
 
 def beside(path: Path) -> Starts:
-    """Return the records for a samples file, which is two folders below that of its campaign."""
+    """Return the records for a samples file, which is two folders below its campaign's folder."""
     return Starts(path.absolute().parent.parent.parent)
 
 

@@ -1,7 +1,7 @@
 """The tree of Kenny et al. 2020: its size, and the hosts on which the authors ran two applications.
 
 "An Evaluation of Ethernet Performance for Scientific Workloads", section IV: 96 hosts on eight leaves of twelve, each
-leaf with four uplinks. The numbers of the hosts of ranks 0 to 47 are those of the paper's data, the repository
+leaf with four uplinks. The host numbers of ranks 0 to 47 come from the paper's data, the repository
 jpkenny/ethernet-performance-data (commit de97697): benchmarks/halo3d/hosts-halo-random.txt and
 benchmarks/fft/hosts-subcom-random.txt.
 """

@@ -167,7 +167,7 @@ class Network:
         return [order[rank // each] for rank in range(ranks)]
 
     def ends_of(self, senders: int, chosen: Sequence[str] = (), seed: int = 0) -> list[str]:
-        """Return the hosts of senders, and of the receiver, which is the last host.
+        """Return the hosts of the senders, and the receiver's, which is the last host.
 
         Raises
         ------
@@ -183,7 +183,7 @@ class Network:
         return [*order[:senders], order[-1]]
 
     def order(self, seed: int) -> list[str]:
-        """Return the hosts in the order in which ranks fill them, by the placement; `seed` is that of a random one."""
+        """Return the hosts in the order in which ranks fill them; `seed` belongs to the placement `random`."""
         if self.placement == "both":
             pairs = zip(*(ethernet2020.HOSTS[name] for name in ("fft", "halo3d")), strict=True)
             return [f"n{ethernet2020.place(number)}" for pair in pairs for number in pair]

@@ -71,7 +71,7 @@ def _there() -> dict[str, list[tuple[str, str]]]:
 
 
 def _filling(field: Any, name: str, found: Sequence[tuple[str, str]]) -> Any:
-    """Make a list of what is there, which fills a field that takes other text too."""
+    """Make a list of existing names that fills a text field."""
     words = f"{name}s here"
     made = widgets.Dropdown(description=words, options=list(found), value=None, layout={"width": "auto"})
     made.tooltip, made.style.description_width = f"fills {name}", "100px"

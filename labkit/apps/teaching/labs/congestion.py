@@ -113,7 +113,7 @@ def _classes(results: Results) -> pd.DataFrame:
 
 
 def _flows(results: Results) -> pd.DataFrame:
-    """List the flows with the bandwidth of each of them; questions ask for that of all together."""
+    """List the flows with their bandwidths; the questions ask for the sum."""
     rows = [
         ("1 flow across the spine", 1, "mpi.bandwidth", 2),
         ("2 flows inside a leaf", 2, "mpi.multi_bandwidth", 4),

@@ -1,4 +1,4 @@
-"""Lab 11: how near a number comes to what its path allows, and what a verdict says."""
+"""Lab 11: how close a number is to the limit of its path, and what a verdict means."""
 
 from __future__ import annotations
 
