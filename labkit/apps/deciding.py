@@ -83,7 +83,10 @@ def _refuse(campaign: Campaign) -> None:
 
 
 def _room(wanted: Sequence[Wanted], budget: float) -> int:
-    """Return of how many points a budget allows all launches, at least 1: the others come in another round."""
+    """Return how many points get all their launches within the budget, at least 1.
+
+    The others follow in another round.
+    """
     return max(1, int(budget / (max(one.launches for one in wanted) * (CAP + _EACH))))
 
 

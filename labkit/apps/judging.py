@@ -1,4 +1,4 @@
-"""Judge a campaign by earlier ones, which are read one after the other."""
+"""Judge a campaign by earlier ones, read one after the other."""
 
 from __future__ import annotations
 

@@ -341,7 +341,7 @@ def _cells(rows: Sequence[Mapping[str, Any]], column: str, large: Mapping[str, s
 
 
 def _cell(row: Mapping[str, Any], column: str, large: Mapping[str, str]) -> str | float:
-    """Return a cell: a statistic in the digits of its interval, another number as it is, a dash for none."""
+    """Return a cell: a statistic with the digits of its interval, other numbers unchanged, a dash for a gap."""
     value, named = row[column], split(column)
     if column.endswith("_size_B"):
         return format_size(int(value))

@@ -66,7 +66,7 @@ def add(archives: Sequence[str | Path], into: Path, source: str = "") -> list[tu
 
 
 def _values(folder: Path, source: str) -> Iterator[Peer]:
-    """Yield what the rules on paths judge in a campaign, where a peer may have the same."""
+    """Yield what the rules on paths judge in a campaign and other systems may also have."""
     view = sources.read(folder).view
     for one in answer.answer(view, tuple(peers.METRICS_OF)).findings:
         measured = one.values.get("measured")

@@ -345,7 +345,7 @@ def _indivisible(spec: Spec, benchmark: KernelBenchmark) -> str:
 
 
 def moved(spec: Spec, iterations: int) -> dict[int, float]:
-    """B that each rank of a pair sends to the other; empty if the benchmark does not say.
+    """B that each rank of a pair sends to the other; empty if the benchmark does not declare it.
 
     Parameters
     ----------

@@ -235,7 +235,7 @@ class ToolBenchmark(Benchmark[Options]):
 class ProgramBenchmark(ToolBenchmark[Options]):
     """A run of an MPI program that labkit did not write, whose ranks a launcher starts.
 
-    The command of its tools is that of one rank.
+    The command of its tools starts one rank.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ class KernelBenchmark(RankBenchmark[Options]):
         return timing * max(1, spec.options.threads if has(spec.options, Threads) else 1)
 
     def sent(self, spec: Spec[Options]) -> int | None:
-        """As in `Benchmark`: those of its messages, if any rank receives one."""
+        """As in `Benchmark`: the directions of its messages, if any rank receives one."""
         size = self.buffers(spec)[0]
         return size * self.window(spec) if not size or self._received(spec) else None
 
@@ -491,7 +491,7 @@ class FileBenchmark(KernelBenchmark[Options]):
 
 @kind
 class ParallelFileBenchmark(FileBenchmark[Options]):
-    """A benchmark whose kernel opens and closes its files itself, in a folder that the point has to itself.
+    """A benchmark with a kernel that opens and closes its files itself, in a folder of the point alone.
 
     Parameters
     ----------

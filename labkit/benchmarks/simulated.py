@@ -104,7 +104,7 @@ class Simulation(Generic[Options]):
 
 
 def collective(name: str, arguments: Callable[[Spec, int], str]) -> Simulation[Any]:
-    """Make the simulation of a collective without a root: one action, whose messages SimGrid sends.
+    """Make the simulation of a collective without a root: one action; SimGrid sends its messages.
 
     Parameters
     ----------

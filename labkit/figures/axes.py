@@ -122,7 +122,9 @@ def thinned(axis: Mapping[str, Any], px: float) -> dict[str, Any]:
 
 
 def step(low: float, high: float, px: float, *, upward: bool, fixed: bool = False) -> str | int | None:
-    """Return the step of a logarithmic axis whose labels have room, as plotly's ``dtick``; None if it has no length.
+    """Return the smallest step of a logarithmic axis with room for its labels, as plotly's ``dtick``.
+
+    None without length.
 
     The candidates are 1, 2 and 5 of each decade, every decade, every second decade, …; the one with the most labels
     wins. If all have fewer than three, the steps are even.
@@ -169,7 +171,7 @@ def _steps(low: float, high: float) -> Iterator[tuple[str | int, list[float]]]:
 
 
 def are_far(series: Iterable[ArrayLike]) -> bool:
-    """Return whether the least values would lie at the foot of a linear axis; never with a 0, which no logarithm shows.
+    """Return whether the lowest values would be unreadable on a linear axis; False if there is a 0.
 
     Examples
     --------

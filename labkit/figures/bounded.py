@@ -139,7 +139,7 @@ def _label(limit: Limit, every: Sequence[Limit]) -> str:
 
 
 def _trace(limit: Limit, label: str, number: int, figure: go.Figure) -> go.Scatter:
-    """The line; a single point becomes a short line, a category has one of its own."""
+    """The line; a single point becomes a short line, and each category has a separate one."""
     about, unit = figure.layout.meta, METRICS[limit.metric].unit
     known = list(limit.values.items())
     x, y = _places(limit, figure), [value for _, value in known]

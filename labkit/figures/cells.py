@@ -256,7 +256,7 @@ def _brightness(colour: str) -> float:
 def _texts(
     table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, short: Callable[[float], str]
 ) -> dict[str, Any]:
-    """Return places of the cells, the text in each, and what it says of itself."""
+    """Return places of the cells, the text in each, and the hover text."""
 
     def label(row: int, col: int) -> str:
         value = _at(table, row, col, "median")
@@ -347,7 +347,7 @@ def _table(cells: pd.DataFrame, rows: str, columns: str) -> pd.DataFrame:
 
 
 def _grey(bounds: pd.DataFrame, y: Sequence[int], x: Sequence[int], about: Mapping[str, Any]) -> go.Heatmap:
-    """Return cells in one colour, which is none of the scale."""
+    """Return cells in one colour that the scale lacks."""
     z = [[1.0 if (row, col) in bounds.index else None for col in x] for row in y]
     return go.Heatmap(z=z, colorscale=[[0, _GREY], [1, _GREY]], showscale=False, **about)
 

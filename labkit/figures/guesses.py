@@ -1,4 +1,4 @@
-"""Draw what a class predicted beside what its machines found."""
+"""Draw the predictions of a class beside the values that its machines measured."""
 
 from __future__ import annotations
 

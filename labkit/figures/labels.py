@@ -55,7 +55,7 @@ def label_lines(figure: go.Figure, height: float, most: int = 40) -> go.Figure:
 
 
 def _cut(name: str, most: int) -> str:
-    """A name of at most this many characters, which is escaped."""
+    """An escaped name of at most this many characters."""
     text = html.unescape(name)
     return style.plain(text if len(text) <= most else f"{text[: most - 1].rstrip()}…")
 

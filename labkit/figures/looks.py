@@ -1,4 +1,4 @@
-"""Give each series a colour and a marker by what it is called, the same in every session, figure and report.
+"""Give each series a colour and a marker that depend on its name, the same in every session, figure and report.
 
 Paths through memory and TCP have their own look everywhere. For any other series, the search for a look begins at a
 place that follows from its name: a digest of its words, shifted by its numbers. Only a series that has this colour in
@@ -103,7 +103,7 @@ class Look:
 
 @dataclass
 class Palette:
-    """The looks that series and their points got so far: those of a session.
+    """The looks that series and their points have in a session.
 
     Parameters
     ----------

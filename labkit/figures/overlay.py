@@ -78,7 +78,7 @@ def subject(figure: go.Figure) -> Mapping[str, Any]:
 
 
 def fitting(figure: go.Figure, entries: Sequence[Entry]) -> list[Entry]:
-    """Return the numbers that a figure can show: of bars only those of a size that its bars have."""
+    """Return the numbers that a figure can show; a figure of bars shows only sizes that have a bar."""
     about = subject(figure)
     if about["axis"] == "sizes":
         return list(entries)

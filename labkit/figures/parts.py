@@ -195,7 +195,7 @@ Read = Described | Table | Text | Omitted | Warned
 
 
 def as_part(thing: Any) -> Part:
-    """Return what a notebook may show as a part: a part, a figure of plotly, or a text; of an empty text `NOTHING`.
+    """Return a part from what a notebook may show: a part, a plotly figure, or a text (`NOTHING` if empty).
 
     Raises
     ------

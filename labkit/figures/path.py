@@ -114,7 +114,7 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
 
 
 def _ends(parts: Sequence[tuple[Part, float]]) -> tuple[float, float, bool]:
-    """Return the ends of an axis that shows bars and intervals, and whether an interval goes on beyond them.
+    """Return the ends of an axis that shows bars and intervals, and whether an interval extends beyond them.
 
     Parameters
     ----------

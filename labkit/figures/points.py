@@ -116,7 +116,7 @@ def _arranged(values: Any, order: Sequence[int | None], hover: bool) -> Any:
 
 
 def _size_title(rows: pd.DataFrame) -> str:
-    """Title of the axis of sizes: what all benchmarks call theirs, else that of messages."""
+    """Title of the axis of sizes: the benchmarks' common name of it, else the name for messages."""
     unknown_name = [benchmarks.look_up(str(name)) for name in rows["benchmark"].unique()] if "benchmark" in rows else []
     titles = {one.size_label if one else "" for one in unknown_name}
     return (titles.pop() if len(titles) == 1 else "") or column_title("message_size_B")

@@ -1,4 +1,4 @@
-"""Write into a picture's file where it comes from: campaign, labkit's version, command and caption.
+"""Write the provenance into a picture's file: campaign, labkit's version, command and caption.
 
 The metadata hold no date: the same figure always gives the same bytes.
 """

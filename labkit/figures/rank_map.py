@@ -168,7 +168,7 @@ def _notes(timed: Sequence[Samples], what: Statistic, grid: Floats, each: tuple[
 def _laid_out(
     ranks: Sequence[int], values: Floats, samples: Samples, switches: Mapping[str, str]
 ) -> tuple[list[str], Floats, NDArray[np.int64]]:
-    """Nodes in the order of the rows, and (nodes, most ranks in a node): values, and the rank; NaN and -1 for none."""
+    """Nodes in the order of the rows; values and ranks as (nodes, most ranks of a node), with NaN and -1 for none."""
     hosts = RANK_HOSTS.of(samples.meta)
     threads = max(1, benchmarks.threads(samples.spec))
     each = [hosts[rank // threads] if hosts else f"ranks from {rank // _UNKNOWN * _UNKNOWN}" for rank in ranks]

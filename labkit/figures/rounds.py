@@ -1,4 +1,4 @@
-"""Draw what each launch of several settings took: a dot a launch, so that one lucky launch is seen as such."""
+"""Draw the time of each launch of several settings as a dot, so that a single lucky launch is visible."""
 
 from __future__ import annotations
 

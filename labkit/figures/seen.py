@@ -173,7 +173,7 @@ def _has_line_at_one(layout: Mapping[str, Any]) -> bool:
 
 
 def _beside_one(points: Sequence[_Point], words: _Words) -> str:
-    """Return which ratios are above or below 1 with their whole interval, or with all their dots, and which are not."""
+    """Return the ratios with a whole interval (or all dots) above 1, below 1, and the others."""
     points = _first_statistic(points)
     if not any(math.isfinite(point.low) for point in points):
         return _sight(points, words)

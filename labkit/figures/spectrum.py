@@ -1,4 +1,4 @@
-"""Draw at which rates events come back: power against frequency, a line for each launch."""
+"""Draw the rates at which events recur: power against frequency, a line for each launch."""
 
 from __future__ import annotations
 

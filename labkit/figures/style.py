@@ -222,7 +222,7 @@ def _fold(figure: go.Figure) -> None:
 
 
 def settle(traces: Sequence[Mapping[str, Any]], layout: dict[str, Any]) -> None:
-    """Give the logarithmic axes of a figure, as plotly writes it, steps whose labels have room at the figure's size.
+    """Give the logarithmic axes of a plotly figure steps with room for their labels at the figure's size.
 
     Plotly's own would overlap on short axes, and a figure may have become smaller, or got further lines.
 

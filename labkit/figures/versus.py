@@ -132,7 +132,7 @@ def _columns(summary: pd.DataFrame, shown: str | Mapping[str, str]) -> dict[str,
 
 
 def _has_metric(summary: pd.DataFrame, column: str) -> bool:
-    """Return whether a table has a column, or others of its metric: a statistic that no point has leaves a gap."""
+    """Return whether a table has a column or another one of its metric; a missing statistic leaves a gap."""
     parts, others = split(column), [split(other) for other in summary]
     return column in summary or bool(parts and any(other and other[0] == parts[0] for other in others))
 
@@ -193,7 +193,7 @@ def _about(rows: pd.DataFrame, x: str, metric: Metric, statistic: str) -> dict[s
 
 
 def _axis(values: Sequence[float], x: str, title: str) -> tuple[dict[str, Any], str]:
-    """Axis to the right, with a label at every value that occurs and has room; and what its small print says of 0."""
+    """Axis to the right, with a label at every value if it fits, and its small print about 0."""
     if x.endswith("_B"):
         return axes.sizes(values, title), "size 0 is drawn left of the logarithmic axis" if min(values) == 0 else ""
     present = sorted({float(value) for value in values})

@@ -69,7 +69,7 @@ def _when(lines: Lines, number: int, row: re.Match[str]) -> datetime:
 
 
 def _closes(lines: Lines, place: Row, before: Sequence[Row]) -> bool:
-    """Return whether a line from 0 on sums up the intervals above it; else another connection begins with it."""
+    """Return whether a line that starts at 0 sums up the intervals above it; otherwise it begins another connection."""
     (number, row), (at, last) = place, before[-1]
     if float(row["end"]) < float(last["end"]) or int(row["bytes"]) < sum(int(one["bytes"]) for _, one in before):
         return False

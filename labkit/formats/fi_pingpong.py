@@ -5,8 +5,8 @@ transfers an iteration); here it is a round trip. Its sizes and counts are cut t
 and its MB/sec, 10^6 B, counts both directions.
 
 fabtests print the same with the column ``iters`` (``shared.c``: show_perf), whose k and m are 10^3 and 10^6. Their
-ping-pongs have 2 transfers an iteration, all other tests one: ``total`` over bytes and iterations tells which. Some
-tests put their name into the first column; until 2015 rates were in Gb/sec. ``-m`` prints YAML.
+ping-pongs have 2 transfers an iteration, all other tests one: ``total`` divided by bytes and iterations distinguishes
+the two. Some tests put their name into the first column; until 2015 rates were in Gb/sec. ``-m`` prints YAML.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _transfers(lines: Lines, number: int, cells: dict[str, str]) -> set[int]:
 
 
 def _within(number: str, prefix: str) -> tuple[float, float]:
-    """Return the least and the most bytes that a cut size stands for."""
+    """Return the least and the most bytes that a truncated size may mean."""
     step = binary("0.1" if float(number) < 10 else "1", prefix) if prefix else 1.0
     least = binary(number, prefix)
     return least, least + step

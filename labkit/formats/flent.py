@@ -4,10 +4,10 @@ A series keeps its name, such as ``TCP upload BE``. Its unit is in ``SERIES_META
 Flent converts the rate of netperf's UDP_RR to the time of one (``transformers.py``: 1000 / rate). Mbits/s have 10^6
 bits.
 
-The statistics are over the values of the series. ``raw_values`` has them as the tool printed them; a series without
-raw values, such as a sum, has values that Flent interpolated to steps of ``STEP_SIZE``. So has every series of a file
-before format 4, whose raw values are in other units (``resultset.py``: ``unserialise_compat``). The mean of a stream
-is that of the tool over the whole run, if the file has it (``MEAN_VALUE``).
+The statistics are over the values of the series. ``raw_values`` has them as the tool printed them; a series without raw
+values, such as a sum, has values that Flent interpolated to steps of ``STEP_SIZE``. So does every series of a file
+before format 4, where raw values have other units (``resultset.py``: ``unserialise_compat``). The mean of a stream is
+the tool's mean over the whole run, if the file has it (``MEAN_VALUE``).
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ def _result(row: Mapping[str, str], test: str) -> Result:
 
 
 def _key_results(lines: _Text, report: Report) -> None:
-    """Check that the impact factors are those of the tables above."""
+    """Check that the impact factors agree with the tables above."""
     _title(lines, IMPACT)
     for names in (["Name", "Congestion Impact Factor"], ["", "Avg", "99%"]):
         if lines.fields(len(names), f"the columns {', '.join(names)}") != names:

@@ -1,6 +1,6 @@
 """HPCC's summary (``hpccoutf.txt``, ``Begin of Summary section``): a line ``name=value`` for every result.
 
-Of a run that ended before its summary the whole sections are read, which have the same results with fewer digits.
+If a run ended before its summary, labkit reads the complete sections: the same results with fewer digits.
 
 ``MPI`` tests run on all processes together. ``Star`` tests run on all at the same time, each for itself; the summary
 has the mean over processes. ``Single`` tests run on one process while the others wait. Ping-pong latencies are half a
@@ -119,7 +119,7 @@ def _alone(lines: Lines, first: int, last: int, *, allowed: bool = False) -> Non
 
 
 def _summary(lines: Lines, start: int, end: int, version: str, empty: Collection[str]) -> list[Run]:
-    """Read one summary without the results whose section is empty."""
+    """Read one summary, without the results of empty sections."""
     pairs = {}
     for number in range(start + 1, end):
         pair = _PAIR.match(lines.texts[number - 1])

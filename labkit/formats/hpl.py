@@ -33,7 +33,7 @@ def runs(text: str, where: str) -> list[Run]:
 
 
 def _alone(line: str) -> bool:
-    """Whether a line is a row whose rate follows from its order and time, so that it needs no head."""
+    """Whether a line is a row: its rate follows from its order and time, so it needs no head."""
     if not (row := ROW.match(line)):
         return False
     order, seconds, rate = (float(row[k]) for k in (2, 6, 7))

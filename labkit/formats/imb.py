@@ -251,7 +251,7 @@ def _counts(line: str) -> dict[str, str]:
 
 
 def _mode(lines: Lines) -> dict[str, str]:
-    """Read the three lines that tell aggregate from non-aggregate, where a test has them."""
+    """Read the three lines that distinguish aggregate from non-aggregate, if a test has them."""
     if lines.ahead != "#":
         return {}
     lines.take()
@@ -358,7 +358,7 @@ def reported(table: Table, row: Row) -> list[Reported]:
 
 
 def _mega(table: Table) -> float | None:
-    """Return the Mbyte of the version of IMB in units of 10^6 B; None if neither a version nor a row tells.
+    """Return the Mbyte of IMB's version in units of 10^6 B; None if neither the version nor a row shows it.
 
     An excerpt without a title does not state the version. labkit then takes the Mbyte with which rate times time of a
     row gives the bytes of 1, 2 or 4 messages.
@@ -391,7 +391,7 @@ def size(table: Table, row: Row) -> int:
 
 
 def columns(test: str) -> tuple[str, ...]:
-    """Columns of a test, without that of the size."""
+    """Columns of a test, without the size."""
     part, _, name = test.partition(" ")
     overlap = "_I" in name if part == "IMB-IO" else part in ("IMB-NBC", "IMB-MPI4") and not name.endswith("_pure")
     if overlap:

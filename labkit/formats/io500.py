@@ -67,7 +67,7 @@ def runs(text: str, where: str) -> list[Run]:
 
 
 def _rows(lines: Lines) -> Iterator[Run]:
-    """Read summaries: a line for each phase, and last those of the scores."""
+    """Read summaries: a line for each phase, then the lines of the scores."""
     about, ended = _About(), False
     for number, line in lines:
         if head := _VERSION.match(line):
@@ -87,7 +87,7 @@ def _rows(lines: Lines) -> Iterator[Run]:
 
 
 def _sections(lines: Lines) -> Iterator[Run]:
-    """Read result.txt: a section for each phase, and last those of the scores."""
+    """Read result.txt: a section for each phase, then the sections of the scores."""
     for start, end, _ in lines.blocks(_HASH):
         lines.need(r"hash +=", start, end, "the section [SCORE] with its hash")
         about = _head(lines, start)

@@ -57,7 +57,7 @@ def _cells(line: str, separator: str) -> list[str]:
 
 
 def _table(lines: Lines, name: str, head: int, rows: Iterable[int], separator: str) -> list[Run]:
-    """Make the runs of a table, from the line of its head and those of its rows."""
+    """Make the runs of a table from the line of its head and the lines of its rows."""
     heads = _cells(lines.texts[head - 1], separator)
     columns = [_COLUMN.match(one) for one in heads]
     made = []

@@ -92,7 +92,7 @@ def _new(lines: Lines) -> Iterator[Run]:
 
 
 def _start(lines: Lines, first: int, number: int, row: re.Match[str]) -> Run:
-    """Read one start of version 2, from its first line and that of its totals."""
+    """Read one start of version 2, from its first line and the line of its totals."""
     amounts = [row.groups()[k : k + 4] for k in (4, 0, 8)]  # mean, minimum, maximum
     if any(unit not in _IN_US for _, unit, _, _ in amounts):
         raise lines.wrong(number, "times in ns, us, ms or s")

@@ -138,7 +138,7 @@ def _of_columns(cells: Iterable[tuple[str, float]]) -> Iterator[Reported]:
 
 
 def _doubts(part: Entry, operation: str) -> Iterator[Note]:
-    """Yield what was not done as it should: connections that failed, gets that found no value."""
+    """Yield what went wrong: connections that failed, gets that found no value."""
     for key, code in (("Connection Errors", "connection-errors"), ("Misses/sec", "missing-keys")):
         if operation != "OVERALL" and (count := part.get(key, 0).real()):
             yield note(code, f"{operation}: {key} is {count:g}", operation=operation)

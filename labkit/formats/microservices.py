@@ -128,9 +128,9 @@ def critical_paths(
 ) -> dict[str, NDArray[np.int64]]:
     """Divide the time of every request among those that it waited for: the request's critical path.
 
-    From its end backwards, a request waits for the call that came back last, then for the one before that had started
-    this one, and so on (Zhang et al., CRISP, USENIX ATC 2022). A service has the time in which it did not wait for any
-    call.
+    Backwards from its end, a request waits for the call that returned last, then for the last call that returned before
+    that one started, and so on (Zhang et al., CRISP, USENIX ATC 2022). A service has the time in which it did not wait
+    for any call.
 
     Parameters
     ----------

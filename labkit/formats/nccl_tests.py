@@ -1,6 +1,6 @@
 """Tables and JSON (``-J``) of nccl-tests and rccl-tests, out of place and in place.
 
-``time`` is that of the whole loop over its iterations, by default the mean over ranks (``-a``). ``algbw`` is the size
+``time`` is loop time divided by iterations, by default the mean over ranks (``-a``). ``algbw`` is the size
 over that time, in GB/s of 10^9 B; ``busbw`` is ``algbw`` times a factor of the collective (``doc/PERFORMANCE.md``).
 The size is the longest buffer of a rank: of all-gather and reduce-scatter the sum over ranks. Of hypercube ``algbw``
 leaves out the rank's own part. So do all-gather and reduce-scatter of versions before 2.9.
@@ -284,7 +284,7 @@ def _ranks(collective: str, rows: Rows) -> int:
 
 
 def _collective(lines: Lines, program: list[str], ranks: int, wide: int, rows: Rows) -> tuple[str, list[Note]]:
-    """Return which collective ran: by the program's name, or where only one prints such rows.
+    """Return the collective: from the program's name, or if only one collective prints such rows.
 
     The count is the number of elements in a rank's shorter buffer. In all-reduce, reduce, broadcast and send-receive
     both buffers have the size of the row. The other collectives divide the buffer, so that the size is the count times

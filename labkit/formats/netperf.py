@@ -192,7 +192,7 @@ _CELLS = rf"{NUMBER}(?: +{NUMBER})*"
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Return one run per test: classic tables, that of ``-t omni``, ``-k``, ``-o`` and ``-O``."""
+    """Return one run per test, from classic tables and the output of ``-t omni``, ``-k``, ``-o`` and ``-O``."""
     lines = Lines(text, where)
     made = [_run(lines, first, last, head) for first, last, head in lines.blocks(_BEGINS)]
     if made:

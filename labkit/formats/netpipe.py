@@ -1,8 +1,8 @@
 """NetPIPE's file of results (``np.out``): bytes, Mbps, seconds, a line for each size.
 
-Its Mbps are of 2^20 bits, and its time is one way, half the round trip, of the best of its trials. It
-is called ``value``, because it is neither the mean nor the least of all times. The time has 8
-decimals, so that 10 ns are the least it can tell; the rate has more, and everything here follows from it.
+Its Mbps are of 2^20 bits, and its time is one way, half the round trip, of the best of its trials. It is called
+``value``, because it is neither the mean nor the least of all times. The time has 8 decimals, so its step is 10 ns. The
+rate has more digits, so labkit computes everything from it.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def runs(text: str, where: str) -> list[Run]:
 
 
 def _shown(lines: Lines, number: int, shown: re.Match[str]) -> tuple[int, float]:
-    """Return size and time of a line of the client, the latter from what is printed with more digits: rate or time."""
+    """Return size and time of a line of the client; the time comes from the rate or time, whichever has more digits."""
     size, rate = int(shown[1]), lines.number(shown[3], number) * _MBIT
     old = len(shown[4].partition(".")[2]) > _DECIMALS
     printed = lines.number(shown[4], number) * (1.0 if old else 1e-6)

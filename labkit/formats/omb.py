@@ -221,7 +221,7 @@ def _below_head(lines: Lines) -> dict[str, str]:
 
 
 def _title(line: str | None) -> re.Match[str] | None:
-    """Title and version, where a line is a title: one with a version or the word "Test", unlike a heading of a text."""
+    """Title and version if a line is a title: it has a version or the word "Test", unlike a heading of a text."""
     title = _TITLE.fullmatch(line) if line and line.startswith("# OSU ") else None
     return title if title and (title[2] or " Test" in title[1]) else None
 

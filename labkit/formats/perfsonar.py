@@ -162,7 +162,7 @@ def _is_number(histogram: Entry, key: str) -> bool:
 
 
 def _of_histogram(counts: list[tuple[float, int]]) -> Iterator[tuple[str, float]]:
-    """Yield statistics of a histogram in order; percentiles are those of NIST, as pScheduler prints them."""
+    """Yield statistics of a histogram in order; percentiles follow NIST, as in pScheduler."""
     n = sum(count for _, count in counts)
     yield "mean", math.fsum(value * (count / n) for value, count in counts)
     yield "min", counts[0][0]

@@ -1,6 +1,6 @@
 """ReFrame's run report (``--report-file``), of its data versions 1 to 4.
 
-A performance variable is one number with a unit of the test's own choice; what it means only the test knows. So each
+A performance variable is one number with a unit that the test chooses; only the test knows its meaning. So each
 keeps its own name and unit as a reported value, and none becomes a metric of labkit's. `run_time_s` is ReFrame's
 ``time_run``, from the submission of the job to its end. Runs of a test in one report (``--reruns``, ``--repeat``) are
 launches. Its performance logs are read too (`_reframe_perflog`).

@@ -25,7 +25,7 @@ _ROW = re.compile(rf"(Copy|Scale|Add|Triad): +({NUMBER}) +({NUMBER}) +({NUMBER})
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Return one run per kernel; `size` is that of one array, B."""
+    """Return one run per kernel; `size` is the size of one array, B."""
     lines, starts, headed = Lines(text, where), list[tuple[int, str]](), False
     for number, line in lines:
         if (begin := _BEGINS.match(line)) and (begin[1] or not headed):

@@ -5,7 +5,7 @@ What it heads "MB/s" is MiB/s (``perftest.c``: bandwidth / 1024²). Times are ha
 operations are in flight. "Average" covers what came after the last line of progress, "overall" everything: the mean
 here. The percentile is one of the newest iterations alone (``timing_queue``).
 
-The table's first heading says which line is the result (``perftest_run.c``: print_progress). Below "Stage" the result
+The table's first heading shows which line is the result (``perftest_run.c``: print_progress). Below "Stage" the result
 begins with "Final:"; all other lines are progress, which begins with no word in a build without OpenMP.
 Below "Test" (``-f``) the result is the only line. Versions before 1.9 have neither heading, print 0 for the percentile,
 and their result looks like progress: the last line of a log is taken, with a warning. The same applies to a run that
@@ -74,7 +74,7 @@ def parse(text: str, *, latency: bool | None = None) -> list[Reported]:
 
 
 def _possible(values: Sequence[float]) -> bool:
-    """Whether values are those of a row: iterations, percentile, two times, two bandwidths, two rates."""
+    """Whether values form a row: iterations, percentile, two times, two bandwidths, two rates."""
     return all(math.isfinite(v) and v >= 0 for v in values) and bool(values[0] and values[3])
 
 
@@ -306,7 +306,7 @@ def _run(lines: Lines, test: _Test, number: int, cells: list[str], name: str, *,
 
 
 def _kind(title: str, name: str) -> str:
-    """Return the kind of times of a test; empty if neither the title in its box nor its name tells it."""
+    """Return the kind of times of a test; empty if neither the title in its box nor its name shows it."""
     words = {word for word in ("latency", "bandwidth") if word in title}
     if len(words) == 1:
         return "latency" if "latency" in words else "overhead"

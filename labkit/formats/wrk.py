@@ -124,7 +124,7 @@ def _percentiles(lines: Lines, start: int, end: int, name: str) -> list[Reported
 
 
 def _uncorrected(kind: str | None) -> bool:
-    """Whether a title is that of latencies from the moment a request was sent."""
+    """Whether a title belongs to latencies that count from the sending of a request."""
     return bool(kind and kind.startswith("Uncorrected"))
 
 

@@ -80,7 +80,7 @@ def identity(spec_library: str) -> dict[str, str]:
 
 
 def gpus() -> list[str]:
-    """Models of this machine's NVIDIA GPUs, as its driver tells them; empty without one."""
+    """Models of this machine's NVIDIA GPUs, from its driver; empty without one."""
     texts = [read(path) for path in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))]
     lines = [line for text in texts for line in text.splitlines() if line.startswith("Model")]
     models = [line.partition(":")[2].strip() for line in lines]

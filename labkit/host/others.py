@@ -153,7 +153,7 @@ def _lost(first: Look, last: Look, mine: set[int]) -> set[int]:
 
 
 def between(first: Look, last: Look, pid: int) -> Others:
-    """Return how many processors others kept busy between two looks, and which processes did it.
+    """Return how many processors others kept busy between two reads, and their processes.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class Watch:
             self._looks = [*self._looks[-63:], look()]
 
     def after_a_while(self) -> Others | None:
-        """Return what others used since the first look; wait until enough time has passed to tell."""
+        """Return what others used since the first read; wait until enough time has passed."""
         time.sleep(max(0.0, self._looks[0].moment + APART - time.monotonic()))
         return self.since(self._looks[0].moment)
 

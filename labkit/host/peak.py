@@ -1,6 +1,6 @@
 """The theoretical peak of a core: its clock times the double-precision operations that its vector units do in a cycle.
 
-A processor says which instructions it has, not how many units carry them out. That is from the vendors' optimisation
+A processor reports its instructions, but not how many units execute them. That is from the vendors' optimisation
 manuals, for x86. A core may run faster than its nominal clock, or slower under wide vectors; so a program may exceed
 this peak. Compare shares of it between runs on one machine rather than between machines.
 """

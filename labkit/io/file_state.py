@@ -1,4 +1,4 @@
-"""Tell whether files changed since somebody looked: their states, and those of labkit and the installed packages.
+"""Detect whether files changed: their states, and the states of labkit and the installed packages.
 
 The state of a file is its size and the times of the last change of content and status. No program can set the time of
 the status change. So a file that was written again has another state, even one of the same size with its time set back.

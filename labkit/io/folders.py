@@ -1,4 +1,4 @@
-"""Find the folders for a user's files: those of the XDG Base Directory Specification, by platformdirs."""
+"""Find the folders for a user's files by the XDG Base Directory Specification, with platformdirs."""
 
 from __future__ import annotations
 

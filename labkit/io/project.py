@@ -117,7 +117,7 @@ def home() -> Path:
 
 
 def notebooks() -> dict[str, Path]:
-    """Notebooks of studies (number 10 or above) by name; those of the project replace those that labkit ships."""
+    """Notebooks of studies (number 10 or above) by name; the project's replace labkit's."""
     return _named("notebooks", NOTEBOOKS, "[1-9]*.ipynb")
 
 
@@ -128,7 +128,7 @@ def notebook_of(name: str) -> Path | None:
 
 
 def suites() -> dict[str, Path]:
-    """Suites by their name; those of the project replace those that labkit ships."""
+    """Suites by name; the project's replace labkit's."""
     return _named("suites", SUITES, "*.toml")
 
 
@@ -142,7 +142,7 @@ def _named(name: str, shipped: Path, pattern: str) -> dict[str, Path]:
 
 
 def config() -> Path:
-    """The settings of reports: those of the project, else those that labkit ships.
+    """The settings of reports: the project's, else labkit's.
 
     Raises
     ------

@@ -5,11 +5,12 @@ pairs (`pair_causes.parts`) in both of two measurements. Its effect is then remo
 judged by the remainder.
 
 The time of a pair is the median over its rounds. A pair is suspicious if the lower end of this median's interval
-exceeds the time of the middle pair by more than the scatter between pairs explains (median absolute deviation, normal
-tails, all pairs at once), and by at least `LEAST`. With the lower end, a pair that met too seldom is not blamed. With
-few hosts, one bad host accounts for half of the pairs. Therefore the middle and the scatter exclude a host without
-which the middle pair is faster by `LEAST`. A pair is bad if it is suspicious in a second measurement too, because a
-disturbance may pass. Pairs on one host and pairs between hosts take different paths and are judged separately.
+exceeds the middle pair's time by more than the scatter between pairs explains, and by at least `LEAST`. The scatter is
+the median absolute deviation, with normal tails and all pairs at once. With the lower end, a pair that met too seldom
+is not blamed. With few hosts, one bad host accounts for half of the pairs. Therefore the middle and the scatter exclude
+a host without which the middle pair is faster by `LEAST`. A pair is bad if it is suspicious in a second measurement
+too, because a disturbance may pass. Pairs on one host and pairs between hosts take different paths and are judged
+separately.
 """
 
 from __future__ import annotations

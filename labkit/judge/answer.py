@@ -110,7 +110,7 @@ class Topic:
 
 
 def _judged(one: Finding) -> bool:
-    """Whether a verdict compares its value with a reference; one whose interval is too wide does so too."""
+    """Whether a verdict compares its value with a reference, also if its interval is too wide to decide."""
     return one.level != "unknown" or (math.isfinite(one.cost) and one.form not in UNJUDGED)
 
 

@@ -504,7 +504,7 @@ def _evidence(clause: Clause, one: Point) -> Evidence:
 
 
 def _place(row: Mapping[str, Any], factors: Sequence[str]) -> Iterator[str]:
-    """Yield what tells a point from the others of its clause."""
+    """Yield what distinguishes a point from the others of its clause."""
     yield str(row["benchmark"])
     if words := setting(row, [name for name in factors if text(row, name) != UNSTATED]):
         yield words

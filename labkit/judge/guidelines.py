@@ -304,7 +304,7 @@ def _key(options: str) -> object:
 
 
 def _compared(guideline: Guideline, points: _Points) -> Iterator[tuple[int, list[int]]]:
-    """Yield each point of the left side whose right side was measured, with this."""
+    """Yield each point of the left side with its right side, if that was measured."""
     if any(name not in points.of for name, _ in guideline.parts):
         return
     for left in points.of.get(f"mpi.{guideline.left}", ()):

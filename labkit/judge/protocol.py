@@ -219,7 +219,7 @@ def _protocol(
     scatter: float,
     pieces: Mapping[tuple[int, int], _Fit],
 ) -> Protocol:
-    """Return lines and break points of a series, whose chosen sizes are cut in pieces with a line each."""
+    """Return lines and break points of a series: its chosen sizes are cut into pieces with a line each."""
     pieces, jumps = _with_jumps(m, t, chosen, scatter, pieces)
     lines = []
     for (first, end), (alpha, beta, _, noisy) in pieces.items():

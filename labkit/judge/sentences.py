@@ -124,7 +124,7 @@ def settings(findings: Sequence[Finding], most: int = 2) -> str:
 
 
 def purpose(step: Step) -> str:
-    """Return what a step is about: its topic, with the cause that it decides or removes, or what was found there.
+    """Return the subject of a step: its topic, with the cause that it decides or removes, or with the finding.
 
     If the cause of a verdict is likely, also from which value on it would be good.
     """

@@ -239,7 +239,7 @@ class Device:
                 self._call("cuMemcpyHtoD_v2", *_sized(ctypes.c_uint64(memory.address), memory.host.ctypes, size))
 
     def download(self, memory: Memory, size: int) -> None:
-        """Copy as many B from the device to the host's array, once all work on the device has ended."""
+        """Fill the host's array from the device, once all work on the device has ended."""
         self._call("cuCtxSynchronize")
         if memory.on_device:
             with _current(self, self.far_context if memory.kind == "peer" else None):
@@ -248,7 +248,7 @@ class Device:
     # ---- other processes, other GPUs -------------------------------------------------------------------------------
 
     def exported(self, memory: Memory) -> bytes:
-        """64 B with which another process maps the memory."""
+        """64 B that let another process map the memory."""
         handle = _Handle()
         self._call("cuIpcGetMemHandle", ctypes.byref(handle), ctypes.c_uint64(memory.address))
         return bytes(handle)

@@ -274,7 +274,7 @@ class Native:
         return np.array([self._handle(value) for value in values], np.uint64).astype(self._handle_type)
 
     def _text(self, code: int) -> str:
-        """MPI's text for an error code; without MPI, and where it is negative, it is an errno or an error of CUDA."""
+        """MPI's text for an error code. Without MPI, or if it is negative, the code is an errno or an error of CUDA."""
         if code <= -CUDA_CODES:
             return f"error {-code - CUDA_CODES} of the CUDA driver (cuda.h names it as a CUresult)"
         return self._mpi.Get_error_string(code) if self._mpi is not None and code > 0 else os.strerror(abs(code))

@@ -42,7 +42,7 @@ def library(mpi: Any) -> str:
 
 
 class OpenShmem:
-    """The library, started. All ranks must make it together, allocate alike, and close it.
+    """The library, started. All ranks must create it together, make the same allocations, and close it.
 
     Parameters
     ----------

@@ -412,7 +412,7 @@ def _stated(samples: Samples, stated: Stated) -> Wire:
 def _emulated(known: Links, evidence: Mapping[str, int], *, several: bool) -> tuple[str, float]:
     """Name and rate of the slowest shaped link that carried the bytes; a host's link if nothing was counted.
 
-    Bytes of several senders cross their own links, and then that of the receiver.
+    Bytes of several senders cross the senders' links, then the receiver's link.
     """
     carried = {name: count for name, count in bytes_of(evidence).items() if name.endswith("x_bytes")}
     least = (_SOLE if several else _CARRIED) * max(carried.values(), default=0)

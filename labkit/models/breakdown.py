@@ -194,7 +194,7 @@ class Breakdown:
 
     @property
     def doubtful(self) -> list[str]:
-        """Names of parts that their launches do not show above 0, so that nothing is known of what they would save."""
+        """Names of parts that are not surely above 0, so that their savings are unknown."""
         return [part.name for part in self.parts if not part.time.positive]
 
     def sum(self, names: Collection[str] | None = None) -> Time:

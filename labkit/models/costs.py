@@ -90,7 +90,7 @@ class Costs:
 
     @property
     def slowest_wake_up(self) -> Cost | None:
-        """The slowest wake-up: usually that on another core, which nothing can avoid if the scheduler chooses it."""
+        """The slowest wake-up: usually on another core, which is unavoidable if the scheduler chooses it."""
         return max(self.wake_ups.values(), key=lambda cost: cost.value, default=None)
 
 

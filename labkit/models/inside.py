@@ -99,7 +99,7 @@ class Bound:
 
     @property
     def judges(self) -> bool:
-        """Whether it says what is good and what is bad."""
+        """Whether it defines what is good and what is bad."""
         return not math.isnan(self.good)
 
     @property
@@ -237,7 +237,7 @@ def handed_over(samples: Samples, crosses: tuple[int, int], costs: Costs, place:
 
 
 def _of_pipe(size: int, crossings: int, costs: Costs) -> tuple[Bound, ...]:
-    """Judge a Unix socket by a byte through a pipe, which takes the same calls and wake-up, and two copies more.
+    """Judge a Unix socket by a byte through a pipe, with the same calls and wake-up, plus two copies.
 
     Where both processes share a core, the wake-up takes less than the slowest one that was measured.
     """

@@ -65,7 +65,7 @@ class Efficiency:
         return self.payload / self.packet
 
     def framed(self, size: float) -> float:
-        """B that the packets of a message of so many B take on the link; a message without bytes has one, too."""
+        """B on the link for the packets of a message of this many B; a message without bytes has one packet, too."""
         return size + max(math.ceil(size / self.payload), 1) * (self.packet - self.payload)
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ from α and β [3]_: a message takes α + βm, and an end sends one and receives
 max(send, gap) after the one before, as Netgauge [4]_ assumes when it measures and LogGOPSim [5]_ when it simulates.
 
 What the engine leaves out: links that several pairs share, a receiver that the sender must wait for (rendezvous is part
-of the lines of its segment), buffers that fill up. So it is a lower bound for schedules whose messages share links.
+of the lines of its segment), buffers that fill up. So it is a lower bound for schedules in which messages share links.
 
 References
 ----------
@@ -131,7 +131,7 @@ class Costs:
         return self._of("time", size)
 
     def gap(self, size: ArrayLike) -> Seconds:
-        """Time from the begin of a message of each size to that of the next, s."""
+        """Time between the starts of two successive messages of each size, s."""
         return self._of("gap", size)
 
     def send(self, size: ArrayLike) -> Seconds:

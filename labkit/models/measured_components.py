@@ -27,7 +27,7 @@ _BLOCK_B = 64  # of a programmed copy to the adapter, and of a completion: secti
 
 
 def without_timer(time: float, timer: float) -> float:
-    """Time of software less that of reading the timers (section 3: 49.69 ns)."""
+    """Time of software less the time to read the timers (section 3: 49.69 ns)."""
     return time - timer
 
 
@@ -39,13 +39,13 @@ def rest_of_post(llp_post: float, *categories: float) -> float:
 def layer_of_call(call: float, below: float) -> float:
     """Time of one layer in a call: the call of the layer less the call of the layer below (section 5).
 
-    MPI_Isend less ucp_tag_send_nb is that of MPICH, ucp_tag_send_nb less uct_ep_am_short that of UCP.
+    MPI_Isend less ucp_tag_send_nb is the share of MPICH, ucp_tag_send_nb less uct_ep_am_short the share of UCP.
     """
     return call - below
 
 
 def layer_of_progress(progress: float, below: float, callback: float) -> float:
-    """Time of one layer in a successful wait: progress less that of the layer below, plus its callback (section 5).
+    """Time of one layer in a successful wait: its progress less that of the layer below, plus callback (section 5).
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def busy_posts(busy_post: float, busy: int, operations: int) -> float:
 
 
 def latency_of_benchmark(printed: float, update: float) -> float:
-    """Observed latency: the output of am_lat, less half of its own book-keeping (section 4.3).
+    """Observed latency: the output of am_lat, less half of its book-keeping (section 4.3).
 
     Examples
     --------
@@ -194,7 +194,7 @@ def _is_completion(one: Packet) -> bool:
 def _between(
     trace: Sequence[Packet], begins: Callable[[Packet], bool], ends: Callable[[Packet], bool], wanted: str
 ) -> Intervals:
-    """Return the time from each packet that begins, without another such before the end, to the next that ends."""
+    """Return the time from each opening packet, the last one before an end, to the next closing packet."""
     begin, found = None, list[float]()
     for one in trace:
         if begins(one):

@@ -2,7 +2,7 @@
 
 A bound is what a path allows; a peer is what somebody measured there. ``data/peers/`` of labkit and of the user's
 project holds a file for each source, which ``labkit peers`` writes from a redacted archive. ``published.toml`` names
-published numbers, whose values stay in ``data/reference/``.
+published numbers; their values stay in ``data/reference/``.
 """
 
 from __future__ import annotations

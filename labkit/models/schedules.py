@@ -180,7 +180,7 @@ def allgather_ring(ranks: int, size: int) -> Iterator[Stage]:
 
 
 def allgather_bruck(ranks: int, size: int) -> Iterator[Stage]:
-    """Send all there is to the rank at distance 1, 2, 4 … below [2]_; with 2^n ranks as long as recursive doubling."""
+    """Send everything to the rank at distance 1, 2, 4 … below [2]_; with 2^n ranks as long as recursive doubling."""
     every = np.arange(ranks)
     for distance in _powers(ranks):
         yield Stage.of(every, (every - distance) % ranks, size * min(distance, ranks - distance))
@@ -213,7 +213,7 @@ def alltoall_pairwise(ranks: int, size: int) -> Iterator[Stage]:
 
 
 def alltoall_bruck(ranks: int, size: int) -> Iterator[Stage]:
-    """Send in step k the blocks whose number has bit k, to the rank at distance 2^k [2]_."""
+    """In step k, send the blocks with bit k in their number to the rank at distance 2^k [2]_."""
     every, number = np.arange(ranks), np.arange(ranks)
     for distance in _powers(ranks):
         yield Stage.of(every, (every + distance) % ranks, size * int(((number & distance) > 0).sum()))
@@ -273,7 +273,7 @@ def bounded(collective: str) -> bool:
 
 
 def least(collective: str, ranks: int, size: int) -> tuple[int, float]:
-    """Return what no algorithm can do without: messages that wait for one another, and bytes of one rank [5]_.
+    """Return the lower bounds of all algorithms: messages that wait for one another, and bytes of one rank [5]_.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def saved(breakdown: Breakdown, *changes: Change) -> Time:
 
 
 def saving(breakdown: Breakdown, parts: Collection[str], cheaper: float) -> float:
-    """Return the part of the whole, %, that is saved if parts of some names become cheaper by so many per cent.
+    """Return the saved share of the whole, %, if the named parts become cheaper by so many per cent.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Options of benchmarks that tools or ranks read: tools those of their family, ranks those of `ranks`."""
+"""Options of benchmarks that tools or ranks read: one module for each family of tools, `ranks` for ranks."""
 
 from __future__ import annotations
 

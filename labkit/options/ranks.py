@@ -83,7 +83,7 @@ class Layout:
 
 @frozen
 class Separate:
-    """Options of windows of messages whose buffers may be different ones.
+    """Options of windows of messages that may use different buffers.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Separate:
 
 @frozen
 class Source:
-    """Options of messages whose receiver may not name the sender.
+    """Options of messages with receivers that may not name the sender.
 
     Parameters
     ----------

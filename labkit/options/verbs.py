@@ -47,7 +47,7 @@ class Verbs(Connected):
 
 @frozen
 class InTurn(Verbs):
-    """Options of the verbs benchmarks whose messages may use several buffers.
+    """Options of the verbs benchmarks with messages that may use several buffers.
 
     Parameters
     ----------

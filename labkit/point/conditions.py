@@ -97,7 +97,7 @@ def check(name: str, ok: bool, found: str, wanted: str, remedy: str, *, bad: boo
 
 
 def of_machine(description: Facts) -> list[Check]:
-    """Return the checks of the machine alone, which a stored description allows as well.
+    """Return the checks of the machine alone, which also work on a stored description.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def note(code: str, text: str, /, **values: Scalar) -> Note:
 
 
 def badge(text: str, /, **values: Scalar) -> Note:
-    """Make a badge, whose code follows from its words.
+    """Make a badge; its code follows from its words.
 
     Examples
     --------

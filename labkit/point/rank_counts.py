@@ -1,4 +1,4 @@
-"""Numbers of ranks that a partition of the problem allows: what is wrong with one, and which to set instead."""
+"""Numbers of ranks that a partition of the problem allows; for a wrong number, the error and the right one."""
 
 from __future__ import annotations
 

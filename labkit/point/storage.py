@@ -76,7 +76,7 @@ def folder(named: str) -> str:
 
 
 def badges(facts: Mapping[str, Any]) -> list[Note]:
-    """Badges of a point whose files memory could have answered for, from its facts."""
+    """Badges of a point with files that memory could have held, from its facts."""
     if facts.get("filesystem") in MEMORY:
         return [badge("memory file system")]
     return [badge("page cache")] if facts.get("cacheable") in ("part", "all") else []

@@ -196,7 +196,7 @@ class _Chosen:
 
     @cached_property
     def _kinds(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Places of the metadata among those of the whole, and the place of each row among them."""
+        """Indices of the metadata in the whole, and the index of each row among them."""
         places, kind = np.unique(self.whole.kind[self.rows], return_inverse=True)
         return places, np.asarray(kind, np.intp)
 
@@ -260,7 +260,7 @@ class Launches:
 
     @cached_property
     def kinds(self) -> tuple[Samples, ...]:
-        """Distinct metadata, as samples without values; their size, launch and facts of the moment are those of one."""
+        """Distinct metadata, as samples without values. Size, launch and changing facts are those of one example."""
         return tuple(chain.from_iterable(part.kinds for part in self._parts))
 
     @cached_property
@@ -319,7 +319,7 @@ class Launches:
         return np.asarray(self.records["message_size_B"], np.int64)
 
     def samples(self, rows: Sequence[int]) -> dict[int, Samples]:
-        """Return the launches of some rows as objects, without those whose files are gone; for what concerns few."""
+        """Return the launches of some rows as objects, without launches with missing files; only for few rows."""
         found: dict[int, Samples] = {}
         for part, begin, end in zip(self._parts, self._begins.tolist(), self._begins[1:].tolist(), strict=False):
             own = [row for row in rows if begin <= row < end]
@@ -503,7 +503,7 @@ def _column(frames: Sequence[pd.DataFrame], name: str) -> Any:
 
 
 def _values(frame: pd.DataFrame, name: str) -> tuple[NDArray[np.intp], list[Any]]:
-    """Return the different values in a column, NaN without it, and the place of that of each row among them."""
+    """Return the distinct values of a column (NaN if it is missing), and the index of each row's value."""
     if name not in frame:
         return np.zeros(len(frame), np.intp), [math.nan]
     option = name.removeprefix(GIVEN[0])

@@ -248,7 +248,7 @@ class Kinds:
 
 
 def later(fact: Fact[Any], header: pa.Array, where: Sequence[object], starts: Starts) -> list[Any]:
-    """Return a fact of `LATER` in each launch, its own or that of its start; None if it is missing."""
+    """Return a fact of `LATER` for each launch, from the launch or its start; None if it is missing."""
     rows = _Rows(header, where, starts)
     found = rows.query(f"json_extract(h, '$.meta.{fact.name}') AS fact, json_extract_string(h, '$.{KEY}') AS start")
     values = list(rows.fact(fact, found["fact"].combine_chunks().cast(pa.string())))
@@ -297,7 +297,7 @@ class _Rows:
         return samples.described(self.header[row].as_py(), self.where[row], self.starts)
 
     def _refuse_first(self, wrong: Callable[[str | None], bool], column: pa.Array) -> None:
-        """Raise the error about the first launch whose text is wrong."""
+        """Raise the error about the first launch with a wrong text."""
         for row, text in enumerate(column.to_pylist()):
             if wrong(text):
                 self.refuse(row)

@@ -128,7 +128,7 @@ def batches(
 
 
 def _columns(lists: Lists, places: NDArray[np.intp], ranks: int) -> NDArray[Any]:
-    """Return lists, each of one rank after another, as (ranks, values), one list behind the other."""
+    """Return lists, each with one rank after the other, as (ranks, values), joined together."""
     begin, counts = lists.starts[places], lists.counts[places]
     behind = begin[1:] == (begin + counts)[:-1]  # the list before it
     if ranks == 1 and behind.all():

@@ -1,4 +1,4 @@
-"""Bounds the metadata of a point: of what has an entry for each host, interface or rank, the extremes are kept."""
+"""Bounds the metadata of a point: keeps only the extremes of facts with an entry for each host, interface or rank."""
 
 from __future__ import annotations
 

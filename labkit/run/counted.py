@@ -51,7 +51,7 @@ _WANTED = "It must print lines such as 'leaf1.ethernet7.pause 12' and end with s
 
 
 def of_run(testbed: Testbed) -> dict[str, int]:
-    """Return the counters of a testbed, or of this machine, and those of the site.
+    """Return the counters of a testbed or of this machine, and the site's counters.
 
     Raises
     ------

@@ -59,7 +59,7 @@ class Estimate:
 
 
 def told(points: Sequence[Point], effort: Effort) -> str:
-    """Say how many points there are, in how many launches, and how long they take at most."""
+    """Return a sentence with the number of points and launches, and the longest time."""
     return f"{counted(each(points))}, {Estimate.of(points, effort).limit}"
 
 

@@ -93,7 +93,7 @@ def _gpus(spec: Spec) -> dict[str, str]:
 
 
 def _spread(spec: Spec) -> dict[str, str]:
-    """How many hosts of the batch job the ranks use, and which ranks leave the host that has slots for them all."""
+    """The number of the batch job's hosts that the ranks use, and the ranks that leave a host with slots for all."""
     hosts = nodes.hosts(spec)
     if len(hosts) > 1:
         return {"nodes": str(len(hosts))}

@@ -130,7 +130,7 @@ def _aggressor(point: Point, hosts: Sequence[str], seconds: int, testbed: Testbe
 
 
 def _ranks(point: Point, seconds: int, testbed: Testbed) -> supervise.Tree:
-    """Start ranks that go on until they are ended, for at most this many s."""
+    """Start ranks that run until they are stopped, for at most this many s."""
     line = lines.line_for([point], _ON)
     words = ["timeout", f"--kill-after={ranks.GRACE:g}", str(seconds), *testbed.wrap(line.command)]
     return supervise.start(words, env=os.environ | line.environment, stdout=supervise.DEVNULL, grace=ranks.GRACE)
@@ -159,7 +159,7 @@ def _alive(trees: Sequence[supervise.Tree], seconds: int) -> None:
 
 
 def _together(point: Point, order: Sequence[str], alone: Samples, beside: Samples, keep: Keep) -> Samples:
-    """Both phases in one samples file: the times beside the aggressor, and those alone as an extra column."""
+    """Both phases in one samples file: the times beside the aggressor, and the times alone as an extra column."""
     metas: list[dict[str, Any]] = [dict(alone.meta), dict(beside.meta)]
     phases = (alone, beside)
     both = noted(notes.once(samples.badges for samples in phases), notes.once(samples.warnings for samples in phases))

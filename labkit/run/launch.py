@@ -1,6 +1,6 @@
 """How ranks start: one file a launcher, each a pure function from a placement to a command line.
 
-`labkit.run.launchers._files` says what a launcher's file defines.
+`labkit.run.launchers._files` describes the contents of a launcher's file.
 """
 
 from __future__ import annotations

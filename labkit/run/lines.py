@@ -98,7 +98,7 @@ def parts(points: Sequence[Point], effort: Effort) -> Iterator[Sequence[Point]]:
 
 
 def _fitting(points: Sequence[Point], effort: Effort) -> Iterator[Sequence[Point]]:
-    """Yield the points in parts whose plans fit a word."""
+    """Yield the points in parts with plans that fit one argument."""
     specs, mpi = [point.spec for point in points], benchmarks.get(points[0].spec.benchmark).mpi
     step = len(points)
     while step > 1 and any(

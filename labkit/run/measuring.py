@@ -158,7 +158,10 @@ def commands(points: Sequence[Point], effort: Effort) -> list[str]:
 
 
 def _raise(failures: Sequence[Failure], total: int, campaign: Campaign) -> None:
-    """Raise the first failure, counting the others; what the MPI library lacks is noted where anything was measured."""
+    """Raise the first failure, with the number of the others.
+
+    If anything was measured, note what the MPI library lacks.
+    """
     absent = {f.point.spec.benchmark: str(f.error) for f in failures if isinstance(f.error, AbsentError)}
     if absent and len(failures) < total:
         campaign.update({"absent": campaign.facts.get("absent", {}) | absent})

@@ -253,7 +253,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
 
 
 def _throttled(before: Mapping[str, control_groups.Quota]) -> dict[str, float]:
-    """Return the tightest quota of this process, in whose groups the tool ran, and how often it was used up."""
+    """Return the tightest quota of this process's control groups, where the tool ran, and how often it was used up."""
     after = control_groups.quotas()
     quota = control_groups.tightest(after)
     if quota is None:

@@ -177,7 +177,7 @@ def _failed(command: Sequence[str], launch: Launch, time_limit: float) -> Launch
 
 
 def _texts(launch: Launch) -> list[Text]:
-    """Return the output of a launch, that of each program apart; that of two launches may be the same."""
+    """Return the output of a launch, separately for each program; two launches may have the same output."""
     try:
         texts = parts(launch.folder / OUTPUT)
     except DataError as error:

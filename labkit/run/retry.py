@@ -1,4 +1,4 @@
-"""What becomes of points that fail: a second start, or none if it would fail alike."""
+"""Handles points that fail: a second start, or none if it would fail for the same reason."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def retried(
 
 
 def final(error: LabkitError) -> bool:
-    """Whether a second start would fail alike; in a batch job it may have other hosts."""
+    """Whether a second start would fail for the same reason; in a batch job it may have other hosts."""
     lasting = isinstance(error, LaunchError) and error.lasting and allocation.current() is None
     return lasting or isinstance(error, AbsentError)
 

@@ -114,7 +114,7 @@ def overheads(network: Network) -> list[str]:
 
 
 def _hosts(spec: Spec, network: Network, seed: int = 0) -> list[str]:
-    """Return the hosts of the ranks; of an incast those of the senders and of the receiver."""
+    """Return the hosts of the ranks; for an incast, of the senders and the receiver."""
     if has(spec.options, Incast):
         return network.ends_of(spec.options.senders, spec.hosts, seed)
     return network.hosts_of(spec.ranks, spec.ppn, spec.hosts, seed)
@@ -129,7 +129,7 @@ def _counts(spec: Spec, effort: Effort) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the simulations of a point gave; the fields are those of `labkit.store.samples.Samples`.
+    """The results of a point's simulations, with the fields of `labkit.store.samples.Samples`.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
 
 
 def rates(work: Program, ends: Sequence[Sequence[float]]) -> Iterator[Reported]:
-    """Yield the bandwidth at the receiver of an incast, and that of each stream, MB/s; nothing of other programs.
+    """Yield the bandwidth at the receiver of an incast and of each stream, MB/s; nothing for other programs.
 
     Parameters
     ----------

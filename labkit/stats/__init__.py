@@ -131,7 +131,7 @@ def _order_statistics(array: NDArray[np.float64], numbers: list[int]) -> dict[in
 
 
 def _centre(n: int, q: float) -> tuple[int, int]:
-    """Ranks whose mean is the estimate: the same one twice, except for the median of an even number."""
+    """Two ranks with the estimate as their mean: the same rank twice, except for the median of an even number."""
     return (n // 2, n // 2 + 1) if q == 0.5 and n % 2 == 0 else (_rank(n, q), _rank(n, q))
 
 
@@ -364,9 +364,9 @@ def aggregate(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Median over launches of several statistics at once, and the ends of their intervals.
 
-    With six sessions or more, the medians of the sessions take the place of the launches. With two to five, the ends
-    enclose the medians of the sessions too: launches of one session resemble each other, so their interval is too
-    narrow.
+    With six sessions or more, the medians of the sessions take the place of the launches. With two to five sessions,
+    the interval also encloses the medians of the sessions, because launches of one session resemble each other and
+    their own interval would be too narrow.
 
     Parameters
     ----------

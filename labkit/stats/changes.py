@@ -1,4 +1,4 @@
-"""Change points of a series of campaigns: where the values move to another level, for a time or for good.
+"""Change points of a series of campaigns: places where the values move to another level, for a time or permanently.
 
 The values are one per campaign, in the order of time, because launches of one campaign share their day. Consecutive
 days resemble each other, and a wandering series looks like a series with steps. A change must therefore pass two tests:
@@ -129,7 +129,7 @@ def likelihood_ratio(series: _Floats) -> tuple[_Floats, _Places]:
 
 
 def _transformed(series: _Floats) -> Iterator[tuple[_Floats, _Floats]]:
-    """Yield rows as they are and bent by logarithms of the distance from their least or largest value, to be symmetric.
+    """Yield rows unchanged, and made symmetric by logarithms of the distance from their least or largest value.
 
     Each comes with twice the logarithm of its Jacobian, so that the likelihoods compare.
     """

@@ -77,7 +77,7 @@ def chance_beyond(past: int, new: int, rank: int, beyond: int) -> float:
 
 @lru_cache(maxsize=4096)
 def order(past: int, new: int, chance: float) -> tuple[int, int] | None:
-    """Return rank and number beyond it, such that the chance of `chance_beyond` is at most the given one.
+    """Return the rank and the number beyond it for which `chance_beyond` is at most the given chance.
 
     The number is more than half of the new values, or more if that does not suffice. The rank is the smallest possible.
     """

@@ -114,10 +114,10 @@ def reach(past: int, ahead: int, chance: float, correlation: float = 0.0, gap: i
     """Return how far the mean of the next values may be above the mean of past ones, in pooled sample deviations.
 
     Without correlation these are the limits of Student's t. With it, the distance of the means and the deviations
-    depend on each other, and products of neighbouring deviations count in these by `NEIGHBOURS`, so that the limits of
-    nights that are in fact independent are closer. The ratio of both exceeds a limit if a quadratic form of normal
-    values, with one positive eigenvalue, is positive. The chance of this is the mean of the normal tail at the root of
-    a sum of squares. Craig's formula for this tail [5]_ makes it an integral over an angle.
+    depend on each other. The deviations then include products of neighbours, weighted by `NEIGHBOURS`, so that the
+    limits of nights that are in fact independent are narrower. The ratio of both exceeds a limit if a quadratic form of
+    normal values, with one positive eigenvalue, is positive. The chance of this is the mean of the normal tail at the
+    root of a sum of squares. Craig's formula for this tail [5]_ makes it an integral over an angle.
 
     Parameters
     ----------

@@ -176,7 +176,7 @@ def resembling(values: Floats) -> Floats:
 
 
 def usual_changes(n: int, m: int) -> float:
-    """Return how often two levels change on average, if n launches of one and m of the other are in random order.
+    """Return the mean number of changes between two levels, with n and m launches in random order.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def few_changes(n: int, m: int, changes: int) -> float:
 
 
 def _ratio(ranks: Floats) -> Floats:
-    """Return the sum of squared differences of neighbours over that of the distances from the mean, (points,)."""
+    """Return squared differences of neighbours, summed, over squared distances from the mean, summed, (points,)."""
     whole = ((ranks - ranks.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(whole > 0, (np.diff(ranks, axis=1) ** 2).sum(axis=1) / whole, 4.0)  # equal values show nothing

@@ -58,7 +58,7 @@ def folder(path: Path, root: Path) -> Path:
 
 
 def report(style: str, others: Sequence[Path] = ()) -> str:
-    """Return the name of the folder for a report: of its style, and of the campaigns beside the one that holds it.
+    """Return the name of a report's folder, made of its style and of the other campaigns in it.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def report(style: str, others: Sequence[Path] = ()) -> str:
 
 
 def is_shared(name: str) -> bool:
-    """Return whether the name of a report's folder is that of a report of several campaigns.
+    """Return whether the name of a report's folder belongs to a report of several campaigns.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def is_shared(name: str) -> bool:
 
 
 def is_report(name: str) -> bool:
-    """Return whether a name is that of the folder of a report.
+    """Return whether a name belongs to a report's folder.
 
     Examples
     --------

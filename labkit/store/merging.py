@@ -106,7 +106,7 @@ class _Origin:
 
 
 class _Held:
-    """Points of a source that were read to check it, as far as there is room, and the content of each."""
+    """Points of a source that were read to check it, as many as memory allows, with their contents."""
 
     def __init__(self) -> None:
         self.points: dict[str, dict[tuple[str, int], Samples]] = {}

@@ -1,4 +1,4 @@
-"""Folders of campaigns: the folder of all, that of one by its name, and a new one."""
+"""Folders of campaigns: the common folder, the folder of a named campaign, and a new one."""
 
 from __future__ import annotations
 

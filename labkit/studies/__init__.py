@@ -131,7 +131,7 @@ class Given:
     def variables(self) -> dict[str, str]:
         """Return the environment with which the kernel of the notebook starts.
 
-        As parameters of papermill they would stand in the executed notebook, which others get with the campaign.
+        As parameters of papermill they would be in the executed notebook, which others get with the campaign.
         """
         whole = {CAMPAIGN: self.campaign, IDENTITY: self.identity, SETTING: json.dumps(dict(self.setting))}
         return whole | {SESSION: self.session}
@@ -258,7 +258,7 @@ class Study:
         self._campaign = source
 
     def _named_campaign(self) -> Campaign:
-        """The campaign that the parameters name, else that of the run."""
+        """The campaign of the parameters, else the run's."""
         given = self.values.campaign or self.given.campaign
         if not self.values.measure and not given:
             raise SpecError("measure=False, but no campaign is set. Set campaign to a folder.")
@@ -296,7 +296,7 @@ class Study:
 
     @property
     def samples(self) -> list[Samples]:
-        """Samples of this study: those of its points.
+        """Samples of this study's points.
 
         When only reading, those with the options, the path and the testbed of its specs, at any size.
         """
@@ -417,7 +417,7 @@ class Study:
         ]
 
     def counted(self, rows: pd.DataFrame, metric: str) -> pd.DataFrame:
-        """Rows with a rate as its tool counted it over its run, the median over launches, as the mean of `metric`.
+        """Rows with the tool's own rate over its run (median over launches) as the mean of `metric`.
 
         Rates that follow from the times of single operations leave out what passes between two of them. There is no
         interval.

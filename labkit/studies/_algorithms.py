@@ -59,6 +59,6 @@ def tagged(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def free(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows whose algorithm the library chose."""
+    """Return the rows with an algorithm that the library chose."""
     columns = [name for name in rows if name.startswith(f"env_{_PREFIX}")]
     return rows[rows[columns].isna().all(axis=1)] if columns else rows

@@ -106,7 +106,7 @@ def _times(*, link: bool) -> tuple[str, str]:
 
 
 def _shares(limits: tuple[float, float]) -> tuple[str, str]:
-    """Return from which share of what is possible a rate is good, and below which it is bad."""
+    """Return the share of the possible rate from which on a rate is good, and the share below which it is bad."""
     good, bad = (format_share(1 / one) for one in limits)
     return f"{good} or more", f"below {bad}"
 

@@ -39,7 +39,7 @@ def states(testbed: str, **levels: str) -> list[str]:
 
 
 def under(rows: pd.DataFrame, factor: str) -> pd.DataFrame:
-    """Rows whose testbed sets a factor, with its value in the column ``level``; in its order."""
+    """Rows with a testbed that sets a factor, sorted by its value, which is in the column ``level``."""
     if rows.empty:
         return rows
     values = [testbeds.parse(str(text))[2].get(factor, "") for text in rows["testbed"]]

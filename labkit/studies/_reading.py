@@ -41,7 +41,7 @@ def matching(
     place: Callable[[str], str] = str,
     elsewhere: Callable[[Samples], bool] = lambda point: False,
 ) -> tuple[list[Samples], list[Note]]:
-    """Samples with the values of any setting, at any size; and notes that say why others are left out.
+    """Samples with any values of the settings, at any size; and notes with the reasons why others are left out.
 
     Imported and published numbers have neither path nor testbed: only their options count.
 

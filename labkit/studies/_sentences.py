@@ -98,7 +98,9 @@ def ends(rows: pd.DataFrame, metric: str) -> list[dict[str, Any]]:
 
 
 def unresolved(rows: pd.DataFrame, metric: str, name: str) -> str:
-    """What costs less than the clock resolves, as the begin of a sentence on the others; empty if nothing does.
+    """The operations that cost less than the clock resolves, as the start of a sentence on the others.
+
+    Empty without any.
 
     Parameters
     ----------

@@ -180,7 +180,10 @@ class Study(studies.Study):
         )
 
     def bad_table(self) -> pd.DataFrame:
-        """Every pair that was slow twice beside slow parts, with its time alone; if none was, the three slowest."""
+        """Every pair that was slow twice, apart from slow parts, with its time alone.
+
+        If there is none, the three slowest pairs.
+        """
         columns = ["message_size_B", "rank", "other", "host", "other_host", "latency_us", "excess", "alone", "cause"]
         parts = []
         for size, verdict in self.verdicts.items():

@@ -1,4 +1,4 @@
-"""Where does the time of a message go: in the paper's message, and in one that software times on this machine?"""
+"""Where does the time of a message go, in the paper and on this machine?"""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Study(studies.Study):
     # ---- the paper
 
     def sums(self) -> pd.DataFrame:
-        """Models of the paper, computed from Table 1, beside what it prints and observed."""
+        """Models of the paper, computed from Table 1, beside its printed and observed values."""
         paper = reference.load(breaking_band.PAPER)
         rows = []
         for name in breaking_band.MODELS:

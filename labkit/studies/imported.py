@@ -134,7 +134,7 @@ class Study(studies.Study):
     def figure(self, benchmark: str) -> Figure | Omitted:
         """First metric of a benchmark over size, over a count (ranks, threads), or over what else differs.
 
-        Different quantities, such as the tests of HPC Challenge, stand apart; there is no figure of one value of each.
+        Different quantities, such as the tests of HPC Challenge, have separate panels; single values have no figure.
         """
         rows = self._rows(benchmark)
         metrics = self._metrics(rows, benchmark) if len(rows) else []

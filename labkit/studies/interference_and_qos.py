@@ -78,7 +78,10 @@ class Study(studies.Study):
     values: Parameters
 
     def specs(self) -> list[Spec]:
-        """The first victim beside every aggressor, the others beside the first; classes for the first of both."""
+        """The first victim beside every aggressor, the other victims beside the first aggressor.
+
+        Classes of traffic only for the first of both.
+        """
         v, modes = self.values, words(self.values.qos)
         victims, aggressors = words(v.victims), words(v.aggressors)
         if not victims or not aggressors or not modes or set(modes) - set(MODES):

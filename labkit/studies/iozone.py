@@ -162,7 +162,7 @@ class Study(studies.Study):
                 yield f"{title} {number(rates.min())} to {number(rates.max())} MB/s"
 
     def _of_records(self) -> Iterator[str]:
-        """What larger records gain in the largest file, where it is most."""
+        """The largest gain by larger records in the largest file."""
         ends: dict[tuple[str, str], tuple[int, int, Measured, Measured]] = {}
         for test in ("read", "write", "random read"):
             for title, cells in self._panels(test).items():
@@ -223,13 +223,13 @@ def _rates(cells: pd.DataFrame) -> pd.Series:
 
 
 def _measured(cells: pd.DataFrame, size: int) -> Measured:
-    """Rate of a record size in one file, with that of each launch."""
+    """Rate of a record size in one file, with the rate of each launch."""
     values = cells[cells["record_size_B"] == size].groupby("launch")["value"].median()
     return Measured(float(values.median()), values.tolist(), metric="bandwidth_MBps")
 
 
 def _over_cells(*tables: pd.DataFrame) -> list[Measured]:
-    """Rate of each table, the median over the cells that all of them have, with that of each launch."""
+    """Rate of each table (the median over the cells that all of them have), with the rate of each launch."""
     sound = [table[~table["coarse"]] for table in tables]
     cells = [table.pivot_table("value", "launch", ["file_size_B", "record_size_B"]) for table in sound]
     common = cells[0].columns.intersection(cells[1].columns)

@@ -170,7 +170,7 @@ class Study(studies.Study):
         return pd.DataFrame(rows, columns=["host", "cost", "measured"])
 
     def noise_figure(self) -> Figure | Omitted:
-        """At which rates the detours of a fixed amount of work come, a line for each launch."""
+        """The rates at which the detours of a fixed amount of work recur, a line for each launch."""
         spectra = {f"launch {one.launch}": detours.of(one).spectrum for one in self._noise()}
         drawn = {name: one for name, one in spectra.items() if one is not None}
         return (
@@ -202,7 +202,7 @@ class Study(studies.Study):
 
 
 def _detours(launches: Sequence[Samples]) -> Iterator[str]:
-    """How many detours launches have, what they take, and whether they come back at a fixed rate, tested as drawn."""
+    """The number and duration of the detours, and whether they recur at a fixed rate, tested as drawn."""
     alike: dict[str, list[tuple[Samples, float]]] = {}
     for one in launches:
         seen = detours.of(one)

@@ -177,7 +177,7 @@ class Study(studies.Study):
     # ---- predictions -------------------------------------------------------------------------------------------------
 
     def measured(self) -> pd.DataFrame:
-        """Rows of the plain collectives whose algorithm the library chose, with the name of the collective."""
+        """Rows of the plain collectives with an algorithm that the library chose, with the name of the collective."""
         return _algorithms.free(self._collectives()).assign(algorithm="measured")
 
     def _collectives(self) -> pd.DataFrame:
@@ -283,7 +283,7 @@ class Study(studies.Study):
         return rows, guess.merge(rows[_KEYS].drop_duplicates(), on=_KEYS)
 
     def comparison(self) -> pd.DataFrame:
-        """Each measured collective: the algorithm whose prediction deviates least, and those that may be as near."""
+        """Each measured collective: the algorithm with the nearest prediction, and others that may be as near."""
         rows = []
         for (transport, name, ranks), group in self._off().groupby(["transport", "collective", "ranks"], sort=False):
             found = {str(algorithm): one for algorithm, one in group.groupby("algorithm")}
@@ -353,7 +353,7 @@ class Study(studies.Study):
             yield f"{which} {known}. Their time lies {off} off its line."
 
     def _unpredicted(self) -> list[str]:
-        """Paths whose collectives were measured, but cannot be predicted."""
+        """Paths with measured collectives that cannot be predicted."""
         measured = set(self.measured()["transport"]) if len(self.summary) else set()
         return [path.transport for path in self.paths if path.transport in measured and not path.resolved]
 
@@ -410,7 +410,7 @@ def _head(name: str) -> str:
 
 
 def _cell(one: Estimate) -> str:
-    """Value with its interval; why there is none is said elsewhere."""
+    """Value with its interval; another text gives the reason if there is none."""
     scale = SCALE[one.name]
     if not one.resolved:
         bound = "" if math.isnan(one.high) else f", at most {number(one.high * scale)}"

@@ -179,7 +179,7 @@ class Study(studies.Study):
         return f"; from {enough['in_flight']} in flight on, no window is certainly slower"
 
     def _queues(self) -> Iterator[str]:
-        """A queue that never runs empty against a window of as many messages."""
+        """A queue that never runs empty, compared with a window of equal size."""
         key = ["transport", "message_size_B", "in_flight"]
         both = self.in_flight("mpi.queue_depth").merge(
             self.in_flight("mpi.bandwidth"), on=key, suffixes=("", "_window")

@@ -1,4 +1,4 @@
-"""Say what a figure needs that has no points, or points at one place only: the parameters that were set otherwise."""
+"""Say which parameters a figure needs if it has no points, or only points at one place."""
 
 from __future__ import annotations
 

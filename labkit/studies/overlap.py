@@ -125,7 +125,7 @@ class Study(studies.Study):
 
 
 def _hidden(rows: pd.DataFrame) -> Iterator[str]:
-    """How much computation hides, and how far the definitions differ, over the sizes whose share is one."""
+    """How much computation hides, and how far the definitions differ, over sizes with a valid share."""
     known = rows[[bool(effects.stated_share(row, "overlap_osu_percent")) for row in rows.to_dict("records")]]
     if len(known) < len(rows):
         yield (

@@ -82,7 +82,7 @@ class Study(studies.Study):
         ]
 
     def specs(self) -> list[Spec]:
-        """A point for each number and benchmark of it, with the paper's arguments, as far as it is possible here."""
+        """A point for each number and benchmark of it, with the paper's arguments, if this machine allows it."""
         specs = [
             spec
             for one in self.linked

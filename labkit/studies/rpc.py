@@ -225,7 +225,7 @@ class Study(studies.Study):
         return listed(found)
 
     def _libraries(self) -> Iterator[str]:
-        """Round trip of the smallest size over each path, and how many times that of TCP it is."""
+        """Round trip of the smallest size over each path, and its ratio to TCP's."""
         rows = self.here()
         rows = rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
         if not len(rows):

@@ -196,7 +196,7 @@ class Study(studies.Study):
         return pd.DataFrame(rows)
 
     def beside_engine(self, benchmark: str) -> pd.DataFrame:
-        """Rows of a collective on the first network, and those of the engine."""
+        """Rows of a collective on the first network, and the engine's rows."""
         rows, modelled = self.rows(benchmark), self.engine()
         modelled = modelled[modelled["benchmark"] == benchmark] if len(modelled) else modelled
         if len(rows):

@@ -123,7 +123,7 @@ class Study(studies.Study):
             return Text(f"No tuning: {error}")
 
     def figure(self) -> Figure | Omitted:
-        """Time of every setting by size, over all its launches: those of the race and those of the confirmation."""
+        """Time of every setting by size, over all its launches, in the race and in the confirmation."""
         if isinstance(self.outcome, Text):
             return NOTHING
         rows, every = self.of(self.values.benchmark), self.outcome.plan.settings[::-1]

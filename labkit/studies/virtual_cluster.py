@@ -142,7 +142,7 @@ class Study(studies.Study):
         return self.claims[[name for name in heads if name in self.claims]].rename(columns=heads)
 
     def trip_table(self) -> pd.DataFrame:
-        """One-way times beside what the link needs for the packets, and the reference of verdicts and figures."""
+        """One-way times beside the link's time for the packets, and the reference of verdicts and figures."""
         rate = virtual_cluster.bits(self.values.rate)
         rows = self.of(TRIP)
         rows = rows[~rows["testbed"].str.contains("uplink=")] if len(rows) else rows
@@ -226,7 +226,7 @@ class Study(studies.Study):
             )
 
     def _trips(self) -> Iterator[str]:
-        """One-way times beside what the packets need of the link's rate, and why they are longer or shorter."""
+        """One-way times beside the packets' time at the link's rate, with the reasons for differences."""
         every = self.trip_table().to_dict("records")
         for row in every[:1] + every[1:][-1:]:
             size, median, packets = row["message size (B)"], row["median (µs)"], row["packets on the link (µs)"]

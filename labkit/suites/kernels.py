@@ -45,7 +45,7 @@ class NotInterrupted(AsyncKernelManager):
 
 
 def variables(given: Given) -> dict[str, str]:
-    """Return the environment of the kernel of a run: what the run gives the study, and the leases that it shares."""
+    """Return the environment of a run's kernel: the run's settings for the study, and the shared leases."""
     return given.variables() | lease.shared()
 
 

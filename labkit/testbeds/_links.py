@@ -228,9 +228,9 @@ def shaped(
 
 
 def _red(options: Options, rate_bps: float) -> str:
-    """Return the queue of a switch's port for tc, which follows its present length; empty if it drops at its end.
+    """Return the queue of a switch's port for tc, if it acts on the present length; empty if it drops at its end.
 
-    DCTCP wants one threshold and no average (RFC 8257, section 4.1). ``burst`` makes that of sch_red the shortest
+    DCTCP wants one threshold and no average (RFC 8257, section 4.1). ``burst`` makes sch_red's averaging as short as
     possible. Packets that cannot be marked stay (``nodrop``).
     """
     if options.queue == "tail":

@@ -252,7 +252,7 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
 
 
 def outline(argument: str, options: Mapping[str, str]) -> Testbed:
-    """Return the facts that are known before it is up: those of the virtual cluster below it."""
+    """Return the facts that are known before it is up: the facts of its virtual cluster."""
     if unknown := [name for name in options if name != "nodes"]:
         raise SpecError(f"testbed slurm: there is no option {unknown[0]}. It takes a number of nodes: slurm:{NODES}.")
     nodes = argument or options.get("nodes", "") or str(NODES)

@@ -254,7 +254,7 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
 
 
 def _serving(spec: Spec, options: Options) -> list[str]:
-    """Return the host of the client of services, then those of the services."""
+    """Return the client's host, then the hosts of the services."""
     hosts = [host.partition(":")[0] for host in spec.hosts] or list(options.hosts)
     return hosts if len(hosts) > 1 else [options.hosts[0], *hosts]
 

@@ -75,7 +75,7 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
 def able(
     factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: Spec, effort: Effort
 ) -> tuple[list[Invocation], dict[str, str]]:
-    """Return what the tools that can do what a spec asks would run, installed or not, and why others cannot.
+    """Return the invocations of all tools that can run a spec, installed or not, and why other tools cannot.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a program's file tells: the libraries that it loads here, its MPI and its BLAS, and texts that it holds."""
+"""What a program's file shows: the libraries that it loads here, its MPI and its BLAS, and texts in it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _ldd(path: str, changed_ns: int) -> str:
 
 
 def written(program: str, pattern: bytes) -> str:
-    """Return the first group of a text in the file of a program on the PATH, for one that has no option that tells it.
+    """Return the first group of a pattern's match in a program's file, for programs that cannot print it.
 
     Empty if the program is not there, cannot be read, or has no such text.
     """

@@ -20,12 +20,12 @@ TOOL = Tool(
 
 
 def closed_loop(spec: Spec[Loop], effort: Effort) -> Invocation:
-    """A YCSB workload whose clients wait for each answer."""
+    """A YCSB workload with clients that wait for each answer."""
     return _kv.invocation(TOOL, spec, effort, server(spec, spec.options.server_threads))
 
 
 def open_loop(spec: Spec[OpenLoop], effort: Effort) -> Invocation:
-    """A YCSB workload whose operations are due at a rate."""
+    """A YCSB workload with operations due at a rate."""
     return _kv.invocation(TOOL, spec, effort, server(spec, spec.options.server_threads), spec.options)
 
 

@@ -60,7 +60,7 @@ def latency(spec: Spec[Ucx], effort: Effort) -> Invocation:
 
 
 def bandwidth(spec: Spec[Ucx], effort: Effort) -> Invocation:
-    """Operations of UCP in one direction as fast as they go, 32 under way."""
+    """Operations of UCP in one direction, as fast as possible, 32 in flight."""
     test = _test(spec, BANDWIDTH, "tag")
     deep = ["-O", str(_IN_FLIGHT)] if test == "ucp_get" else []
     definition = f"ucx_perftest {test}: bytes over the time of all operations, {_IN_FLIGHT} under way."
@@ -76,7 +76,7 @@ def uct_latency(spec: Spec[Uct], effort: Effort) -> Invocation:
 
 
 def uct_bandwidth(spec: Spec[Uct], effort: Effort) -> Invocation:
-    """Operations of a transport in one direction as fast as they go."""
+    """Operations of a transport in one direction, as fast as possible."""
     test = _test(spec, UCT_BANDWIDTH, "am")
     under_way = {"am_bw": "at most 127 unanswered", "put_bw": "as many under way as the transport queues"}
     many = under_way.get(test, f"{_IN_FLIGHT} under way")
@@ -233,7 +233,7 @@ def _environment(spec: Spec[Ucx]) -> list[str]:
 
 
 def _gid(options: Addressed) -> str:
-    """Place of the address in the device's table: that of the option, or else that of the host."""
+    """Index of the address in the device's table, from the option or else from the host."""
     return "{gid}" if options.gid < 0 else str(options.gid)
 
 

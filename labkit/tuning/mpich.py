@@ -131,7 +131,7 @@ def parameters(program: str, benchmark: str, factor: str) -> tuple[str, ...]:
 
 @cache
 def _text(program: str, benchmark: str) -> str:
-    """Return what the mpivars beside a launcher prints."""
+    """Return the output of the mpivars in a launcher's folder."""
     text, reason = printed.by_neighbour(program, "mpivars")
     if not text:
         raise LaunchError(f"{reason}. It lists the algorithms. Name one: --factor env.{variable(benchmark)}=A,B.")

@@ -192,7 +192,7 @@ def text(rules: Sequence[Rule], head: Sequence[str] = ()) -> str:
 
 
 def _of_collective(name: str, rules: Sequence[Rule]) -> list[str]:
-    """Return the lines of one collective: communicators with rules, and between them those of the library."""
+    """Return the lines of one collective: communicators with rules, and between them the library's own choice."""
     counts = sorted({one.ranks for one in rules})
     parts: list[list[str]] = []
     for ranks, after in zip([0, *counts], [*counts, 0], strict=True):

@@ -88,7 +88,7 @@ class Runs:
     started: dict[tuple[bool, int], str] = field(default_factory=dict)
 
     def has(self, number: int) -> bool:
-        """Read both runs of a number, as far as they were kept; return whether both are there."""
+        """Read both runs of a number, if they were kept; return whether both exist."""
         return all([self.read(False, number), self.read(True, number)])
 
     def read(self, with_files: bool, number: int) -> bool:
@@ -222,7 +222,7 @@ def proved(
     seconds: Mapping[int, float],
     affords: Callable[[int], bool],
 ) -> tuple[Sides, str]:
-    """Run the OSU program at some points, without and with the files, as far as the budget goes.
+    """Run the OSU program at some points, without and with the files, within the budget.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class _Reader(Tuner):
         return found
 
     def _add(self, n: int, k: int, spec: Spec) -> None:
-        """Add a spec without a fingerprint: that of the machine that measured is not known here."""
+        """Add a spec without a fingerprint, because the machine that measured is unknown here."""
         self.points[n, k] = Point(spec, 0, "", "")
 
     def _written(self, output: Path, tuned: Sequence[Tuned]) -> Written:

@@ -137,7 +137,7 @@ class Tuner:
         return any(of < TICKS for (base, k, _), of in self.ticks.items() if (base, k) == (n, 0))
 
     def _older(self) -> Iterator[str]:
-        """Say which points the campaign has with another effort: the race counts them."""
+        """Name the points that the campaign has with another effort, because the race counts them."""
         names = {point.fingerprint for point in self.points.values()}
         had = {point[1:] for point in self.campaign.done(self.plan.benchmark) if point[1] in names}
         advice = "The race counts them. Choose a new campaign (--into) for this effort"
@@ -294,7 +294,7 @@ class Tuner:
     # ---- confirming and proving ----------------------------------------------------------------------------------
 
     def _confirmed(self, tuned: Sequence[Tuned]) -> list[Tuned]:
-        """Measure each winner and the default in turns, and judge."""
+        """Measure each winner and the default alternately, and judge."""
         sides = {n: one.winner for n, one in enumerate(tuned) if one.winner}
         judged = self._against_default(sides, {k: self.plan.settings[k].name for k in set(sides.values())})
         return [self._with(one, judged.get(n)) if one.winner else one for n, one in enumerate(tuned)]

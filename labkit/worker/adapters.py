@@ -1,4 +1,4 @@
-"""The number of a rank on its host, and the RDMA adapter that it sends over where the host has several."""
+"""The number of a rank on its host, and its RDMA adapter if the host has several."""
 
 from __future__ import annotations
 

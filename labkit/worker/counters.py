@@ -220,7 +220,7 @@ class Queues:
         self._socket.close()
 
     def _dump(self, kind: int, size: int) -> Iterator[bytes]:
-        """Yield the bodies of the messages that answer a question, whose own body has this many B."""
+        """Yield the bodies of the messages that answer a question with a body of this many B."""
         self._socket.send(_HEAD.pack(_HEAD.size + size, kind, _DUMP, 1, 0) + bytes(size))
         while True:
             piece = self._socket.recv(1 << 17)

@@ -1,4 +1,4 @@
-"""The folder of a point of MPI-IO on this rank's host: whether it can take the files, and what it is."""
+"""Checks that the folder of an MPI-IO point on this rank's host can hold the files, and describes it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def segments(table: str = "/proc/net/dev") -> dict[str, int]:
 
 
 def _pairs(table: Path, row: str) -> dict[str, int]:
-    """Read two lines of a table that begin alike: names, and their values."""
+    """Read two lines of a table with the same beginning: names, and their values."""
     try:
         lines = [line.split()[1:] for line in table.read_text().splitlines() if line.startswith(row)]
     except OSError:

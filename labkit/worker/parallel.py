@@ -1,4 +1,4 @@
-"""Points whose kernel opens its files itself: their folder, derived types and verification."""
+"""Points with a kernel that opens its files itself: their folder, derived types and verification."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What becomes of the times of all ranks: every one goes to rank 0, or the ranks reduce them among themselves.
+"""Handles the times of all ranks: all go to rank 0, or the ranks reduce them among themselves.
 
-Both ways tell rank 0 after each chunk one time of every iteration, for the stop rule, and in the end what to keep.
+Both ways give rank 0 one time of every iteration after each chunk, for the stop rule, and at the end the data to keep.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def pattern_of(rank: int, iteration: int, count: int, dtype: np.dtype[Any]) -> N
 
 
 def compare(recv: NDArray[np.uint8], expected: Any, dtype: np.dtype[Any], *, mixed: bool = False) -> str:
-    """Return where the received bytes first differ from what they must be; empty if they do not.
+    """Return where the received bytes first differ from the expected ones; empty if they are equal.
 
     If the expectation has two dimensions, the bytes must equal one of its rows.
 

@@ -269,7 +269,7 @@ def _percent(text: str) -> float:
 
 
 def _planned(options: argparse.Namespace) -> int:
-    """Print what a contract makes one measure; 1 if a part of it cannot be measured here."""
+    """Print what to measure for a contract; return 1 if a part of it cannot be measured here."""
     from labkit.apps import contract_plan
     from labkit.apps.show import contracted
     from labkit.judge import contract

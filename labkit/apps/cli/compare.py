@@ -127,7 +127,7 @@ def _levels(word: str) -> tuple[str, list[str]]:
 
 
 def _names(folders: Sequence[object], given: Sequence[str]) -> list[str]:
-    """Return a name for each campaign: that of its folder, or its path if two have the same."""
+    """Return a name for each campaign: its folder's name, or its path if two names are equal."""
     short = [str(getattr(one, "name", one)) for one in folders]
     if len(set(short)) == len(short):
         return short

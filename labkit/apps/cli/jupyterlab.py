@@ -20,7 +20,7 @@ def environment() -> dict[str, str]:
 
 
 def _before(name: str) -> str:
-    """Folders of a variable, after that of labkit's settings and extensions."""
+    """Folders of a variable, after the folder of labkit's settings and extensions."""
     return os.pathsep.join([str(SETTINGS), *filter(None, [os.environ.get(name, "")])])
 
 

@@ -132,7 +132,7 @@ def factors(words: Sequence[str], refused: Sequence[str] = ()) -> dict[str, list
 
 
 def _count(level: str) -> int | str:
-    """Return the whole number that a level writes, else the level as it is, which the spec refuses."""
+    """Return a level as a whole number if it is one; the spec refuses any other level."""
     count = parse_count(level)
     return level if count is None else count
 

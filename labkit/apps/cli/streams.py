@@ -61,7 +61,7 @@ def silence() -> None:
 
 
 class _Named(io.TextIOWrapper):
-    """Standard output whose errors name it."""
+    """Standard output with errors that name it."""
 
     def write(self, text: str) -> int:
         try:

@@ -167,7 +167,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run a command on the first host of a testbed: of one that is up, else of one started for it."""
+    """Run a command on the first host of a testbed; start the testbed if it is not up."""
     from labkit import testbeds
     from labkit.io import supervise
 

@@ -1,4 +1,4 @@
-"""A plot as the page shows it: short texts beside points, and marks at the points that are looked into."""
+"""A plot as the page shows it: short texts beside points, and marks at the selected points."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def said(view: View, name: str, row: Mapping[str, Any]) -> str:
 
 
 def marked(figure: go.Figure, places: Sequence[tuple[float, float]]) -> go.Figure:
-    """Add the trace of the marks, which is there also when nothing is marked: the figure then changes in place."""
+    """Add the trace of the marks, also if nothing is marked, so that the figure can change in place."""
     figure.add_scatter(**ring(places), name=MARKS, mode="markers", meta={"overlay": True})
     figure.data[-1].update(marker=_RING, hoverinfo="skip", showlegend=False, uid=MARKS)
     return figure

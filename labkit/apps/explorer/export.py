@@ -198,7 +198,7 @@ def _picture(spec: Mapping[str, Any], form: str, about: Provenance) -> bytes:
 
 
 def _provenance(view: View, spec: Mapping[str, Any]) -> Provenance:
-    """Return where the picture of a view comes from; the command opens the Explorer on its campaigns."""
+    """Return the provenance of the picture of a view; its command opens the Explorer on the same campaigns."""
     names = [shlex.quote(name) for name in view.campaigns]
     told = ", ".join(campaign.titles(view.campaigns).values())
     return Provenance(campaign=told, command=" ".join(["labkit explore", *names]), caption=parts.described(spec).alt)

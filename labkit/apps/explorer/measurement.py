@@ -117,7 +117,7 @@ def note(campaign: Campaign, words: Sequence[str], state: str) -> None:
 
 
 def unfinished(folder: Path) -> list[str]:
-    """Words of a run in this campaign that a stop, or the end of its kernel, interrupted; empty if there is none.
+    """Command of an interrupted run in this campaign (stopped, or its kernel ended); empty if there is none.
 
     Words without this user's signature do not count, because labkit would run them.
     """

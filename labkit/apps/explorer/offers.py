@@ -149,7 +149,7 @@ def _fresh(name: str) -> str:
 
 
 class OfferButton(widgets.HBox):  # type: ignore[misc]
-    """A button that measures what is offered, and shows the progress where it was pressed.
+    """A button that measures what is offered, and shows the progress in its place.
 
     Parameters
     ----------

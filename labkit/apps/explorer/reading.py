@@ -56,7 +56,7 @@ def meaning(spec: Spec, metric: str, unit: str = "") -> str:
 
 
 def at(view: View, summary: pd.DataFrame, row: Mapping[str, Any]) -> str:
-    """Table of the values of all lines where a point lies, as HTML; empty if there is no other line."""
+    """Table of the values of all lines at a point's place, as HTML; empty if there is no other line."""
     place = row.get(view.x)
     found = []
     for line in view.split(summary) if not view.relation and len(view.rows(summary)) else ():

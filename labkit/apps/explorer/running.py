@@ -1,4 +1,4 @@
-"""The run of this process: any panel of any page starts it, all of them follow it, and there is one at a time."""
+"""The run of this process. Any panel of any page can start it, all of them follow it, and only one runs at a time."""
 
 from __future__ import annotations
 

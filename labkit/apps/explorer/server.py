@@ -170,7 +170,7 @@ class _Tabs:
         self._spare = self._new()
 
     def of(self, name: str, *, reads: bool = False) -> str:
-        """Return the tab of a name that a browser kept; a new one if it is not known, or another page shows it.
+        """Return the tab with the name that a browser kept; a new tab if the name is unknown or another page shows it.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class _Tabs:
 
 
 class _Asking:
-    """A handler that asks for the token, in the address or as the cookie that the page was given with."""
+    """A handler that demands the token, in the address or in the page's cookie."""
 
     def prepare(self: Any) -> None:
         """Refuse requests without a valid token; one in the address counts before the cookie."""

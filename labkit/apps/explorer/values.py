@@ -104,7 +104,7 @@ def page(
 
 
 def _ends(rows: pd.DataFrame, metric: str, statistic: str) -> str:
-    """Return what the ends beside the values are: an interval, or with fewer launches a range."""
+    """Return what the bounds beside the values mean: an interval, or with fewer launches a range."""
     low, _ = ends_of(rows, metric, statistic)
     labels = rows["headline"][~np.isnan(low)].unique().tolist() if "headline" in rows else []
     if len(labels) == 1:

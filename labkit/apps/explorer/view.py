@@ -275,7 +275,7 @@ def statistics_of(summary: pd.DataFrame, metric: str) -> list[str]:
 
 
 def statistics_offered(summary: pd.DataFrame, metric: str, chosen: str) -> list[tuple[str, str]]:
-    """Words and name of each statistic for a list; percentiles that no point has come last, and say so."""
+    """Label and name of each statistic for a list; percentiles without any point come last, with a remark."""
     present = statistics_of(summary, metric)
     absent = [name for name in SHOWN if name not in present and (name in _PERCENTILES or name == chosen)]
     return [(statistic_words(name), name) for name in present] + [

@@ -90,7 +90,7 @@ class Wire:
         self._pages = [one for one in self._pages if one is not page]
 
     def tell(self, message: dict[str, Any], parts: Sequence[Part] = ()) -> None:
-        """Send a message of a widget to the pages of its tab: an answer to who asked, an echo to the others."""
+        """Send a widget's message to the pages of its tab: an answer to the asking page, an echo to the others."""
         method, asking = message["data"].get("method"), self._asking
         if method == "update_states":
             pages = [one for one in self._pages if one is asking]

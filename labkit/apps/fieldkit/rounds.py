@@ -106,7 +106,7 @@ def run(parts: Sequence[Part], campaign: Campaign, seconds: float, log: Log, say
 def _tried(
     part: Part, number: int, campaign: Campaign, begin: float, seconds: float, log: Log, say: Callable[[str], object]
 ) -> None:
-    """Run a part if there is time for it, and note what came of it."""
+    """Run a part if there is time for it, and record the result."""
     began = time.monotonic() - begin
     left = seconds - began
     if left < max(_LEAST, _LONGER * log.longest(part.name)):
@@ -129,7 +129,7 @@ def _tried(
 
 @contextmanager
 def _ended_after(seconds: float) -> Iterator[threading.Event]:
-    """Interrupt the main thread as Ctrl-C does when the time is over; the event tells one from the other.
+    """Interrupt the main thread as Ctrl-C does when the time is over; the event distinguishes the two.
 
     Another thread cannot be interrupted: there, each part gets its limit only.
     """

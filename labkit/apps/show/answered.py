@@ -204,7 +204,7 @@ def _row(one: Finding) -> dict[str, Any]:
 
 
 def _brief(answer: Answer) -> tuple[str, list[str]]:
-    """Return the head of an answer, and the verdict on each topic that is not good, as far as there is room."""
+    """Return the head of an answer, and as many verdicts on topics that are not good as fit."""
     poor = [line(f"{one.verdict} {_said(one)}") for one in answer.topics if one.verdict != "good"]
     if len(poor) > _BRIEF - 1:
         left = len(poor) - (_BRIEF - 2)

@@ -112,7 +112,7 @@ def created(facts: Mapping[str, Any]) -> float:
 
 
 def _points(source: Source) -> list[Labels]:
-    """Return the labels of each row of the summary: its benchmark and point, as the gate names it, and its settings."""
+    """Return the labels of each row of the summary: benchmark, point (with the gate's name) and settings."""
     keys = matching_points.identifying(source.records, matching_points.Past(()))
     points = matching_points.grouped(source.records, keys)
     names = dict(zip(points.firsts["fingerprint"].astype(str), matching_points.labelled(points, keys), strict=True))
@@ -162,7 +162,7 @@ def _verdicts(source: Source) -> Family:
 
 
 def _gated(result: Result) -> Iterator[Family]:
-    """Yield what the gate says: how many verdicts of each kind, and the change of each point."""
+    """Yield the gate's result: the number of verdicts of each kind, and the change of each point."""
     counts = Family(_name("gate_comparisons"), "Comparisons of the gate with this verdict.")
     for outcome in OUTCOMES:
         counts.add(result.count(outcome), verdict=outcome)

@@ -164,7 +164,7 @@ def _metrics(name: str) -> list[str]:
 
 
 def _flat(cells: dict[str, Any]) -> dict[str, Any]:
-    """A row whose lists and options are texts and whose gaps are empty."""
+    """A row with lists and options as texts, and empty texts for missing values."""
     return {key: _text(value) for key, value in cells.items()}
 
 

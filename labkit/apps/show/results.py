@@ -178,7 +178,7 @@ def _headlines(rows: pd.DataFrame, metric: str, usual: str) -> list[list[str]]:
 
 
 def _range(rows: pd.DataFrame, metric: str, over: str) -> list[str]:
-    """Return a column with the ends of what a summary of few sessions gives beside the interval."""
+    """Return a column with the ends of the ranges that a summary of few sessions has beside the interval."""
     ends = (rows[columns.statistic_column(metric, f"{over}_{end}")].tolist() for end in columns.ENDS)
     return [format_range(*pair) for pair in zip(*ends, strict=True)]
 

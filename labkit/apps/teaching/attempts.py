@@ -89,7 +89,7 @@ class Attempts:
         return {name: list(values) for name, values in self._diary.get("later", {}).items()}
 
     def predict(self, name: str, value: Any, *, after: bool = False) -> str:
-        """Keep a prediction, which replaces an earlier one until the measurement; after it, keep a later try beside it.
+        """Keep a prediction. Before the measurement it replaces an earlier one; after it, labkit keeps both.
 
         Parameters
         ----------

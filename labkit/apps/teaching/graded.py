@@ -68,7 +68,7 @@ def grade(lab: Lab, learners: Iterable[tuple[str, Attempts]]) -> list[Graded]:
 def _run(
     lab: Lab, attempts: Attempts, known: dict[tuple[tuple[Path, ...], str], _Answers]
 ) -> tuple[_Answers | None, str]:
-    """Return what the run of a learner answers, or why there is none."""
+    """Return the answers by a learner's run, or why there are none."""
     if not attempts.source:
         return None, "answers without a run"
     if attempts.source == "measured" and not (attempts.folder / "campaign" / "campaign.json").exists():
@@ -94,7 +94,7 @@ def _agrees(question: Question, run: _Answers, given: Any) -> bool:
 def _shared(
     lab: Lab, attempts: Attempts, run: _Answers | None, others: Iterable[tuple[str, Attempts, _Answers | None]]
 ) -> list[str]:
-    """Return what a learner shares with another one: a recording that is drawn again for each, or digits of answers."""
+    """Return what two learners share: the recording (drawn separately for each learner), or digits of answers."""
     said = []
     for name, other, answers in others:
         if attempts.seed and attempts.seed == other.seed:
@@ -114,7 +114,7 @@ def _shared(
 
 
 def _closer(given: float, own: Expected, other: Expected) -> bool:
-    """Whether an answer is nearer to what another run answers than to what the learner's own run answers."""
+    """Whether an answer is nearer to another run's value than to the value of the learner's run."""
     if isinstance(own.centre, str) or isinstance(other.centre, str):
         return False
     if math.isclose(own.centre, other.centre, rel_tol=10.0**-_DIGITS):

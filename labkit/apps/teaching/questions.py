@@ -56,7 +56,7 @@ class Question:
     slips: Slips = field(default_factory=dict)
 
     def named(self, expected: Expected) -> Expected:
-        """Return the answer with the values of all typical mistakes: those of the run and `slips`."""
+        """Return the answer with the values of all typical mistakes: the run's own, and `slips`."""
         return expected.without({words: of(float(expected.centre)) for words, of in self.slips.items()})
 
 

@@ -80,7 +80,7 @@ class Results:
             raise DataError("The campaign has no point of this lab. Measure, or set source='recorded'.")
 
     def bounded(self, thing: Any) -> Any:
-        """Return what a lab shows, a figure with the bounds of its benchmarks where some are known."""
+        """Return what a lab shows; a figure gets the known bounds of its benchmarks."""
         thing = thing.plot if isinstance(thing, Figure) else thing
         if not hasattr(thing, "to_plotly_json"):
             return thing

@@ -2,7 +2,7 @@
 
 The performance is 2/3 N³ + 3/2 N² operations over the wall time of the solution, as HPL counts; the fraction of peak
 divides it by cores × clock × operations in a cycle, as the point's `peak_method` states. Order `n`, block `nb` and the
-grid `p` by `q` of processes are options of the point. A result whose residual is too large is an error.
+grid `p` by `q` of processes are options of the point. A too large residual is an error.
 
 An `xhpl` on the PATH serves, one that `make hpl SOURCE=~/hpl-2.3` built, or HPC Challenge. That also runs its other
 tests: the point keeps their values with the label `hpcc_test`. `MPI` tests use all ranks together, `Star` tests run on

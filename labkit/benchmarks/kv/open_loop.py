@@ -2,8 +2,8 @@
 
 Every client has a schedule: an operation is due whether or not the one before has been answered. A sample is the time
 from the moment when the operation was due to the end of its answer: YCSB's ``Intended-`` latencies with ``-target``,
-and wrk2's. `round_trip_us` excludes the waiting time at the client. Above the rate that the store can serve
-the waiting grows as long as the run lasts; labkit then warns of an overload.
+and wrk2's. `round_trip_us` excludes the waiting time at the client. If the rate is higher than the store can serve,
+waiting grows until the end of the run; labkit then warns of an overload.
 
 Workloads, keys and commands are the same as in `kv.closed_loop`.
 """

@@ -2,8 +2,8 @@
 
 `round_trip_us` is from the call of an operation to its return. `response_us` counts from the moment when it was due
 (``measurement.interval=both``, with a target). The latencies of `operation` are those of the point; other operations
-have the label ``operation``. In logs every kind of operation is a point; that of `operation=OVERALL` has the rate over
-the run time. `kv.closed_loop` and `kv.open_loop` run the same workloads with labkit's own client, and keep every time.
+have the label ``operation``. In logs every kind of operation is a point; `operation=OVERALL` has the rate over the run
+time. `kv.closed_loop` and `kv.open_loop` run the same workloads with labkit's own client, and keep every time.
 
 YCSB has no warm-up, so the first operations run while Java still compiles: take the median, and runs of 10 s and more.
 A log without these values has ``workload=unknown``, and 0 records and threads.

@@ -72,7 +72,7 @@ def chosen(spec: Spec[Cores]) -> tuple[int, int]:
 
 
 def _siblings(cpu: int) -> set[int]:
-    """Processors that are hardware threads of the same core; itself alone where Linux does not say."""
+    """Processors that are hardware threads of the same core; only the given one if Linux does not state them."""
     try:
         text = (_CPUS / f"cpu{cpu}/topology/thread_siblings_list").read_text()
     except OSError:

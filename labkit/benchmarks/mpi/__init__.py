@@ -28,7 +28,7 @@ Values = NDArray[Any]
 
 @frozen
 class Timed(Threads, Timing, Buffers):
-    """Options of every benchmark whose loop may be timed as a whole."""
+    """Options of every benchmark with a loop that may be timed as a whole."""
 
 
 @frozen
@@ -62,7 +62,7 @@ class TwoRanks(Layout, Timed):
 
 @frozen
 class FromAny(Source, TwoRanks):
-    """Options of messages between two ranks whose receiver may not name the sender."""
+    """Options of messages between two ranks; the receiver may not name the sender."""
 
 
 @frozen
@@ -97,7 +97,7 @@ class RootedMoving(Rooted, Moving):
 
 @frozen
 class RootedInPlace(Rooted, InPlace):
-    """Options of a collective with a root whose own data may lie in place."""
+    """Options of a collective with a root that may keep its data in place."""
 
 
 @frozen
@@ -147,7 +147,7 @@ def pieces(spec: Spec, send: Callable[[int], Values], ranks: range | list[int], 
 
 
 def allowed(spec: Spec) -> str:
-    """Say which options do not go together, or have wrong values; empty if all is well."""
+    """Return which options do not fit together or have wrong values; empty if all are right."""
     options = spec.options
     if has(options, Root) and not 0 <= options.root < spec.ranks:
         return f"root={options.root}, but there are ranks 0 to {spec.ranks - 1}. Set root=0."

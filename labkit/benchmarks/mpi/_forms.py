@@ -32,7 +32,7 @@ def overlap_osu(phases: Any) -> float:
 
 
 def overlap_imb(phases: Any) -> float:
-    """IMB's overlap, %: the time saved against doing one after the other, as a part of the longer of the two.
+    """IMB's overlap, %: the time saved compared with one after the other, as a share of the longer of the two.
 
     As in IMB-NBC (IMB_output.c), it uses the mean times of the rank with the longest total.
     """

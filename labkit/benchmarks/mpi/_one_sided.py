@@ -218,7 +218,7 @@ def messages(spec: Spec) -> int:
 
 
 def put_where(answers: bool) -> Callable[[Spec[OneSided], int, Callable[[int], Values]], Values | None]:
-    """Return the function that says what a window must hold after puts.
+    """Return the function that computes the contents of a window after puts.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def put_where(answers: bool) -> Callable[[Spec[OneSided], int, Callable[[int], V
 
 
 def got(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
-    """The data that an origin must have got: those of one of its targets."""
+    """The data that an origin must have received from one of its targets."""
     if not reaches(spec, rank):
         return None
     return np.stack([send(target) for target in near(spec, rank)])

@@ -54,7 +54,7 @@ def room(spec: Spec[Options]) -> int:
 
 
 def places(spec: Spec[Options]) -> NDArray[np.int64]:
-    """Offsets of the buffers of successive messages, B: in turn, or the first one for a share of the messages."""
+    """Offsets of the buffers of successive messages, B: cyclic, or the first one for a share of messages."""
     buffers, reuse = spec.options.buffers_in_turn, spec.options.reuse
     order = np.arange(buffers) * _distance(spec)
     if not reuse:

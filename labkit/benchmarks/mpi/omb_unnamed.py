@@ -1,4 +1,4 @@
-"""Tables of the OSU micro-benchmarks whose text does not name the program: one of latency and one of bandwidth."""
+"""Tables of the OSU micro-benchmarks from texts that do not name the program: one for latency, one for bandwidth."""
 
 from labkit.benchmarks import LogBenchmark
 

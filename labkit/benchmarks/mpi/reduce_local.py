@@ -1,7 +1,7 @@
 """Cost of MPI_Reduce_local: combines two vectors in memory, without a message.
 
-It shows the cost of the arithmetic of a reduction. The time of the slowest rank, all ranks at once; the bandwidth is
-that of the vector. The definition of IMB-MPI1 Reduce_local.
+It shows the cost of the arithmetic of a reduction. The time of the slowest rank, with all ranks at the same time; the
+bandwidth counts the vector. The definition of IMB-MPI1 Reduce_local.
 """
 
 from labkit.benchmarks import KernelBenchmark

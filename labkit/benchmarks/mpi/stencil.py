@@ -2,9 +2,9 @@
 
 The ranks form the most square grid of `dimensions` their number allows; rank 0 is its corner and the first dimension
 varies fastest. The time of one exchange on the slowest rank; the bandwidth counts all messages a rank sends and
-receives. IMB-P2P Stencil2D and Stencil3D, which refuse grids with a side of 1; here such a side talks to itself. They
-print the time of an exchange divided by the messages a rank sends and receives in it (8 or 12), as mean over the ranks,
-and the bandwidth of all ranks together; `labkit import` and `--format imb` convert.
+receives. IMB-P2P Stencil2D and Stencil3D. They refuse grids with a side of 1; here a rank then exchanges messages with
+itself. They print the time of an exchange divided by the messages a rank sends and receives in it (8 or 12), as mean
+over the ranks, and the bandwidth of all ranks together; `labkit import` and `--format imb` convert.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Latency of a get with coarrays of Fortran: one message read from the memory of another image.
 
-Image 1 assigns a coarray of image 2 to its own array (`local(1:n) = window(1:n)[2]`); the message is there when the
-assignment is done. See pgas.coarray_put.
+Image 1 assigns a coarray of image 2 to its own array (`local(1:n) = window(1:n)[2]`); the message has arrived when the
+assignment ends. See pgas.coarray_put.
 """
 
 import dataclasses

@@ -2,8 +2,8 @@
 
 Every client has a schedule: a call is due whether or not the one before has been answered. A sample is the time from
 the moment when the call was due to the end of its answer (wrk2's corrected latency, YCSB's ``Intended-``), so waiting
-time counts (no coordinated omission). `round_trip_us` excludes the waiting time at the client. Above the rate that the
-server can serve the waiting grows as long as the run lasts; labkit then warns of an overload.
+time counts (no coordinated omission). `round_trip_us` excludes the waiting time at the client. If the rate is higher
+than the server can serve, waiting grows until the end of the run; labkit then warns of an overload.
 """
 
 from typing import Literal

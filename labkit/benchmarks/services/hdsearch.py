@@ -6,7 +6,7 @@ leaves look at all their vectors. The size refers to a vector (float32). A sampl
 request was due to the end of its answer, so waiting time counts (open loop, as wrk2); `round_trip_us` counts from
 when it was sent. Every answer is compared with a search in one process.
 
-After HDSearch of µSuite (Sriraman and Wenisch, IISWC 2018), whose index is FLANN's and whose messages are gRPC's. Here
+After HDSearch of µSuite (Sriraman and Wenisch, IISWC 2018), which uses FLANN's index and gRPC. Here
 the vectors are drawn around 64 centres, a service is one thread, and frames are labkit's own.
 """
 

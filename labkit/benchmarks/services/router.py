@@ -4,7 +4,7 @@ A read goes to one replica of its key, a write to all; the router answers when a
 Keys are drawn by YCSB's scrambled Zipfian. A value contains its key and its version, and all its bytes follow from
 both, so every answer is checked. A sample is the time from the moment when a request was due to the end of its answer.
 
-After Router of µSuite (Sriraman and Wenisch, IISWC 2018), whose leaves are memcached and whose messages are gRPC's.
+After Router of µSuite (Sriraman and Wenisch, IISWC 2018), which uses memcached as leaves, and gRPC.
 With leaf=memcached each leaf is a memcached process with one thread, which the router asks in its text protocol. With
 leaf=table a leaf is labkit's own hash table in one thread. memcached records no spans, so the critical path counts the
 transit of its messages as the leaf's time.

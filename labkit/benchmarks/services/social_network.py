@@ -8,9 +8,9 @@ its calls returned. The client computes the digest too, so an answer proves that
 completely. The services do not process their data as the original ones do. The size refers to a post or a review; a
 page of a timeline has ten. A sample is the time from the moment when a request was due to the end of its answer.
 
-Services and calls: Gan et al., ASPLOS 2019, and the source of DeathStarBench (socialNetwork, mediaMicroservices), whose
-messages are Thrift's. The calls of its other applications are not published as source: `topology=random` with their
-number of services (e-commerce 41, banking 34, drone swarm in the cloud 25 and at the edge 21) stands for them.
+Services and calls: Gan et al., ASPLOS 2019, and the source of DeathStarBench (socialNetwork, mediaMicroservices), which
+uses Thrift. The calls of its other applications are not published as source: `topology=random` with their number of
+services (e-commerce 41, banking 34, drone swarm in the cloud 25 and at the edge 21) stands for them.
 """
 
 from labkit.benchmarks import ToolBenchmark

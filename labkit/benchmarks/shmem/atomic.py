@@ -1,7 +1,7 @@
 """Latency and rate of an atomic operation on an int (4 B) or a long long (8 B) in the memory of another PE.
 
-PE r of the first half works on the elements of PE r + ranks/2, one after the other, all pairs at once. An operation
-that fetches is timed until its value is there, another one until the call returns. As osu_oshm_atomics (OMB 7.4,
+PE r of the first half works on the elements of PE r + ranks/2, one after the other, all pairs at once. A fetching
+operation is timed until its value has arrived, any other one until the call returns. As osu_oshm_atomics (OMB 7.4,
 openshmem/osu_oshm_atomics.c) with `timing=total`: it writes 500 elements, 8 B apart, works on them once, and prints the
 mean latency of the pairs and the sum of their rates. Here the elements are written again after each round. Its operand
 is 1 or a random number, here the first element of a message.
@@ -44,7 +44,7 @@ def _check(spec: Spec[Options]) -> str:
 
 
 def _expected(spec: Spec[Options], rank: int, send: Callable[[int], Values]) -> Values | None:
-    """The first element: what it was on the PE that fetches, what became of it at the target."""
+    """The first element: its old value on the PE that fetches, its new value at the target."""
     call, dtype = spec.options.call, np.dtype(shmem.element(spec))
     former = np.full(dtype.itemsize, POISON, np.uint8).view(dtype)
     if first_half(spec, rank):

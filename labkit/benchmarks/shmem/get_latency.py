@@ -1,4 +1,4 @@
-"""Latency of shmem_getmem: one message read from the memory of another PE; it is there when the call returns.
+"""Latency of shmem_getmem: one message read from the memory of another PE; it has arrived when the call returns.
 
 The peer waits in shmem_barrier_all. As osu_oshm_get (OMB 7.4, openshmem/osu_oshm_get.c) with `timing=total`, the time
 of the whole loop over its iterations.

@@ -1,4 +1,4 @@
-"""NetPIPE's ladder: ping-pong over TCP of sizes that go up, and of some bytes less and more beside each.
+"""NetPIPE's series of sizes: ping-pong over TCP with growing sizes, each also with some bytes less and more.
 
 One run gives every size, as reported values with the label ``block_size_B``: latency (half the round trip), round trip
 and bandwidth of the best of several trials. The sizes next to a power of two (``perturbation``) show the cost of

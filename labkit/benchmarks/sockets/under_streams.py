@@ -4,8 +4,8 @@ The measurement of Flent's test rrul ("realtime response under load"): streams b
 message then sees. `streams` connections of iperf3 send in each direction (``--bidir``), and sockperf's under-load sends
 between the same two hosts and does not wait for answers. The streams begin 2.5 s before the first message and end after
 the last one. `sockets.under_load` with the same rate is the delay without streams: the difference is the queues. Beside
-the round trips there are the bandwidths of both directions. Unlike rrul, which gives its four streams four marks of
-DSCP, all have the same, and there is one probe. Over UDP a lost message has no sample; ``dropped_messages`` counts
+the round trips there are the bandwidths of both directions. Unlike rrul, with four streams of different DSCP, all
+streams have the same DSCP, and there is one probe. Over UDP a lost message has no sample; ``dropped_messages`` counts
 them.
 
 T. Høiland-Jørgensen et al., Flent: The FLExible Network Tester, VALUETOOLS 2017.

@@ -24,7 +24,7 @@ _CHECKED = 4  # transfers of a block, and segments, that are verified
 
 
 class Blocks(Protocol):
-    """Options that lay out a file: those here and those of IOR itself."""
+    """Options that lay out a file, also for IOR itself."""
 
     @property
     def file(self) -> str: ...
@@ -226,7 +226,7 @@ def complaint_of_writing(spec: Spec[Layout], rank: int, folder: str, received: N
 
 
 def complaint_of_reading(spec: Spec[Layout], rank: int, folder: str, received: NDArray[np.uint8]) -> str:
-    """Say where what a rank read first differs from what the other rank wrote; empty if it does not."""
+    """Return where the data that a rank read first differ from what the other rank wrote; empty if they are equal."""
     other = source(spec, rank)
     for number, place in enumerate(places(spec, other).tolist()):
         found = received[number * spec.size : (number + 1) * spec.size].tobytes()

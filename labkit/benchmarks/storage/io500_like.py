@@ -8,9 +8,9 @@ part, reads are compared with what was written, and writes end with fsync, or sy
 
 A bandwidth is the bytes of all ranks over the time from the first open to the last close (IOR); a rate of operations is
 the items of all ranks over the time of the slowest (mdtest), or the files in the folder over the time of find. The
-scores are geometric means of the four bandwidths in GiB/s and of the eight rates in kIOPS, and the root of their
-product; a sample is the inverse of the last one, in s. The definitions of IO500 (`phase_*.c`, `calc_score`), IOR 4.1
-and mdtest, by system calls.
+scores are the geometric means of the four bandwidths in GiB/s and of the eight rates in kIOPS, and the root of their
+product. A sample is the inverse of this root, in s. The definitions of IO500 (`phase_*.c`, `calc_score`), IOR 4.1 and
+mdtest, by system calls.
 
 It is not a submission to IO500: that needs the original program and 300 s in each phase that writes. IO500's find gives
 parts of a directory to idle ranks; here, one rank reads each directory. storage.io500 has imported results of IO500.

@@ -1,7 +1,7 @@
 """Operations on files and directories of all ranks per second, by mdtest itself.
 
-Items of all tasks over the time of the slowest. mdtest prints the greatest, least and mean rate over the iterations
-inside one start; the mean averages rates. storage.metadata has the same definition, and needs no mdtest.
+Items of all tasks divided by the time of the slowest task. mdtest prints the highest, lowest and mean rate over the
+iterations of one start; the mean averages rates. storage.metadata has the same definition, and needs no mdtest.
 """
 
 from labkit.benchmarks import ProgramBenchmark

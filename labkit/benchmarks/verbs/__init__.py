@@ -173,7 +173,7 @@ def packet(size: int, mtu: int, connection: str = "RC") -> str:
 
 
 def ping_pong(spec: Spec[PingPong]) -> str:
-    """Say what is wrong with a spec of a ping-pong of the loops alone; empty if nothing is."""
+    """Return what is wrong with a spec of a ping-pong that only the pyverbs loops run; empty if nothing is."""
     return packet(spec.size, spec.options.mtu, spec.options.connection)
 
 

@@ -1,4 +1,4 @@
-"""Tables of perftest whose log does not name the operation: a benchmark for latency and one for bandwidth."""
+"""Tables of perftest from logs that do not name the operation: a benchmark for latency and one for bandwidth."""
 
 from labkit.benchmarks import LogBenchmark
 

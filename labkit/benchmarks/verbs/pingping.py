@@ -1,6 +1,6 @@
 """Two messages in opposite directions over verbs: both ends send at once, and each waits for the other's message.
 
-A sample is the time until the message of the other end is here and the own one is complete, not halved. The
+A sample is the time until the other end's message has arrived and the own one is complete, not halved. The
 bi-directional latency test of Liu et al. (2003), section 4.2; mpi.pingping measures the same one layer higher. The
 calls go through Python.
 """

@@ -122,7 +122,7 @@ def nonblocking(test: str) -> bool:
 
 
 def columns(test: str, *, rate: bool, full: bool = False) -> tuple[str, ...]:
-    """Columns of a test, without that of the size.
+    """Columns of a test, without the size.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ def cores(host: Mapping[str, Any]) -> dict[int, int]:
 
 
 def _numbers(text: str) -> list[int]:
-    """Return the numbers of a list of the kernel; none of one that is no such list.
+    """Return the numbers in a list of the kernel; none if the text is no such list.
 
     Examples
     --------

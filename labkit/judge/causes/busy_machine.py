@@ -40,8 +40,8 @@ def test(case: Case) -> Finding | None:
 def _waited(case: Case) -> list[Evidence]:
     """Return that some process waited for a processor nearly all the time, although each rank had one to itself.
 
-    The kernel counts that (pressure stall information), also for programs that come and go too fast to be seen. On
-    emulated hosts, the switches and the other hosts wait for the same processors, so it says nothing there.
+    The kernel counts that (pressure stall information), also for programs that come and go too fast to be seen. It does
+    not judge emulated hosts, because switches and other hosts wait for the same processors.
     """
     if TESTBED.of(case.samples.meta).get("nodes"):
         return []
@@ -84,7 +84,7 @@ def _steady(case: Case, slower: Sequence[float]) -> list[Evidence]:
 def _too_little(case: Case, times: float) -> list[Evidence]:
     """Return that the load explains less than half of what is missing, on the scale of factors.
 
-    Of a slow launch, or of some slow iterations, it says nothing: they may have waited for a whole time slice.
+    It does not judge a slow launch or some slow iterations, because they may have waited for a whole time slice.
     """
     cost = case.about.cost
     missing = cost / (MACHINE if bounds.inside(case.samples) else LINK)[0]  # beyond what is good

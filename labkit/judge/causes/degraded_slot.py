@@ -1,4 +1,4 @@
-"""An adapter whose PCI Express link is slower than the adapter can be."""
+"""An adapter with a PCI Express link below the adapter's own limit."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _of_port(case: Case) -> Finding | None:
 
 
 def _of_segments(case: Case) -> Finding | None:
-    """Judge the segments that a connection of TCP agreed on, or that hosts sent: they tell the least MTU of a path."""
+    """Judge the segments that a connection of TCP agreed on, or that hosts sent: they show the least MTU of a path."""
     segment, limit = SEGMENT_B.of(case.samples.meta) or _mean_segment(case), case.about.values.get("limit")
     said = case.view.stated.mtu if case.view.stated else 0
     mtu, usual = segment + _HEADERS, said or links_of(TESTBED.of(case.samples.meta)).mtu or _USUAL

@@ -240,7 +240,7 @@ def pairwise(sides: Mapping[str, Side], **how: Any) -> Comparison:
 def _rows(
     points: Sequence[Points], sides: Sequence[str], metric: str, relevant: float, hidden: Sequence[str]
 ) -> tuple[tuple[Compared, ...], list[str]]:
-    """Judge the points, and say which cannot be."""
+    """Judge the points, and name those that cannot be judged."""
     without: list[str] = []
     testable = [_Testable(some, metric, without) for some in points]
     several = [

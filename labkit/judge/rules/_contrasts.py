@@ -244,7 +244,7 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
 
 
 def _widest(rows: pd.DataFrame, part: Places, levels: Levels, others: Sequence[str]) -> Places:
-    """Return the places equal in all else, with the most levels, then the most points; at sizes that all levels have.
+    """Return the places that are equal otherwise, most levels first, then most points, at sizes common to all levels.
 
     Levels that leave the path open are compared only if no two others name one.
     """

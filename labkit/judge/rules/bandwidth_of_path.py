@@ -167,7 +167,8 @@ def _started(one: Chosen, bound: Bound, trip: float, found: Finding, view: View)
 def _answered(one: Chosen, bound: Bound, trip: float, found: Finding) -> Finding | None:
     """Return that windows fill the path, and that what each waits for explains a doubtful rate; None if it does not.
 
-    An answer to each window takes a round trip, and a question before it, whether the receiver is ready, another one.
+    The answer to each window takes a round trip. If the sender first asks whether the receiver is ready, that takes
+    another one.
     """
     spec, fills = one.samples.spec, bound.reference * trip
     known = benchmarks.get(spec.benchmark)
@@ -203,7 +204,7 @@ _LITTLE, _STREAM_S = 0.05, 2  # part of the time that waiting may take; s of a s
 
 
 def _beside(one: Chosen, best: Bound, view: View) -> Finding:
-    """Judge ranks that share a host but not its memory by what shared memory allows: what is not good is bad."""
+    """Judge ranks that share a host but not its memory against shared memory: anything not good is bad."""
     found, own = _found(one, replace(best, bad=best.good), view), one.bound
     if own is None or not own.judges:
         return replace(found, form="other path")

@@ -65,7 +65,7 @@ def _times(one: Finding) -> float:
 
 
 def _messages(view: View) -> Mapping[tuple[str, ...], list[_Message]]:
-    """Return the messages between two ranks by library, host and path, those of the smallest size first."""
+    """Return the messages between two ranks by library, host and path, the smallest size first."""
     found: dict[tuple[str, ...], list[_Message]] = {}
     for name, metric in (_LATENCY, _BANDWIDTH):
         if (part := view.parts.get(name)) is None:
@@ -265,7 +265,7 @@ _SLICE_S = 4e-3  # for which a scheduler lets a process run while others wait, a
 
 
 def _wanted(spec: Spec) -> Iterator[Spec]:
-    """Yield the messages that would tell what a collective needs."""
+    """Yield the messages to measure, which show what a collective needs."""
     if not rerun.imported(spec):
         between = {name: getattr(spec, name) for name in _OF_START}
         for size in sorted({8, LARGE, *([spec.size] if spec.size > LARGE else [])}):

@@ -54,8 +54,8 @@ def _bounded(benchmark: str) -> bool:
 def _largest(one: Chosen, view: View) -> Mapping[str, Any] | None:
     """Return the largest size of a setting with bytes that take no longer than the path's delay; None for others.
 
-    Larger ones are a matter of bandwidth. Where the delay is not most of the time, hosts and adapters need more for
-    larger messages, by an amount that is not known.
+    Larger ones are a matter of bandwidth. Unless the delay is most of the time, hosts and adapters need an unknown
+    extra time for larger messages.
     """
     wire, bound = bounds.path(one.samples, view.stated or Stated()), one.bound
     crossings = bounds.crossings_of(one.samples.spec.benchmark)
@@ -128,7 +128,7 @@ def _found(one: Chosen, bound: Bound, view: View) -> Finding:
 
 
 def _beside(one: Chosen, best: Bound, view: View) -> Finding:
-    """Judge ranks that share a host but not its memory by what shared memory would need: what is not good is bad."""
+    """Judge ranks that share a host but not its memory against shared memory: anything not good is bad."""
     found = _found(one, replace(best, bad=best.good), view)
     own, factor = one.bound, METRICS[one.metric].factor
     if own is None or not own.judges:

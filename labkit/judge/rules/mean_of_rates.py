@@ -11,7 +11,7 @@ from labkit.judge.view import View
 
 
 def check(view: View) -> Iterator[Finding]:
-    """Yield rates whose only statistic is a mean that labkit did not compute."""
+    """Yield rates with only a mean, which labkit did not compute."""
     for row, metric in means(view, lambda metric: metric.kind == "rate", only=True):
         if row["origin"] != "measured":
             yield RULE.found(view.subject(row), origin=str(row["origin"]), metric=metric.label)

@@ -117,7 +117,10 @@ def _over(values: Sequence[float], unit: str, of: str = "") -> Value:
 
 
 def _rates(launches: Sequence[_Launch]) -> tuple[int, dict[int, float]]:
-    """Return the tick of Linux that most launches show, Hz, and their rates; without any, 0 and the most that agree."""
+    """Return the tick of Linux that most launches show, Hz, and their rates.
+
+    Without a tick, 0 and the largest group of equal rates.
+    """
     ticks = {hz: {n: one.rate(hz) for n, one in enumerate(launches) if one.rate(hz) > 0} for hz in _TICKS}
     periods = {n: one.tick for n, one in enumerate(launches) if one.tick}
     shown = [hz for hz in _TICKS if any(round(one.frequency / hz) == 1 for n, one in periods.items() if n in ticks[hz])]

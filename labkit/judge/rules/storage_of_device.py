@@ -76,7 +76,7 @@ def _judged(view: View, best: _Best, one: Chosen) -> Finding:
 
 
 def _read_ahead(one: Chosen, top: Chosen) -> bool:
-    """Whether the kernel may read ahead of a point, in larger requests than those of the device's best rate.
+    """Whether the kernel may read ahead of a point, in larger requests than the device's best point has.
 
     That is so if its reads are sequential and each block is read once, after the page cache was emptied.
     """

@@ -54,7 +54,7 @@ def _found(view: View, row: Row, modes: Sequence[tuple[int, Modes]], launches: i
 
 
 def _apart(samples: Samples | None, launches: int) -> str:
-    """Return the command that tells modes of cores from others: it binds ranks that were free; else nothing."""
+    """Return the command that shows whether cores cause the modes: it binds ranks that were free; else nothing."""
     if samples is None or rerun.imported(samples.spec) or not benchmarks.get(samples.spec.benchmark).mpi:
         return ""
     free = samples.spec.bind in ("auto", "none") and not in_effect.bound(samples) and in_effect.enough_cores(samples)

@@ -130,7 +130,7 @@ def _device(plan: Plan, rank: int) -> torch.device:
 
 
 def only_interface(hosts: tuple[str, ...]) -> str:
-    """The loopback if all ranks are on one host, else the one interface beside it; empty if there are several."""
+    """The loopback if all ranks are on one host, else the only other interface; empty if there are several."""
     if len(set(hosts)) == 1:
         return "lo"
     others = [name for _, name in socket.if_nameindex() if name != "lo"]

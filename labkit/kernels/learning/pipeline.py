@@ -1,7 +1,8 @@
 """A step of pipeline-parallel training: each rank has a stage of the model and passes activations on (GPipe).
 
-All micro-batches go forward, then all go backward. Stages exchange data by send and receive. A stage waits for the ones
-before and behind it: of p stages and m micro-batches of equal work a share of (p - 1) / (m + p - 1) of the time.
+All micro-batches go forward, then all go backward. Stages exchange data by send and receive. A stage waits for the
+stages before and behind it. With p stages and m micro-batches of equal work, it waits for (p - 1) / (m + p - 1) of the
+time.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ class Step:
     def complaint(self) -> str:
         """What is wrong with the gradients of one step; empty if nothing is.
 
-        The mean of the gradients that every rank works out alone is compared with what the step has. PowerSGD only
-        has to give all ranks the same, once it has begun.
+        The gradients of the step are compared with the mean of the gradients that every rank computes alone. PowerSGD
+        only has to give all ranks the same, once it has begun.
         """
         if self.compression == "powersgd":
             for _ in range(compression.PLAIN_STEPS):

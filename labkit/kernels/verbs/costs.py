@@ -49,7 +49,7 @@ def registration(device: str, gid: int, plan: Plan) -> dict[str, Any]:
 
 
 def setup(device: str, gid: int, plan: Plan) -> dict[str, Any]:
-    """Time the making of every object of a connection, one after the other, up to a queue pair in the state RTS.
+    """Time the creation of every object of a connection, one after the other, up to a queue pair in the state RTS.
 
     Returns
     -------

@@ -41,7 +41,7 @@ def latency(end: End, count: int) -> list[int]:
 
 
 def pingping(end: End, count: int) -> list[int]:
-    """Times of `count` messages, ns, each with one of the other end in the opposite direction; empty in the server.
+    """Times of `count` messages, ns, each with a message in the opposite direction; empty in the server.
 
     Both ends send at once. A time ends when the other end's message is here and the message sent is complete.
     """
@@ -141,7 +141,7 @@ def stream(end: End, count: int, windows: Windows | None = None) -> list[int]:
 
 
 def _blocks(end: End) -> list[Block]:
-    """Requests on the queue pairs in turn, and through the buffers in turn, until both begin again."""
+    """Requests that cycle through the queue pairs and the buffers, until both cycles begin again."""
     plan, order = end.plan, turns(end.plan)
     moderation, posted = plan.cq_moderation, plan.post_list
     slots = cycle(order)

@@ -204,7 +204,7 @@ class _Groups:
         return out
 
     def joined(self, cells: pd.Series, join: Callable[[list[Any]], Any]) -> list[Any]:
-        """Join the cells of each point; those of points with the same objects as cells are joined once."""
+        """Join the cells of each point; points with the same objects as cells are joined only once."""
         codes, values = by_identity(cells.tolist())
         codes = codes[self.rows]
         low, high = (f.reduceat(codes, self.starts) for f in (np.minimum, np.maximum))
@@ -219,7 +219,7 @@ class _Groups:
 
 
 def _median_of_known(values: Floats) -> Floats:
-    """Median over the launches whose value is not NaN, (points, launches) → (points,)."""
+    """Median over launches, without NaN, (points, launches) → (points,)."""
     medians = np.median(values, axis=1)
     for point in np.flatnonzero(np.isnan(medians)):
         known = values[point][~np.isnan(values[point])]
@@ -348,7 +348,7 @@ def _both(metric: str, values: Floats, sessions: NDArray[np.intp]) -> dict[str, 
 def existing(
     names: Sequence[str], present: NDArray[np.bool_], group: NDArray[np.intp], groups: int
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return which statistics of a metric exist: those that every launch with the one standing for it has.
+    """Return the existing statistics of a metric: those of every launch that has its headline statistic.
 
     Parameters
     ----------
@@ -378,7 +378,7 @@ def _missing(column: str, have: int, launches: int) -> Note:
 def _numbers(
     metrics: Mapping[str, Sequence[tuple[str, int]]], block: Floats, sessions: NDArray[np.intp]
 ) -> dict[str, Any]:
-    """Aggregate the numbers of points whose launches have the same columns and the same sessions.
+    """Aggregate the numbers of points with launches of the same columns and sessions.
 
     Parameters
     ----------
@@ -417,7 +417,7 @@ def _numbers(
 
 
 def _alike(block: Floats, sessions: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    """Yield the points, of (points, launches, columns), whose launches have the same columns and the same sessions."""
+    """Yield groups of points, from (points, launches, columns), with launches of the same columns and sessions."""
     present = np.packbits(~np.isnan(block.reshape(len(block), -1)), axis=1)
     if sessions.any():
         present = np.concatenate([present, sessions.view(np.uint8).reshape(len(block), -1)], axis=1)
@@ -456,7 +456,7 @@ def _in_time(records: pd.DataFrame, groups: _Groups) -> tuple[_Groups, NDArray[n
 
 
 def bases(summary: pd.DataFrame, most: int = 4) -> str:
-    """Return in words what the rows of a summary rest on; rows that differ in their span only are described once.
+    """Describe what the rows of a summary are based on; rows that differ only in their span are described once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Finds in what the points of a benchmark differ: settings, options, variables, and where they ran."""
+"""Finds the differences between the points of a benchmark: settings, options, variables, and places."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def noted(cells: pd.Series) -> tuple[NDArray[np.intp], list[tuple[Note, ...]]]:
 
 
 def coded(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
-    """Return for each row the place of its level, and the levels: whole numbers as they are, anything else as text."""
+    """Return the index of each row's level, and the levels: whole numbers unchanged, anything else as text."""
     codes, values = distinct(column)
     if column.dtype.kind in "iu":
         return codes, values
@@ -214,7 +214,7 @@ def texts(rows: pd.DataFrame, name: str) -> pd.Series:
 
 
 def text(row: Mapping[Any, Any], name: str) -> str:
-    """Return the level of a factor in a row for people, with what a log does not state or labkit assumed.
+    """Return the level of a factor in a row for people, with marks for missing and assumed values.
 
     Examples
     --------

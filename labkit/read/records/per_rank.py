@@ -108,5 +108,5 @@ def retention(samples: Samples, what: str) -> str:
 
 
 def _in_a_sample(samples: Samples) -> float:
-    """Iterations that a sample represents, on average: 1, or with timing=total those of a chunk."""
+    """Iterations that a sample represents on average: 1, or with timing=total the iterations of a chunk."""
     return float(np.mean(samples.extras["iterations"][0])) if "iterations" in samples.extras else 1.0

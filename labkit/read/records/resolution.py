@@ -1,4 +1,4 @@
-"""Values whose time spans few steps of the clock are bounds, not measurements.
+"""Values with a time of only a few clock steps are bounds, not measurements.
 
 A value counts as coarse if its time is shorter than ten steps of the clock. For a tool or a log, a step is the last
 digit of the times that it takes or prints. The interval between two clock reads decides: a single iteration, all

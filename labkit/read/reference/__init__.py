@@ -129,14 +129,14 @@ class Entry:
 
 
 def _files() -> dict[str, Path]:
-    """Files by their names; those of the user's project replace those that labkit ships."""
+    """Files by name; the project's replace labkit's."""
     home = project.current()
     folders = [FOLDER, *([home / "data" / "reference"] if home else [])]
     return dict(sorted((path.stem, path) for folder in folders for path in sorted(folder.glob(FILES))))
 
 
 def names() -> list[str]:
-    """Return the papers whose numbers are known; a file bears the year at the end of its name."""
+    """Return the papers with known numbers; the name of a file ends with the year."""
     return list(_files())
 
 

@@ -145,7 +145,7 @@ def _typed(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Point:
-    """The arguments with which a benchmark measures what a number may be compared with.
+    """The arguments with which a benchmark measures a value that is comparable with a number.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class Comparison:
 
     @property
     def path(self) -> str:
-        """How the path differs from that of the paper; empty if it is the same."""
+        """How the path differs from the paper's path; empty if it is the same."""
         number, path = self.number, path_of(self.rows[0])
         if number.transport and path != number.transport:
             here = f"other path: {PATH_WORDS.get(path) or path_name(path, 'local')}" if path else "path unknown"
@@ -254,7 +254,10 @@ class Comparison:
 
     @property
     def scale(self) -> str:
-        """How many ranks were measured, if the paper has another number; else empty, as of a tool, which has none."""
+        """The number of measured ranks if the paper has another number.
+
+        Else empty, also for a tool, which has no ranks.
+        """
         ranks, benchmark = int(self.rows[0]["ranks"]), benchmarks.get(str(self.rows[0]["benchmark"]))
         low, high = benchmark.ranks
         if not benchmark.mpi or ranks == self.number.processes or (not self.number.processes and low == high):
@@ -274,7 +277,7 @@ class Comparison:
 
     @property
     def setting(self) -> str:
-        """Path, scale and chosen options in words, less what `why` says; empty if there is nothing to say."""
+        """Path, scale and chosen options in words, without the contents of `why`; may be empty."""
         scale = "" if self.why == self.scale else self.scale
         return ", ".join(filter(None, (self.where, scale, self.chosen)))
 

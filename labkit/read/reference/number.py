@@ -149,7 +149,7 @@ class Number:
                 raise SpecError(f"{self.name}: {field} takes two names.")
 
     def against(self, other: Number) -> Number:
-        """Return the quantity that labkit measures: this number over another one, or the share of it that it is.
+        """Return the quantity that labkit measures: this number divided by another one, or as a share of it.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class Number:
 
     @property
     def arguments(self) -> str:
-        """Options that make a benchmark's arguments those of the paper, as ``preset=ethernet2020``."""
+        """Options that set a benchmark's arguments to the paper's, as ``preset=ethernet2020``."""
         return ", ".join(f"{name}={value}" for name, value in self.options.items() if value != ANY)
 
     @property

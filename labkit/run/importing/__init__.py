@@ -3,10 +3,10 @@
 A file is known by its content. OMB and IMB print tables of any length (`points`); the output of all other tools is a
 log (`logs`). Of a folder, labkit reads all files, and names those that it leaves out, each with the reason.
 
-The text says which test ran, not where. So each file represents a separate system, named after the file. If the user
-names the testbed, files with the same name are launches of the same points. A test belongs to the benchmark that lists
-it in its `equivalents` or its `logs`, with the options given there and those in the text. labkit reads tables of any
-length in pieces, and reads all texts before it changes the campaign.
+The text names the test, but not the machine. So each file represents a separate system, named after the file. If the
+user names the testbed, files with the same name are launches of the same points. A test belongs to the benchmark that
+lists it in its `equivalents` or its `logs`, with the options given there and those in the text. labkit reads tables of
+any length in pieces, and reads all texts before it changes the campaign.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts inside a document: strings of JSON, block scalars of YAML, lines of a container's log, and those of ranks."""
+"""Texts inside a document: strings of JSON, block scalars of YAML, lines of a container's log or of ranks."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _walked(value: Any, place: str, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _of_lines(document: str) -> list[tuple[str, str]]:
-    """Return the text whose lines are values of one JSON object each."""
+    """Return the text with one line for each JSON object: a value of it."""
     try:
         objects = [json.loads(line) for line in document.splitlines() if line.strip()]
     except (ValueError, RecursionError):

@@ -17,7 +17,7 @@ Sections = Mapping[str, Sequence[tuple[int, int]]]
 
 
 def sections(text: str, begins: Mapping[str, re.Pattern[str]], names: Mapping[str, re.Pattern[str]]) -> Sections | None:
-    """Return first and last lines, from 0, of each program's output; None if a line begins that of two programs.
+    """Return the first and last line, from 0, of each program's output; None if a line begins two outputs.
 
     The output of a program ends where the next program's begins: at a line that names the program, or at the comments
     and commands directly above the output.

@@ -63,7 +63,7 @@ _OPEN = note(
 
 @dataclass(frozen=True)
 class Text:
-    """A file whose format and checksum are known.
+    """A file with known format and checksum.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class UnknownError(DataError):
 
 
 def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
-    """Find the formats of a file by its content: one for each program whose output it holds.
+    """Find the formats of a file by its content: one for each program with output in it.
 
     If the file is a document with outputs in its strings, each of them is a text.
 
@@ -388,7 +388,7 @@ def _forms() -> dict[str, re.Pattern[str]]:
 
 
 def _named(head: str) -> tuple[int, str, str] | None:
-    """Return the first line that names a program whose output labkit reads, its number and the format; else None."""
+    """Return the first line that names a program with a known format, with its number and the format; else None."""
     forms = _forms()
     for number, line in enumerate(head.splitlines()[:_LINES], 1):
         found = [kind for kind, form in forms.items() if form.search(line[:LONGEST])]

@@ -123,7 +123,7 @@ class Launcher:
         return [self.program, *self.module.arguments(placement, variables), *placement.flags, *argv]
 
     def environment(self, placement: Placement) -> dict[str, str]:
-        """Variables to set for the launcher and its ranks; those of the spec win."""
+        """Variables to set for the launcher and its ranks; the spec's variables win."""
         home = self.program if self.module.own_library else self.of.program if self.of else ""
         variables: dict[str, str] = self.module.environment(placement, home)
         return variables | dict(placement.settings)

@@ -33,7 +33,7 @@ TRANSPORTS = ("auto", "shm", "tcp")
 
 
 def launcher(of: Launcher | None) -> Launcher:
-    """Slurm's srun, for the ranks of a library; without one, for those of mpi4py's own.
+    """Slurm's srun, for the ranks of a library (default: the one that mpi4py finds).
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _pmi(placement: Placement) -> str:
 
 
 def environment(placement: Placement, home: str) -> dict[str, str]:
-    """Variables for the ranks: those of their library."""
+    """Variables for the ranks, from their library's launcher."""
     below_srun = libraries()[placement.library].below_srun if placement.library in libraries() else None
     if below_srun is None:
         return {}

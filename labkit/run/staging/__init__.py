@@ -341,7 +341,7 @@ def session(log: Log) -> Iterator[None]:
 
 
 def command(words: Sequence[str], placement: Placement, launcher: Launcher) -> list[str]:
-    """Return the command of a rank: in a session from its node's copy if that is wanted, else as `here` says.
+    """Return the command of a rank: in a session from its node's copy if requested, else as from `here`.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def command(words: Sequence[str], placement: Placement, launcher: Launcher) -> l
 
 
 def here(words: Sequence[str]) -> list[str]:
-    """Return the command of a rank on this machine: in a session from one file of byte code, else as it is."""
+    """Return the command of a rank on this machine: in a session from one file of byte code, else unchanged."""
     opened = _session.get()
     return opened.packed(list(words)) if opened and mode() != "no" else list(words)
 

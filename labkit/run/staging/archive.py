@@ -116,7 +116,7 @@ def _cache() -> Path:
 
 
 def contents(*, interpreter: bool) -> dict[str, Path]:
-    """Return the files of an archive: name in it → where the file comes from.
+    """Return the files of an archive: name in it → source path.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def _cached(files: Mapping[str, Path], interpreter: bool) -> Archive:
 
 
 def _parameters(files: Mapping[str, Path], interpreter: bool) -> dict[str, Any]:
-    """Return what the scripts know beside the archive."""
+    """Return the facts that the scripts need beside the archive."""
     package = next(name for name in files if name.endswith("/labkit/__init__.py"))
     searched = [*sys.path, str(files[package].parents[1])]
     outside = [path for path in searched if Path(path).is_absolute() and Path(path).is_dir()]

@@ -155,7 +155,7 @@ def stage(parameters: Mapping[str, Any], broadcast: str = "") -> tuple[str, str]
 
 
 def places(parameters: Mapping[str, Any]) -> list[str]:
-    """Return the folders that may hold copies, without those whose variable is not set."""
+    """Return the folders that may hold copies, without folders named by an unset variable."""
     words = parameters["places"]
     folders = [os.environ.get(word[1:], "") if word.startswith("$") else word for word in words]
     return list(dict.fromkeys(folder.rstrip("/") for folder in folders if folder.startswith("/")))
@@ -336,7 +336,10 @@ def become_rank(arguments: Sequence[str], parameters: Mapping[str, Any]) -> None
 
 
 def main(words: Sequence[str], parameters: Mapping[str, Any]) -> int:
-    """Do what the first word says: ``stage [ARCHIVE]``, ``remove`` or ``rank ARGUMENT…``. Print a line for a result."""
+    """Run the command in the first argument: ``stage [ARCHIVE]``, ``remove`` or ``rank ARGUMENT…``.
+
+    Print a line for a result.
+    """
     began, host = time.monotonic(), os.uname().nodename
     if words[0] == "rank":
         become_rank(words[1:], parameters)

@@ -40,7 +40,7 @@ def words(plain: list[str]) -> list[str]:
 
 
 def made() -> Path | None:
-    """Return the file for the modules as they are now, and make it if it is not in the cache; None if it cannot be."""
+    """Return the file for the present modules, and create it if the cache lacks it; None if this fails."""
     searched = os.environ.get("PYTHONPATH")
     if searched and not all(map(os.path.isabs, searched.split(os.pathsep))):  # relative to a folder
         return None

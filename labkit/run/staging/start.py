@@ -38,7 +38,7 @@ class EnvironmentFinder:
 
 
 class PackedFinder:
-    """Finds and loads modules whose byte code lies in one file.
+    """Finds and loads modules from byte code in one file.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _run(parameters: Mapping[str, Any]) -> int:
 
 
 def _leave(status: int) -> int:
-    """End the rank as Python does, except that modules are not taken apart, which would take 0.02 s of each rank.
+    """End the rank as Python does, but without tearing down modules, which would take 0.02 s in each rank.
 
     MPI has ended, but the libraries' own exit functions must run: MPICH from 4.2 on takes its leave from Hydra in one,
     and Hydra kills all other ranks if one ends without it.

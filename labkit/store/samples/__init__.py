@@ -1,12 +1,11 @@
 """The samples file: spec, host and raw values of one point and launch. The only bridge between measuring and reading.
 
-Format 1 (Parquet, zstd)
-    Columns ``rank`` int32, ``iteration`` int32, ``time_ns`` int64 and extras of the same length; one row per
-    iteration and rank. Values a tool reports stand in the metadata, with zero rows. File metadata
-    under the key ``labkit``: one JSON object with ``format``, ``spec``, ``effort``, ``host``, ``launch``,
-    ``origin``, ``meta``, ``reported``, ``source``. Under ``labkit-sha256`` its checksum; pages of values have
-    Parquet's own. What all points of a start share need not be in it: then ``start_record`` names
-    a file that has it (`labkit.store.samples.start`), and `decode` joins the two.
+Format 1 (Parquet, zstd) Columns ``rank`` int32, ``iteration`` int32, ``time_ns`` int64 and extras of the same length;
+    one row per iteration and rank. Values a tool reports stand in the metadata, with zero rows. File metadata under the
+    key ``labkit``: one JSON object with ``format``, ``spec``, ``effort``, ``host``, ``launch``, ``origin``, ``meta``,
+    ``reported``, ``source``. Under ``labkit-sha256`` its checksum; pages of values have Parquet's own. Facts that all
+    points of a start share need not be in it: ``start_record`` then names a file with them
+    (`labkit.store.samples.start`), and `decode` joins the two.
 
 Format 2
     As format 1, with a further column ``kind``: statistics over all ranks beside the samples of some

@@ -1,4 +1,4 @@
-"""Points without samples whose metadata differ in little: a pattern with gaps, and the texts that fill them.
+"""Points without samples and with nearly equal metadata: a pattern with gaps, and the texts that fill them.
 
 Format 2 of a compacted file (Parquet, zstd)
     One row for each point and launch, in the order of fingerprint and launch: ``fingerprint``, ``launch``, ``pattern``
@@ -7,7 +7,7 @@ Format 2 of a compacted file (Parquet, zstd)
     `NAME` and `LAUNCH` are the point's own. JSON has no such bytes. Patterns and shared texts stand in dictionaries,
     once in a row group. Pages have checksums. File metadata under the key ``labkit-compacted``: ``{"format": 2}``.
 
-Format 1 is that of points with samples: `labkit.store.samples.compacted`.
+Format 1 is for points with samples: `labkit.store.samples.compacted`.
 """
 
 from __future__ import annotations

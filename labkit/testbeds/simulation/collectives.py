@@ -1,6 +1,6 @@
 """Algorithms of collectives that SimGrid simulates, by the names of the literature, and the choice among them by size.
 
-SimGrid has the algorithms of Open MPI, MPICH and others as they are in these libraries. Its own selectors are not used:
+SimGrid contains the algorithms of Open MPI, MPICH and other libraries. Its own selectors are not used:
 they exchange further messages in the first collective of a communicator.
 """
 

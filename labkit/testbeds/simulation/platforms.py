@@ -62,7 +62,7 @@ def _cluster(network: Network, topology: str, shape: str) -> str:
 
 
 def _trunks(network: Network) -> Iterator[str]:
-    """Yield a tree whose leaves have one uplink each, with the rates of all their uplinks together.
+    """Yield a tree with one uplink for each leaf, which has the rate of all the leaf's uplinks together.
 
     Uplinks that carry as much as their hosts send and receive never limit a message, but they are shared nevertheless:
     SimGrid visits all flows of a link that is not (``FATPIPE``) once for each of them.

@@ -98,7 +98,7 @@ class _Answers:
             self._show(tuple(found[name] for name in names))
 
     def _led(self) -> None:
-        """Say in a line what plot A shows, and what is said about it."""
+        """Describe in a line what plot A shows, with its verdict."""
         session, view = self._session, self._session.views.get("A")
         if view is None or not view.metric:
             self.lead.value = "" if session.campaigns else "Choose a campaign."
@@ -192,7 +192,7 @@ def _led(head: str, best: leading.Values) -> str:
 
 
 def _said(one: _Judged | None, benchmark: str) -> Iterator[str]:
-    """Yield what is said about a benchmark of a campaign."""
+    """Yield the verdicts on a benchmark of a campaign."""
     if one is None:
         yield "judging …"
     elif one.answer is not None and one.whole:

@@ -74,7 +74,7 @@ class _Campaigns:
             self._box(name).description = title
 
     def _picked(self) -> None:
-        """Show what is ticked, what was ticked last behind the others."""
+        """Show the selected campaigns, the latest selection last."""
         session, ticked = self._session, {name: box.value for name, box in self._boxes.items()}
         kept = [name for name in session.campaigns if ticked.get(name, True)]
         session.campaigns = [*kept, *(name for name, on in ticked.items() if on and name not in kept)]

@@ -284,7 +284,7 @@ class _Plot:
         self._session.brush((str(row["campaign"]), str(row["fingerprint"])) for row in found if row is not None)
 
     def _said(self, curve: int, point: int) -> str:
-        """What the point says beside itself; nothing if the figure's own text says it."""
+        """The text beside a point; empty if the figure already has this text."""
         trace = self.figure.data[curve]
         row = self._row(trace, trace.x[point])
         return "" if row is None else drawing.said(self._view, trace.name, row.to_dict())

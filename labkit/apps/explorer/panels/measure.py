@@ -139,7 +139,7 @@ class _Measure:
             self._look()
 
     async def _find(self) -> None:
-        """Find out what cannot be measured, beside the loop, unless the reader chooses another testbed meanwhile."""
+        """Find out in the background what cannot be measured, unless the reader selects another testbed meanwhile."""
         testbed = self.setting.raw["testbed"]
         reasons = await asyncio.get_running_loop().run_in_executor(None, availability.reasons, testbed)
         if testbed == self.setting.raw["testbed"]:

@@ -138,7 +138,7 @@ class _Point:
                 session.tell("point")
 
     def _row(self) -> None:
-        """Say the point in the unit of plot A, and what the other lines have at its place."""
+        """Describe the point in the unit of plot A, with the values of the other lines at the same place."""
         chosen, view = self._session.chosen, self._session.views.get("A")
         if chosen is None and view is not None and view.metric and not self._session.restoring:
             self._begin(view)

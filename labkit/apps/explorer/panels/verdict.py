@@ -163,7 +163,7 @@ def _html(outcome: Comparison) -> str:
 
 
 def _in_page(text: str) -> str:
-    """A sentence about a comparison with the names of the page's fields, for those of the command's flags."""
+    """A sentence about a comparison with the names of the page's fields in place of the command's flags."""
     words = {"by": "factor", "allow": "the boxes", "relevant": "smallest relevant difference"}
     told = re.sub(r"--(by|allow|relevant)\b", lambda found: words[found[1]], text)
     return told.replace(" (--benchmark, --where)", "")

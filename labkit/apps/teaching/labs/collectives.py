@@ -99,7 +99,7 @@ def _steps(results: Results) -> Expected:
 
 
 def _law(results: Results) -> Expected:
-    """Find the law whose growth from 2 to 8 ranks is nearest, as a ratio."""
+    """Find the law with the nearest growth from 2 to 8 ranks, as a ratio."""
     growth = float(_growth(results, TREE).centre)
     return Expected(min(GROWTH, key=lambda law: abs(np.log(growth / GROWTH[law]))))
 

@@ -55,7 +55,7 @@ def _p99(values: NDArray[np.float64]) -> float:
 
 
 def filled(times: NDArray[np.float64], every: float) -> NDArray[np.float64]:
-    """Add to the times of a closed loop those of the requests that it should have sent while it waited.
+    """Add to the times of a closed loop the times of the requests that it should have sent while it waited.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def _specs() -> list[Spec]:
 
 
 def _by_algorithm(results: Results) -> dict[str, NDArray[np.float64]]:
-    """Median of each launch by algorithm, ms; as many launches of each as all have."""
+    """Median of each launch by algorithm, ms; the same number of launches for each."""
     where = {"transport": "tcp", "ranks": 4}
     values = {
         name: results.launches(NAME, TIME, **where, **{f"env_{CHOICE}": number}) / 1e3
@@ -141,14 +141,14 @@ def _left(results: Results) -> Expected:
 
 
 def _share(results: Results) -> Expected:
-    """Launches that the race took, as a part of those of all settings in all rounds, %."""
+    """Launches of the race, as a share of the launches of all settings in all rounds, %."""
     ran = _ran(results)
     value = 100 * sum(ran.values()) / (_standing(results).rounds * len(ran))
     return Expected(value, value, value, "race")
 
 
 def _lucky(results: Results) -> tuple[str, NDArray[np.float64]]:
-    """The value that was the fastest in the first launch, and what it gained on the median of all in each launch, %."""
+    """The fastest value of the first launch, and its gain over the median of all values in each launch, %."""
     values = _idle(results)
     table = np.array(list(values.values()))
     name = min(values, key=lambda one: float(values[one][0]))
