@@ -34,6 +34,7 @@ This usually is caused by:
         ),
         ("[vm:1] socket() failed: Too many open files (24)", "", "ulimit -n $(ulimit -Hn)", False),
         ("/opt/venv/bin/python: No module named labkit.worker", "", "Install labkit at the same path", True),
+        ("Exception: MPI_ERR_WIN: invalid window", "", "env.OMPI_MCA_osc=ucx", True),
         ("OSError: [Errno 28] No space left on device", "", "Free space", False),
     ],
 )

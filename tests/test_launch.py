@@ -60,6 +60,21 @@ TWO = {"hosts": ("a", "b")}
             Placement(ranks=2, cores=2, transport="tcp"),
             "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo rank",
         ),
+        (
+            OPENMPI,
+            Placement(ranks=2, cores=2, transport="tcp", version=(4, 1, 4), settings=(("OMPI_MCA_btl", "self,tcp"),)),
+            "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl_tcp_if_include lo --mca osc pt2pt rank",
+        ),
+        (
+            OPENMPI,
+            Placement(ranks=2, cores=2, hosts=("vc0", "vc1"), remote_shell="/rsh", version=(4, 1, 4)),
+            "mpirun -np 2 --host vc0:1,vc1:1 --bind-to none --mca mpi_yield_when_idle 1 --mca osc pt2pt -x MPI4PY_MPIABI rank",
+        ),
+        (
+            OPENMPI,
+            Placement(ranks=2, cores=2, hosts=("vc0", "vc1"), remote_shell="/rsh", **FIVE),
+            "mpirun -np 2 --host vc0:1,vc1:1 --bind-to none --mca mpi_yield_when_idle 1 -x MPI4PY_MPIABI rank",
+        ),
         (OPENMPI, Placement(ranks=2, cores=2, transport="rc"), "mpirun -np 2 --bind-to core --mca pml ucx rank"),
         (
             OPENMPI,

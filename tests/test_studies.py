@@ -23,7 +23,7 @@ from labkit.io import project
 from labkit.judge import effects
 from labkit.models.limits import limit_curves
 from labkit.point.notes import joined, note
-from labkit.point.spec import Spec
+from labkit.point.spec import Reported, Spec
 from labkit.read import records
 from labkit.run import launch
 from labkit.stats.decision import OPEN
@@ -401,6 +401,26 @@ def test_medians_that_do_not_add_up_are_said_to_be_medians(launches: int, end: s
     row = {"sent_MBps_mean": 423.0, "bandwidth_MBps_mean": 416.0, "lost_percent_mean": 2.1, "launches": launches}
     (said,) = sockets.Study._datagram_sentences(SimpleNamespace(datagrams=pd.DataFrame([row])))  # type: ignore[arg-type]
     assert said.endswith(end)
+
+
+def test_datagrams_to_a_group_have_their_own_table_and_a_sentence(tmp_path: Path) -> None:
+    some = []
+    for group in (False, True):
+        trip = Spec(benchmark="sockets.udp_rr", size=64, ranks=1, options={"tool": "sockperf", "multicast": group})
+        meta = {"engine": "sockperf", "fingerprint": f"{group:016d}"}
+        some.append(made.samples(trip, [[20_000 + 5_000 * group] * 20], meta=meta))
+        options = {"offered": 10.0} | ({"multicast": True} if group else {"tool": "iperf3"})
+        stream = Spec(benchmark="sockets.udp_stream", size=1400, ranks=1, options=options)
+        values = {"bandwidth_MBps": ("MB/s", 4.0 - group), "sent_MBps": ("MB/s", 5.0), "lost_percent": ("%", 20.0)}
+        reported = tuple(Reported(name, unit, "mean", value) for name, (unit, value) in values.items())
+        meta = {"engine": "iperf", "fingerprint": f"{group + 2:016d}"}
+        some.append(made.samples(stream, reported=reported, meta=meta))
+    made.campaign(tmp_path / "c", some)
+    study = sockets.Study(campaign=str(tmp_path / "c"), measure=False)
+    assert study.datagram_table()["arrived (MB/s)"].tolist() == [4.0]
+    assert study.datagram_table(multicast=True)["arrived (MB/s)"].tolist() == [3.0]
+    assert study.trips.empty
+    assert "takes 25 µs on average through a multicast group, 20 µs to one address (sockperf)" in str(study.findings())
 
 
 def test_streams_at_one_rate_differ_by_their_uplinks_and_no_sentence_contradicts_a_part() -> None:

@@ -457,6 +457,28 @@ def test_a_client_that_does_not_end_is_ended(mark: str) -> None:
     assert marked(mark) == []
 
 
+def test_a_client_that_may_wait_for_ever_names_why(mark: str) -> None:
+    with pytest.raises(LaunchError, match=r"so labkit killed it.* A datagram was lost\. Send fewer\."):
+        tools.run(serving(time_limit=0.3, hangs="A datagram was lost. Send fewer."))
+    assert marked(mark) == []
+
+
+def test_a_server_that_reports_ends_the_result(mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "import socket, sys, time; s = socket.socket(); s.bind(('127.0.0.1', int(sys.argv[1]))); s.listen(); "
+    job = dataclasses.replace(
+        JOB,
+        client=("echo", "sent"),
+        server=(sys.executable, "-c", program + "time.sleep(0.5); print('arrived')", "{port}"),
+        address="127.0.0.1",
+        server_reports=True,
+    )
+    assert tools.run(job).source == "sent\narrived\n"
+    monkeypatch.setattr(_run, "_REPORT_S", 0.1)
+    endless = dataclasses.replace(job, server=(*job.server[:2], program + "time.sleep(60)", "{port}"))
+    assert tools.run(endless).source == "sent\n"
+    assert marked(mark) == []
+
+
 @pytest.mark.parametrize("name", ["storage.ior", "storage.mdtest", "compute.hpl", "compute.npb"])
 def test_a_program_that_ended_early_is_one_clear_error(name: str) -> None:
     spec_ = benchmarks.resolve(Spec(benchmark=name, ranks=2, size=65536 if name == "storage.ior" else 0))

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from labkit import benchmarks, tools
-from labkit.errors import LaunchError, SpecError
+from labkit.errors import DataError, LaunchError, SpecError
 from labkit.point.notes import texts
 from labkit.point.spec import Effort, Spec
 from labkit.run import measuring, programs
@@ -76,6 +77,13 @@ def job(make: Make, name: str, effort: Effort = SHORT, **options: object) -> Inv
             "-u -b 4000000 -e -f k",
         ),
         (
+            iperf.udp_stream,
+            "udp_stream",
+            {"offered": 0.5, "multicast": True},
+            f"sh -c {iperf._RECEIVER} sh 239.255.77.1 {{own_address}} {{port}}",
+            "iperf -c 239.255.77.1 -B {own_address} -p {port} -t 1 -l 1400 -u -b 4000000 -e -f k",
+        ),
+        (
             qperf.udp_rr,
             "udp_rr",
             {"socket_buffer": 8192},
@@ -90,6 +98,13 @@ def job(make: Make, name: str, effort: Effort = SHORT, **options: object) -> Inv
             {},
             "sockperf server -i {address} -p {port} -m 64",
             "sockperf ping-pong -i {address} -p {port} -m 64 -t 1 --full-log packets.csv",
+        ),
+        (
+            sockperf.udp_rr,
+            "udp_rr",
+            {"multicast": True},
+            "sockperf server -i 239.255.77.1 -p {port} --mc-rx-if {own_address} --mc-tx-if {own_address} -m 64",
+            "ping-pong -i 239.255.77.1 -p {port} --mc-rx-if {own_address} --mc-tx-if {own_address} -m 64 -t 1 ",
         ),
         (
             sockperf.under_load,
@@ -163,6 +178,12 @@ UDP = {("iperf", "udp_stream"), ("sockperf", "udp_rr")}  # the others are told o
         (iperf.tcp_rr, "tcp_rr", {"nodelay": False}, SHORT, "nodelay=False, but iperf cannot set it. Set nodelay=True"),
         (iperf.tcp_rr, "tcp_rr", {}, Effort(iterations=9), "iperf runs for a time, not for a count"),
         (iperf.udp_stream, "udp_stream", {"streams": 2}, SHORT, "or use iperf3"),
+        (iperf.udp_stream, "udp_stream", {"multicast": True, "ip": "ipv6"}, SHORT, "over IPv4 only. Set ip=ipv4"),
+        (iperf3.udp_stream, "udp_stream", {"multicast": True}, SHORT, "or use iperf"),
+        (netperf.udp_stream, "udp_stream", {"multicast": True}, SHORT, "or use iperf"),
+        (qperf.udp_stream, "udp_stream", {"multicast": True}, SHORT, "or use iperf"),
+        (netperf.udp_rr, "udp_rr", {"multicast": True}, SHORT, "or use sockperf"),
+        (qperf.udp_rr, "udp_rr", {"multicast": True}, SHORT, "or use sockperf"),
         (iperf.tcp_stream, "tcp_stream", {"streams": 2}, Effort(iterations=9), "on one stream only"),
         (netpipe.tcp_rr, "tcp_rr", {"ip": "ipv6"}, SHORT, "ip=ipv6, but netpipe"),
         (netpipe.ladder, "netpipe", {"min_size": 64, "max_size": 8}, SHORT, "0 < min_size <= max_size"),
@@ -251,6 +272,7 @@ def test_round_trips(tool: object, name: str, mark: str) -> None:
     [
         pytest.param(netperf, "udp_stream", {}, marks=SLOW),
         pytest.param(iperf, "udp_stream", {"offered": 2}, marks=SLOW),
+        (iperf, "udp_stream", {"offered": 2, "multicast": True}),
         pytest.param(qperf, "udp_stream", {}, marks=SLOW),
         (iperf3, "udp_stream", {"offered": 2, "streams": 2}),
         pytest.param(iperf, "tcp_stream", {"streams": 2}, marks=SLOW),
@@ -269,6 +291,23 @@ def test_streams(tool: object, name: str, options: dict[str, object], mark: str)
         assert not options or reported(outcome, "sent_MBps") <= 2.2, "never above what is offered"
     assert outcome.meta["definition"]
     assert marked(mark) == []
+
+
+@pytest.mark.slow
+def test_round_trips_through_a_multicast_group_keep_every_time() -> None:
+    need(sockperf)
+    outcome = run("sockets.udp_rr", 64, Effort(iterations=100, time_limit=60), multicast=True)
+    assert outcome.time_ns.shape == (1, 100)
+    assert (outcome.time_ns > 0).all()
+    assert "239.255.77.1" in outcome.command
+    assert "sockperf stands in for netperf" not in texts(outcome.badges)
+
+
+def test_datagrams_to_a_group_that_reach_nobody_are_named() -> None:
+    made = job(iperf.udp_stream, "udp_stream", multicast=True)
+    alone = "[  1] local 127.0.0.1 port 5 connected with 239.255.77.1 port 6\n[  1] Sent 897 datagrams\n"
+    with pytest.raises(DataError, match=r"none of the datagrams to the multicast group 239\.255\.77\.1 arrived"):
+        made.parse(f"{alone}Server listening on UDP port 6 with pid 1\n", Path())
 
 
 @pytest.mark.slow

@@ -151,6 +151,8 @@ def test_a_receiver_of_multicast_joins_the_group_and_its_number_counts() -> None
     assert job.client[:2] == ("python3", "-c")
     assert " ".join(job.client[3:]) == "239.255.77.1 {own_address} " + line + " {address}"
     assert "arrived" in job.definition
+    assert "one of the multicast group that was lost" in job.hangs
+    assert not perftest.send_bandwidth(verbs(connection="UD"), Effort(iterations=700)).hangs
 
 
 def test_perftest_keeps_every_iteration_but_the_warm_up() -> None:

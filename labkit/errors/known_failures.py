@@ -41,6 +41,9 @@ _KNOWN = (
      "Install the same MPI and labkit at the same paths on every host."),
     (True, r"A requested component was not found",
      "Correct the name of the component in OMPI_MCA_… (see `ompi_info`)."),
+    (True, r"MPI_ERR_WIN: invalid window",
+     "This MPI has no one-sided communication over this network. Set --transport tcp, or name a component of Open MPI "
+     "that `ompi_info` lists: --factor env.OMPI_MCA_osc=ucx."),
     (False, r"No space left on device",
      "Free space there, or set TMPDIR to a folder with space."),
     (False, r"Cannot allocate memory|Out of memory|oom-kill",

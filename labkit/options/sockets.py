@@ -69,11 +69,13 @@ class UdpStream(Sockets):
     tool : `auto` selects the first installed one that supports the options.
     streams : senders at once.
     offered : total rate of all senders, MB/s; 0 for as fast as possible.
+    multicast : send to a group that the receiver has joined, and count what arrives (iperf, IPv4).
     """
 
     tool: Literal["auto", "netperf", "iperf3", "iperf", "qperf"] = "auto"
     streams: int = 1
     offered: float = 0.0
+    multicast: bool = False
 
 
 @frozen

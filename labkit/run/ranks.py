@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from labkit import benchmarks, host
 from labkit.benchmarks import StartBenchmark
-from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, of_point
+from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, known_failures, of_point
 from labkit.host import allocation
 from labkit.io import supervise
 from labkit.options.ranks import Timing
@@ -366,7 +366,9 @@ class Start:
         failure = reported_failure(stderr)
         if failure is not None and failure["kind"] == "KernelError":
             rank = "" if failure["rank"] is None else f", rank {failure['rank']}"
-            return KernelError(f"{benchmarks.label(self._current.spec)}{rank}: {failure['text']}")
+            cause = known_failures.known(failure["text"])
+            text = f"{failure['text'].rstrip('.')}. {cause.remedy}" if cause else failure["text"]
+            return KernelError(f"{benchmarks.label(self._current.spec)}{rank}: {text}")
         when = "in the middle of" if self._ready else "before they had connected, for"
         text = failure["text"] if failure else f"the ranks ended {when} {benchmarks.label(self._current.spec)}."
         return LaunchError(

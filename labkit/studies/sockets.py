@@ -35,6 +35,7 @@ class Parameters(studies.Parameters):
     streams : how many at once.
     buffers : buffers of the sockets, B; 0 leaves them to the system.
     offered : MB/s of datagrams to send; 0 for as fast as it goes; empty leaves UDP streams out.
+    multicast : MB/s of datagrams to send to a multicast group; empty leaves multicast out.
     datagram : size of a datagram, B.
     rates : messages per second under load; empty leaves it out.
     providers : providers of libfabric; empty leaves it out.
@@ -49,6 +50,7 @@ class Parameters(studies.Parameters):
     streams: str = "1,2,4"
     buffers: str = "0,16Ki,256Ki"
     offered: str = "10,50,200,0"
+    multicast: str = "10,50"
     datagram: int = 1400
     rates: str = "1000,10000"
     providers: str = "tcp,udp"
@@ -88,6 +90,11 @@ class Study(studies.Study):
         if v.offered:
             rates = [float(rate) for rate in words(v.offered)]
             specs += sweep("sockets.udp_stream", sizes=v.datagram, tool="iperf3", offered=rates, **common)
+        if v.multicast:
+            rates = [float(rate) for rate in words(v.multicast)]
+            specs += sweep("sockets.udp_stream", sizes=v.datagram, offered=rates, multicast=True, **common)
+            ways = [False, True]
+            specs += sweep("sockets.udp_rr", sizes=v.tool_size, tool="sockperf", multicast=ways, **common)
         if v.rates:
             rate = studies.counts(v.rates, "rates")
             specs += sweep("sockets.under_load", sizes=v.tool_size, message_rate=rate, **common)
@@ -163,11 +170,15 @@ class Study(studies.Study):
 
     @property
     def datagrams(self) -> pd.DataFrame:
-        """Rows of UDP streams, slowest sender first."""
+        """Rows of UDP streams to one receiver, slowest sender first."""
+        return self._datagrams(multicast=False)
+
+    def _datagrams(self, *, multicast: bool) -> pd.DataFrame:
         rows = self.rows("sockets.udp_stream")
+        rows = rows[_to_group(rows) == multicast]
         return rows.sort_values("sent_MBps_mean") if len(rows) else rows
 
-    def datagram_table(self) -> pd.DataFrame:
+    def datagram_table(self, *, multicast: bool = False) -> pd.DataFrame:
         """Datagrams that were offered, sent, received and lost, and jitter, with the units in the heads."""
         heads = {
             "option_offered": "offered (MB/s)",
@@ -177,7 +188,7 @@ class Study(studies.Study):
             "jitter_us_mean": "jitter (µs)",
             "launches": "launches",
         }
-        rows = self.datagrams
+        rows = self._datagrams(multicast=multicast)
         return rows[[name for name in heads if name in rows]].rename(columns=heads)
 
     def load_figure(self) -> Figure | Omitted:
@@ -217,7 +228,8 @@ class Study(studies.Study):
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         trips = [*self._trip_sentences(), *self._tool_sentences()]
-        return listed([*trips, *self._stream_sentences(), *self._datagram_sentences(), *self._load_sentences()])
+        datagrams = [*self._datagram_sentences(), *self._multicast_sentences()]
+        return listed([*trips, *self._stream_sentences(), *datagrams, *self._load_sentences()])
 
     def _trip_sentences(self) -> list[str]:
         sentences = []
@@ -277,6 +289,20 @@ class Study(studies.Study):
             text = f"Up to {most} MB/s sent, less than 1 % of the datagrams are lost. {text}"
         return [text]
 
+    def _multicast_sentences(self) -> list[str]:
+        rows = self.rows("sockets.udp_rr", tool="sockperf")
+        ways = [rows[_to_group(rows) == chosen] for chosen in (True, False)]
+        if not all(map(len, ways)):
+            return []
+        group, single = (rows.iloc[0] for rows in ways)
+        effect = effects.between(group, single, "round_trip_us", "mean")
+        values = (
+            f"A round trip of {size_words(group['message_size_B'])} over UDP takes "
+            f"{number(group['round_trip_us_mean'])} µs on average through a multicast group, "
+            f"{number(single['round_trip_us_mean'])} µs to one address ({group['engine']})"
+        )
+        return [effect.said(f"{values}: {effect.times} as long", values)]
+
     def _load_sentences(self) -> list[str]:
         sentences = []
         for _, row in self.of("sockets.under_load").iterrows():
@@ -285,6 +311,11 @@ class Study(studies.Study):
                 f"trip takes {statement(row, 'round_trip_us')}{tail(row, 'round_trip_us')}."
             )
         return sentences
+
+
+def _to_group(rows: pd.DataFrame) -> pd.Series:
+    """Whether each row's datagrams went to a multicast group."""
+    return rows.get("option_multicast", pd.Series(False, index=rows.index)).fillna(False).astype(bool)
 
 
 def _largest(sizes: str) -> int:

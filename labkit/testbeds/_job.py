@@ -89,7 +89,8 @@ def place(spec: Spec) -> Place:
         address=there[0][0],
         server=() if services else _step(others[0]),
         client=_client(client),
-        server_words={"hosts": json.dumps(there)} if services else {},
+        server_words={"hosts": json.dumps(there)} if services else {"own_address": there[0][0]},
+        client_words={"own_address": _address(client, ip)} if spec.values.get("multicast") else {},
         listens=functools.partial(_listens, others[0]),
         own_files=True,
     )

@@ -210,11 +210,15 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
             ip, hosts = str(spec.values.get("ip")), _serving(spec, options)[1:]
             there = [[address(options.hosts.index(host), ip), *on(host, [])] for host in hosts]
             return Place(address=there[0][0], client=words[0], server_words={"hosts": json.dumps(there)})
+        ip = str(spec.values.get("ip"))
+        own = [{"own_address": address(options.hosts.index(host), ip)} for host in (server, clients[0])]
         return Place(
-            address=address(options.hosts.index(server), str(spec.values.get("ip"))),
+            address=own[0]["own_address"],
             server=tuple(on(server, [])),
             client=words[0],
             clients=words if "senders" in spec.values else (),
+            server_words=own[0],
+            client_words=own[1],
         )
 
     return Testbed(

@@ -26,6 +26,7 @@ from labkit.tools._run import Place, background, run
 from labkit.tools._tool import Tool, programs, version
 
 __all__ = [
+    "GROUP",
     "Facts",
     "Invocation",
     "Outcome",
@@ -181,6 +182,9 @@ def fit(folder: Path, access: Access, file_size: int) -> Facts:
     if complaint := unfit(folder, needs=file_size, direct=access.o_direct, named=folder.parent):
         raise SpecError(complaint)
     return access.facts(folder, file_size)
+
+
+GROUP = "239.255.77.1"  # of multicast, within a site
 
 
 class OverIp(Protocol):

@@ -47,8 +47,8 @@ class Invocation:
     """One run of a tool.
 
     In both commands ``{port}``, ``{data_port}``, ``{socket}`` (a Unix socket in the folder) and ``{address}`` stand for
-    what `run` chooses. In those of RDMA, ``{device}``, ``{gid}``, ``{own_address}`` (IPv4) and ``{rdma_address}`` (of
-    the server) represent what the place has at that end.
+    what `run` chooses, and ``{own_address}`` for the IPv4 address of that end, which multicast needs. In those of RDMA,
+    ``{device}``, ``{gid}`` and ``{rdma_address}`` (of the server) represent what the place has at that end.
 
     Parameters
     ----------
@@ -57,6 +57,7 @@ class Invocation:
     client : command line whose output is the result; started in a separate empty folder.
     server : command line of the other end; empty for none.
     listens : protocol in which the server listens on ``{port}`` when it is ready; ``unix`` for ``{socket}``.
+    server_reports : whether the server ends after its client, and its output is the rest of the result.
     each : words that fill further placeholders of both commands, a mapping for each pair of server and client. Several
         pairs run at once, every server on its own ports, the clients from an agreed moment on. The word ``listens``
         replaces the field for one pair.
@@ -76,6 +77,7 @@ class Invocation:
     definition : what the numbers are, and how they differ from those of the tool stood in for.
     duration : s it is expected to take.
     time_limit : s after which it is ended.
+    hangs : why it may never end, and what to do, as sentences; empty if it always ends.
     trial : s that a reported rate holds for, of a tool that reports the best of several trials: 0 if nobody knows; None
         for the whole run.
     retries : further runs when its output is refused with DataError, for tools that now and then print no numbers.
@@ -88,6 +90,7 @@ class Invocation:
     client: tuple[str, ...]
     server: tuple[str, ...] = ()
     listens: Literal["tcp", "udp", "rdma_cm", "unix"] = "tcp"
+    server_reports: bool = False
     each: tuple[Mapping[str, str], ...] = ({},)
     parse: Callable[[str, Path], Parsed]
     combine: Callable[[Sequence[Parsed]], Parsed] = lambda parts: parts[0]
@@ -103,6 +106,7 @@ class Invocation:
     definition: str
     duration: float
     time_limit: float
+    hangs: str = ""
     trial: float | None = None
     retries: int = 0
     badges: tuple[Note, ...] = ()

@@ -34,6 +34,7 @@ _AT = (
     "os.execvp(sys.argv[3], sys.argv[3:])"
 )
 _READY_S = 30.0  # until a server must listen; one in an emulated guest takes its time
+_REPORT_S = 10.0  # after its client, until a server that reports must end
 _PORTS = 3  # attempts with fresh ports
 _SOCKET = "server.sock"
 _ACCEPTS = "00010000"  # net/unix: flags of a socket that listens
@@ -116,14 +117,14 @@ def _repeated(
             with contextlib.ExitStack() as stack:
                 served, clients = [], []
                 for number, placeholders in enumerate(invocation.each):
-                    words, server = stack.enter_context(_served(invocation, place, folder, placeholders))
+                    words, server, said = stack.enter_context(_served(invocation, place, folder, placeholders))
                     if server:
                         served.append(server)
                     where = place.clients[number] if place.clients else place.client
-                    clients.append((where, _filled(invocation.client, words | dict(place.client_words))))
+                    clients.append((where, _filled(invocation.client, words | dict(place.client_words)), said))
                 results = _outputs(invocation, clients, folder, _environment(invocation), place.lead)
             parsed = invocation.combine([part for _, part in results])
-            commands = (*served, *((*where, *command) for where, command in clients))
+            commands = (*served, *((*where, *command) for where, command, _ in clients))
             source = "\n".join(text for text, _ in results)
             return words["address"], commands, source, replace(parsed, warnings=(*parsed.warnings, *refused))
         except LaunchError as error:
@@ -135,7 +136,7 @@ def _repeated(
 
 def _outputs(
     invocation: Invocation,
-    commands: Sequence[tuple[tuple[str, ...], tuple[str, ...]]],
+    commands: Sequence[tuple[tuple[str, ...], tuple[str, ...], Callable[[], str]]],
     folder: Path,
     environment: dict[str, str],
     lead: float,
@@ -144,7 +145,8 @@ def _outputs(
 
     Parameters
     ----------
-    commands : for each client, the words before its command that run it on its host, and its command line.
+    commands : for each client, the words before its command that run it on its host, its command line, and what
+        returns the server's part of the result.
     lead : as in `Place`.
 
     Raises
@@ -160,15 +162,15 @@ def _outputs(
             stack.enter_context(
                 supervise.start((*where, *wait, *command), cwd=folder, env=environment, stdout=file, grace=_GRACE_S)
             )
-            for (where, command), file in zip(commands, files, strict=True)
+            for (where, command, _), file in zip(commands, files, strict=True)
         ]
         end = time.monotonic() + invocation.time_limit + (lead if wait else 0.0)
         statuses = [tree.wait(max(end - time.monotonic(), 0.0)) for tree in trees]
         for tree in trees:
             tree.stop()
         return [
-            _read(invocation, (*where, *command), file, tree, status, folder)
-            for (where, command), file, tree, status in zip(commands, files, trees, statuses, strict=True)
+            _read(invocation, (*where, *command), file, tree, status, folder, said)
+            for (where, command, said), file, tree, status in zip(commands, files, trees, statuses, strict=True)
         ]
 
 
@@ -179,17 +181,21 @@ def _read(
     tree: supervise.Tree,
     status: int | None,
     folder: Path,
+    said: Callable[[], str],
 ) -> tuple[str, Parsed]:
-    """Return what one client printed, and the parsed result."""
+    """Return what one client printed, its server's part of the result after it, and the parsed result."""
     source = _written(file)
     if status is None:
+        advice = (
+            invocation.hangs or "Set a longer time limit (--time-limit; in a notebook time_limit), or request less."
+        )
         raise LaunchError(
             f"{invocation.tool.name} did not finish within {invocation.time_limit:g} s, so labkit killed it; the run "
-            f"takes {invocation.duration:g} s. "
-            "Set a longer time limit (--time-limit; in a notebook time_limit), or request less.",
+            f"takes {invocation.duration:g} s. {advice}",
             command=command,
             stderr=tree.stderr_text(),
         )
+    source += said()
     try:
         parsed = invocation.parse(source, folder)
         return parsed.output or source, parsed
@@ -235,7 +241,7 @@ def background(invocation: Invocation, place: Place) -> Iterator[supervise.Tree]
     _refuse_missing(invocation)
     with (
         owned_folder("labkit-served-") as folder,
-        _served(invocation, place, folder, invocation.each[0]) as (words, _),
+        _served(invocation, place, folder, invocation.each[0]) as (words, *_),
     ):
         command = (*place.client, *_filled(invocation.client, words | dict(place.client_words)))
         nowhere = supervise.DEVNULL
@@ -289,11 +295,16 @@ def _outcome(
 @contextlib.contextmanager
 def _served(
     invocation: Invocation, place: Place, folder: Path, placeholders: Mapping[str, str]
-) -> Iterator[tuple[dict[str, str], tuple[str, ...]]]:
-    """Run the server on free ports; yield the values for the commands' placeholders, and the server's command."""
-    words = {"address": place.address or invocation.address, **placeholders}
+) -> Iterator[tuple[dict[str, str], tuple[str, ...], Callable[[], str]]]:
+    """Run the server on free ports.
+
+    Yields
+    ------
+    Values for the commands' placeholders, the server's command, and what returns its part of the result.
+    """
+    words = {"address": place.address or invocation.address, "own_address": invocation.address, **placeholders}
     if not invocation.server:
-        yield words, ()
+        yield words, (), str
         return
     for attempt in range(1, _PORTS + 1):
         ports = free_ports(words["address"], 2)
@@ -304,7 +315,7 @@ def _served(
             supervise.start(command, cwd=folder, env=_environment(invocation), stdout=output, grace=_GRACE_S) as tree,
         ):
             if _ready(tree, words.get("listens", invocation.listens), ports[0], place):
-                yield words, command
+                yield words, command, lambda: _report(tree, output) if invocation.server_reports else ""
                 return
             status = tree.returncode
             tree.stop()
@@ -317,6 +328,12 @@ def _served(
             )
             text = f"The server of {invocation.tool.name} {why}."
             raise LaunchError(text, command=command, exit_status=status, stderr=stderr)
+
+
+def _report(tree: supervise.Tree, output: IO[bytes]) -> str:
+    """Return what a server printed until it ended, or until its client has waited long enough for that."""
+    tree.wait(_REPORT_S)
+    return _written(output)
 
 
 def _ready(tree: supervise.Tree, protocol: str, port: int, place: Place) -> bool:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from labkit.errors import SpecError
+from labkit.errors import DataError, SpecError
 from labkit.formats import iperf as layout
 from labkit.host import VERSION
 from labkit.options.sockets import Sockets, TcpRr, TcpStream, UdpStream
 from labkit.point.spec import Effort, Reported, Spec
-from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
+from labkit.tools import GROUP, Invocation, Parsed, Tool, by_time, only, this_machine
 
 TOOL = Tool(
     name="iperf",
@@ -30,6 +31,8 @@ TOOL = Tool(
     instead="iperf3 or netperf",
 )
 _UNPACED_MBPS = 100_000.0  # beyond any link: iperf has no word for 'as fast as it can' over UDP
+# Joins a group on the interface with an address, and ends after one sender, with its report.
+_RECEIVER = 'exec iperf -s -u -P 1 -B "$1%$(ip -o addr show to "$2" | cut -d " " -f 2)" -p "$3" -e -f k'
 
 
 def tcp_rr(spec: Spec[TcpRr], effort: Effort) -> Invocation:
@@ -100,11 +103,13 @@ def udp_stream(spec: Spec[UdpStream], effort: Effort) -> Invocation:
     Raises
     ------
     SpecError
-        For several streams: the server's reports do not come back then.
+        For several streams: the server's reports do not come back then. For multicast over IPv6.
     """
     only(spec, TOOL.name, "iperf3", streams=1)
     rate = (spec.options.offered or _UNPACED_MBPS) * 8e6
     offered = ["-u", "-b", f"{rate:.0f}"]
+    if spec.options.multicast:
+        return _to_group(spec, effort, offered)
     return _invocation(
         spec,
         effort,
@@ -114,6 +119,40 @@ def udp_stream(spec: Spec[UdpStream], effort: Effort) -> Invocation:
         definition=(
             "iperf -u: bandwidth is what the server reports, beside it what was sent, what was lost, and jitter."
         ),
+    )
+
+
+def _to_group(spec: Spec[UdpStream], effort: Effort, offered: list[str]) -> Invocation:
+    """A stream to a multicast group; nobody answers the sender, so the receiver's own report is the result."""
+    if spec.options.ip == "ipv6":
+        raise SpecError("ip=ipv6, but multicast works over IPv4 only. Set ip=ipv4.")
+
+    def parse(text: str) -> list[Reported]:
+        if "connected with" not in text.partition("Server listening on")[2]:
+            raise DataError(
+                f"none of the datagrams to the multicast group {GROUP} arrived. Let switches and firewalls pass it, or "
+                "leave multicast out."
+            )
+        return layout.datagrams(text)
+
+    to_one = _invocation(
+        spec,
+        effort,
+        offered,
+        parse,
+        stands_in_for="",
+        definition=(
+            "iperf -u to a multicast group: bandwidth is what the receiver reports, beside it what was sent, what was "
+            "lost, and jitter."
+        ),
+    )
+    program, connect, _, *rest = to_one.client
+    return replace(
+        to_one,
+        needs=("iperf", "ip"),
+        server=("sh", "-c", _RECEIVER, "sh", GROUP, "{own_address}", "{port}"),
+        server_reports=True,
+        client=(program, connect, GROUP, "-B", "{own_address}", *rest),
     )
 
 

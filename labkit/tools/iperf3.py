@@ -10,7 +10,7 @@ from labkit.formats import iperf3 as layout
 from labkit.options.congestion import Incast
 from labkit.options.sockets import Sockets, TcpStream, UdpStream
 from labkit.point.spec import Effort, Reported, Spec
-from labkit.tools import Invocation, Parsed, Tool, _incast, this_machine
+from labkit.tools import Invocation, Parsed, Tool, _incast, only, this_machine
 
 TOOL = Tool(
     name="iperf3",
@@ -59,7 +59,14 @@ def tcp_bidirectional(spec: Spec[TcpStream], effort: Effort) -> Invocation:
 
 
 def udp_stream(spec: Spec[UdpStream], effort: Effort) -> Invocation:
-    """Datagrams of the spec's size at the rate the option ``offered`` gives all streams together."""
+    """Datagrams of the spec's size at the rate the option ``offered`` gives all streams together.
+
+    Raises
+    ------
+    SpecError
+        For multicast.
+    """
+    only(spec, TOOL.name, "iperf", multicast=False)
     offered = spec.options.offered * 8e6 / spec.options.streams
     return _invocation(
         spec,

@@ -46,7 +46,14 @@ def tcp_rr(spec: Spec[TcpRr], effort: Effort) -> Invocation:
 
 
 def udp_rr(spec: Spec[Sockets], effort: Effort) -> Invocation:
-    """Requests and responses of the spec's size in datagrams, one at a time; one that is lost ends the run."""
+    """Requests and responses of the spec's size in datagrams, one at a time; one that is lost ends the run.
+
+    Raises
+    ------
+    SpecError
+        For multicast.
+    """
+    only(spec, TOOL.name, "sockperf", multicast=False)
     options = ["-r", f"{spec.size},{spec.size}"]
     return _invocation(
         spec,
@@ -90,9 +97,11 @@ def udp_stream(spec: Spec[Sockets], effort: Effort) -> Invocation:
     Raises
     ------
     SpecError
-        For a rate, as Debian builds it without pacing, several streams, or an exact count, which would need an answer.
+        For a rate, as Debian builds it without pacing, several streams, multicast, or an exact count, which would need
+        an answer.
     """
     only(spec, TOOL.name, "iperf3 or iperf", offered=0.0, streams=1)
+    only(spec, TOOL.name, "iperf", multicast=False)
     by_time(effort, TOOL.name, "iperf")
     options = ["-R", "1", "-m", str(spec.size)]  # without -R 1 it refuses whatever a router might have to carry
     return _invocation(

@@ -17,7 +17,7 @@ from labkit.options.congestion import Incast
 from labkit.options.verbs import LOOPS_ALONE
 from labkit.point.spec import Effort, Spec
 from labkit.point.units import MiB
-from labkit.tools import Invocation, Parsed, Tool, _incast, trimmed
+from labkit.tools import GROUP, Invocation, Parsed, Tool, _incast, trimmed
 
 TOOL = Tool(
     name="perftest",
@@ -31,8 +31,7 @@ TOOL = Tool(
 )
 LOWEST = 5  # iterations that perftest demands
 _COUNT = 1000
-_GROUP = "239.255.77.1"  # of multicast, within a site
-_MGID = ":".join(["0"] * 10 + ["255", "255", *_GROUP.split(".")])  # as perftest reads it
+_MGID = ":".join(["0"] * 10 + ["255", "255", *GROUP.split(".")])  # as perftest reads it
 # Joins the group by IP on the adapter's interface, which switches and soft-RoCE demand, then becomes the receiver.
 _JOINED = (
     "import os, socket, sys; group = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
@@ -84,6 +83,10 @@ _BW_FLAGS: dict[str, tuple[str, Any]] = {
     "post_list": ("-l", 1),
 }
 
+_LOST = (
+    "Its receiver waits for every datagram, and was probably still waiting for one of the multicast group that was "
+    "lost. Request fewer messages (-i 500), or let the switches pass the group."
+)
 _ONE_SENDER = {"qps": 1, "bidirectional": False, "srq": False, "rdma_cm": False}  # with multicast
 
 
@@ -216,7 +219,7 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
         *(["-g", "-M", _MGID, "--reversed", "-r", str(min(count, _MOST_RECEIVES))] if asked.multicast else []),
         *(["-U"] if with_samples else []),
     ]
-    joining = ("python3", "-c", _JOINED, _GROUP, "{own_address}") if asked.multicast else ()
+    joining = ("python3", "-c", _JOINED, GROUP, "{own_address}") if asked.multicast else ()
     size = ATOMIC_B if verb == "atomic" else spec.size
 
     def parsed(text: str, folder: Path) -> Parsed:
@@ -236,6 +239,7 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
         definition=_definition(program, _VERBS[verb], kind, asked),
         duration=_START_S + (seconds or effort.time_cap),
         time_limit=_START_S + seconds + effort.time_limit,
+        hangs=_LOST if asked.multicast else "",
         retries=2,
     )
 

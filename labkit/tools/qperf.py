@@ -70,8 +70,9 @@ def udp_rr(spec: Spec[Sockets], effort: Effort) -> Invocation:
     Raises
     ------
     SpecError
-        For an exact count.
+        For an exact count, or multicast.
     """
+    only(spec, TOOL.name, "sockperf", multicast=False)
     return _sockets(
         spec, effort, "udp_lat", ("qperf udp_lat: mean only; half a round trip doubled to one, as in netperf UDP_RR.")
     )
@@ -101,9 +102,10 @@ def udp_stream(spec: Spec[Sockets], effort: Effort) -> Invocation:
     Raises
     ------
     SpecError
-        For an exact count, a rate, or several streams.
+        For an exact count, a rate, several streams, or multicast.
     """
     only(spec, TOOL.name, "iperf3", offered=0.0, streams=1)
+    only(spec, TOOL.name, "iperf", multicast=False)
     return _sockets(
         spec,
         effort,

@@ -20,7 +20,7 @@ from labkit.formats import sockperf as layout
 from labkit.options.sockets import Sockets, TcpRr, UnderLoad, UnderStreams
 from labkit.point.notes import note
 from labkit.point.spec import Effort, Reported, Spec
-from labkit.tools import Invocation, Parsed, Tool, _under_streams, only, this_machine, trimmed
+from labkit.tools import GROUP, Invocation, Parsed, Tool, _under_streams, only, this_machine, trimmed
 
 TOOL = Tool(
     name="sockperf",
@@ -59,7 +59,7 @@ def udp_rr(spec: Spec[Sockets], effort: Effort) -> Invocation:
     SpecError
         For a size that sockperf cannot send, or IPv6.
     """
-    return _ping_pong(spec, effort, "udp")
+    return _ping_pong(spec, effort, "udp", multicast=bool(spec.values.get("multicast")))
 
 
 def under_load(spec: Spec[UnderLoad], effort: Effort) -> Invocation:
@@ -103,7 +103,9 @@ def under_streams(spec: Spec[UnderStreams], effort: Effort) -> Invocation:
     return _under_streams.beside(under_load(spec, effort), spec, effort)
 
 
-def _ping_pong(spec: Spec[Sockets], effort: Effort, protocol: str, *, nodelay: bool = True) -> Invocation:
+def _ping_pong(
+    spec: Spec[Sockets], effort: Effort, protocol: str, *, nodelay: bool = True, multicast: bool = False
+) -> Invocation:
     def parsed(text: str, folder: Path) -> Parsed:
         return trimmed(_samples(text, folder), effort)
 
@@ -113,9 +115,11 @@ def _ping_pong(spec: Spec[Sockets], effort: Effort, protocol: str, *, nodelay: b
         protocol,
         ["ping-pong"],
         parsed,
-        stands_in_for="netperf",
-        definition=("sockperf ping-pong: time from sending to answer of every packet: netperf's round trip."),
+        stands_in_for="" if multicast else "netperf",
+        definition="sockperf ping-pong: time from sending to answer of every packet: netperf's round trip"
+        + (", through a multicast group." if multicast else "."),
         nodelay=nodelay,
+        multicast=multicast,
     )
 
 
@@ -160,6 +164,7 @@ def _invocation(
     definition: str,
     nodelay: bool,
     stands_in_for: str = "",
+    multicast: bool = False,
 ) -> Invocation:
     """A run in one of sockperf's modes, of at least a time in s."""
     low, high = SIZES[protocol]
@@ -172,9 +177,10 @@ def _invocation(
     both = [
         *(["--tcp"] if protocol == "tcp" else []),
         "-i",
-        "{address}",
+        GROUP if multicast else "{address}",
         "-p",
         "{port}",
+        *(["--mc-rx-if", "{own_address}", "--mc-tx-if", "{own_address}"] if multicast else []),
         "-m",
         str(spec.size),
         *(["--buffer-size", str(buffer)] if buffer else []),

@@ -36,6 +36,7 @@ TINY: dict[str, dict[str, Any]] = {
         "streams": "1",
         "buffers": "0",
         "offered": "5",
+        "multicast": "5",
         "rates": "1000",
         "providers": "tcp",
         "ladder": "8",

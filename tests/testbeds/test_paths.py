@@ -60,6 +60,31 @@ def test_mpich_between_hosts_that_share_ipc_is_found_out_wherever_it_is_shown(
     assert BADGE in text or "shared memory" in text, text
 
 
+@pytest.mark.parametrize(
+    ("benchmark", "testbed", "environment"),
+    [
+        ("mpi.put_latency", "virtual-cluster:2", {}),
+        pytest.param("mpi.put_latency", "virtual-cluster:2", {"OMPI_MCA_osc": "ucx"}, marks=pytest.mark.slow),
+        pytest.param("mpi.put_latency", "local", {}, marks=pytest.mark.slow),
+        pytest.param("mpi.get_accumulate_latency", "virtual-cluster:2", {}, marks=pytest.mark.slow),
+        pytest.param("mpi.passive_put", "virtual-cluster:2", {}, marks=pytest.mark.slow),
+        pytest.param("congestion.gpcnet_loaded", "virtual-cluster:10", {}, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("launcher", ["openmpi", pytest.param("mpich", marks=pytest.mark.slow)])
+def test_one_sided_messages_go_over_tcp(
+    launcher: str, benchmark: str, testbed: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    if launcher not in launch.installed():
+        pytest.skip(f"{launcher} is not installed")
+    where = {"testbed": testbed, "transport": "tcp" if testbed == "local" else "auto", "environment": environment}
+    ranks = 10 if testbed.endswith("10") else 2
+    spec = Spec(benchmark=benchmark, size=1024, launcher=launcher, ranks=ranks, **where)
+    (one,) = measuring.measure(spec, Effort(iterations=200, launches=1), into=tmp_path / "held").samples()
+    assert one.meta["verified"]
+    assert not {BADGE, "shared memory"} & set(one.meta["badges"])
+
+
 @pytest.mark.slow
 def test_mpich_on_one_host_is_found_out(tmp_path: Path) -> None:
     through = {"MPIR_CVAR_NOLOCAL": "0", "UCX_TLS": "sysv,posix,cma,self"}

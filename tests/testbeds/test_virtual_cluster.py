@@ -645,6 +645,21 @@ def test_a_tool_sends_from_one_host_to_the_other_and_its_server_is_ended(
     assert not left, left
 
 
+@pytest.mark.slow
+@pytest.mark.netns
+@pytest.mark.parametrize(("name", "tool"), [("udp_stream", "iperf"), ("udp_rr", "sockperf")])
+def test_datagrams_to_a_group_reach_the_member_on_another_host(name: str, tool: str, tmp_path: Path) -> None:
+    if not shutil.which(tool):
+        pytest.skip(f"{tool} is not installed")
+    options = {"multicast": True} | ({"offered": 2} if name == "udp_stream" else {})
+    spec = Spec(benchmark=f"sockets.{name}", size=1000, testbed="virtual-cluster:3,rate=200mbit", options=options)
+    (one,) = measuring.measure(spec, Effort(launches=1, iterations=200), into=tmp_path / "held").samples()
+    assert one.meta["engine"] == tool
+    assert one.meta["evidence"]["vc0.eth0.tx_bytes"] >= 200 * 1000
+    assert one.meta["evidence"]["vc2.eth0.rx_bytes"] >= 0.5 * 200 * 1000
+    assert not {"path mismatch", "loopback"} & set(one.meta["badges"])
+
+
 @pytest.mark.netns
 def test_tools_that_stay_on_one_host_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not shutil.which("iperf3"):

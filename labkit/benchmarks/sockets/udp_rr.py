@@ -2,7 +2,8 @@
 
 The definition of netperf's UDP_RR; sockperf's ping-pong and qperf's udp_lat, which report half, replace it,
 converted. A datagram that is lost is not sent again: netperf then waits until the end. As in `sockets.tcp_rr`, the
-next request waits for the answer (coordinated omission).
+next request waits for the answer (coordinated omission). With `multicast` request and response go through a group
+that both ends have joined.
 """
 
 from typing import Literal
@@ -20,9 +21,11 @@ class Options(Sockets):
     Parameters
     ----------
     tool : `auto` takes the first that is installed and can do it.
+    multicast : send requests and responses to a multicast group (sockperf, IPv4).
     """
 
     tool: Literal["auto", "netperf", "sockperf", "qperf"] = "auto"
+    multicast: bool = False
 
 
 BENCHMARK = ToolBenchmark(

@@ -38,7 +38,8 @@ def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
     crowded = placement.oversubscribed and target != "none"
     out += ["--bind-to", f"{target}:overload-allowed" if crowded else target]
     for name, value in parameters(placement).items():
-        out += ["--mca", name, value]
+        if f"OMPI_MCA_{name}" not in dict(placement.settings):  # the command line would win
+            out += ["--mca", name, value]
     if placement.remote:
         out += [word for name in variables if not name.startswith(_FORWARDED) for word in ("-x", name)]
     return out
@@ -56,6 +57,9 @@ def parameters(placement: Placement) -> dict[str, str]:
             out |= {"btl_tcp_if_include": placement.interface}
     if placement.over_ucx:
         out |= {"pml": "ucx"}
+    elif (placement.transport == "tcp" or placement.remote_shell) and placement.version[0] == 4:
+        # of those that Debian's settings leave, sm is no TCP, and rdma makes no window over TCP
+        out |= {"osc": "pt2pt"}
     if placement.pgas:
         # with rdma every rank crashes in shmem_finalize (open-mpi/ompi#11604), and coarrays find no window over TCP;
         # without ucx coarrays of one host go through shared memory
