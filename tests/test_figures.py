@@ -230,15 +230,15 @@ RANKS = {"xaxis": {"title": {"text": "ranks"}}}
     [
         (
             spec_of("latency (µs)", with_bars("a", [1, 2, 3], 0.1), with_bars("b", [2, 2, 12], 0.1), **RANKS),
-            "Lower is better. Farthest apart at 4 ranks: b (12.00 µs) and a (3.00 µs), 4 times.",
+            "Lower is better. Largest difference at 4 ranks: b (12.00 µs) and a (3.00 µs), 4 times.",
         ),
         (
             spec_of("bandwidth (MB/s)", with_bars("a", [1, 2, 3], 9), with_bars("b", [2, 3, 4], 9)),
-            "Higher is better. No series differs visibly from another. Farthest apart at 1: b (2.0 MB/s) and a (1.0 MB/s), 2 times, their bars overlap.",
+            "Higher is better. No series differs visibly from another. Largest difference at 1: b (2.0 MB/s) and a (1.0 MB/s), 2 times, their bars overlap.",
         ),
         (
             spec_of("message rate (1/s)", with_bars("a", [50, 55, 60], 20), **RANKS),
-            "Higher is better. No change is visible. From 50 1/s at 1 to 60 1/s at 4 ranks; the bars of both ends overlap.",
+            "Higher is better. No change is visible. From 50 1/s at 1 to 60 1/s at 4 ranks; the bars at the two ends overlap.",
         ),
         (
             spec_of("time (s)", {"type": "bar", "x": ["x", "y"], "y": [3.0, 3.01]}),
@@ -246,7 +246,7 @@ RANKS = {"xaxis": {"title": {"text": "ranks"}}}
         ),
         (
             spec_of("message rate (1/s)", with_bars("a", [50, 90, 60], 20), **RANKS),
-            "Higher is better. From 50 1/s at 1 to 60 1/s at 4 ranks, highest at 2: 90 1/s; the bars of both ends overlap.",
+            "Higher is better. From 50 1/s at 1 to 60 1/s at 4 ranks, highest at 2: 90 1/s; the bars at the two ends overlap.",
         ),
         (
             spec_of("time (ms)", with_bars("median", [1, 2, 3], 0.1), with_bars("maximum", [9, 9, 9], 0.1)),

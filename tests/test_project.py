@@ -42,6 +42,13 @@ def run(*command: object, cwd: Path = ROOT, **environment: str) -> subprocess.Co
     )
 
 
+def test_a_script_beside_a_clone_imports_the_package_not_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "labkit" / "labkit").mkdir(parents=True)  # as a clone: a folder of the name, without __init__.py
+    (tmp_path / "script.py").write_text("from labkit import sweep\nprint(sweep.__name__)\n")
+    done = run(sys.executable, "script.py", cwd=tmp_path, PYTHONPATH="")
+    assert done.stdout == "sweep\n", done.stderr
+
+
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
 def test_a_lock_pins_with_hashes_and_names_no_server(lock: Path) -> None:
     text = lock.read_text()

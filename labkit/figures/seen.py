@@ -80,7 +80,7 @@ def seen(spec: Mapping[str, Any]) -> str:
     --------
     >>> lines = [{"name": "shm", "x": [1, 2], "y": [0.5, 0.75]}, {"name": "tcp", "x": [1, 2], "y": [5.0, 5.1]}]
     >>> seen({"data": lines, "layout": {"yaxis": {"title": "latency (µs)"}}})
-    'Lower is better. Farthest apart at 1: tcp (5 µs) and shm (0.5 µs), 10 times, without intervals.'
+    'Lower is better. Largest difference at 1: tcp (5 µs) and shm (0.5 µs), 10 times, without intervals.'
     """
     layout = spec.get("layout") or {}
     traces = [one for one in spec.get("data") or [] if _is_shown(one)]
@@ -220,7 +220,7 @@ def _sight(points: Sequence[_Point], words: _Words) -> str:
     if len(names) > 1 and pairs and all(point.value > 0 for point in points):
         low, high = max(pairs, key=lambda pair: (not _overlap(*pair), _ratio(*pair)))
         both = _both(high, low, words, high.series, low.series)
-        return f"{_visible(low, high)}Farthest apart {words.at(high.at)}: {both}."
+        return f"{_visible(low, high)}Largest difference {words.at(high.at)}: {both}."
     low, high = _ends(points)
     if len(names) == 1 and all(isinstance(point.at, int | float) for point in points):
         return _course(sorted(points, key=lambda p: float(p.at)), low, high, words)
@@ -305,7 +305,7 @@ def _course(points: Sequence[_Point], low: _Point, high: _Point, words: _Words) 
         return f"{text}."
     if math.isnan(ends[0].high + ends[1].low):
         return f"{text}; without intervals."
-    return f"{'' if between else 'No change is visible. '}{text}; the bars of both ends overlap."
+    return f"{'' if between else 'No change is visible. '}{text}; the bars at the two ends overlap."
 
 
 def _largest(points: Sequence[_Point], words: _Words) -> str:

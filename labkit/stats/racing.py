@@ -16,8 +16,8 @@ above: the other settings stay undecided, and the result shows this.
 Notes
 -----
 Successive elimination [1]_ with the test of a race among configurations [2]_ [3]_. F-race uses ranks instead, and irace
-offers both. Ranks need more rounds: among 12 settings, a sign test stops the first after 8 rounds. The variance of a
-pair is the larger of the common variance and the variance of the pair's differences, so quiet settings do not stop a
+offers both. Rank tests need more rounds: among 12 settings, a sign test stops the first after 8 rounds. The variance of
+a pair is the larger of the common variance and the variance of the pair's differences, so quiet settings do not stop a
 noisy one.
 
 References

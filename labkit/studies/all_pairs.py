@@ -180,7 +180,7 @@ class Study(studies.Study):
         )
 
     def bad_table(self) -> pd.DataFrame:
-        """Every pair that was slow twice, apart from slow parts, with its time alone.
+        """Pairs that were slow twice and belong to no slow part, with their times alone.
 
         If there is none, the three slowest pairs.
         """

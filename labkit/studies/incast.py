@@ -111,7 +111,7 @@ class Study(studies.Study):
         return rows.merge(again[[*point, "value"]].rename(columns={"value": "again"}), on=point, how="left")
 
     def rows(self, **where: Any) -> pd.DataFrame:
-        """Points with these values in columns, with the fairness of their streams."""
+        """Points with these values as columns, and the fairness of their streams."""
         rows = self.summary
         if not len(rows):
             return rows

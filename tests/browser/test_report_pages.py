@@ -310,7 +310,7 @@ def test_the_first_figure_is_live_and_described_whole(opened: Any) -> None:
     assert "latency (µs) against message size (B): " in words
     assert "shm from " in words
     assert "tcp from " in words
-    assert "Lower is better. Farthest apart at " in words
+    assert "Lower is better. Largest difference at " in words
     assert page.locator("#fig-front img:visible").count() == 0
 
 

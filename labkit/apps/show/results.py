@@ -219,7 +219,7 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
 
 
 def _beside(metric: str, statistic: str) -> str:
-    """Return the head of a column beside the headline: its meaning and unit."""
+    """Return the title of a column beside the headline: its meaning and unit."""
     label = STATISTICS[statistic].label if statistic == "osu_mean" else METRICS[metric].label
     return f"{label} ({METRICS[metric].unit})"
 

@@ -44,5 +44,5 @@ def alpha_beta(sizes: ArrayLike, times: ArrayLike) -> tuple[float, float]:
 
 
 def off_the_line(sizes: NDArray[np.float64], times: NDArray[np.float64], alpha: float, beta: float) -> float:
-    """Return how far the worst point lies off the line, as a part of its time."""
+    """Return the distance of the worst point from the line, as a share of its time."""
     return float(np.max(np.abs(alpha + beta * sizes - times) / times))

@@ -107,8 +107,8 @@ _COUNTED_DOC = """Latency of MPI_{call}: {does}, with {counts} for each rank.
 
 Every rank times every iteration; the slowest rank counts. The mean over ranks is also given.
 
-With `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_{name} (OMB 7.4){imb};
-`streaming` runs them back to back{unsynchronised}; `synchronised` starts each at an agreed time on synchronised clocks.
+With `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_{name} (OMB 7.4){imb}.
+`streaming` runs them back to back{unsynchronised}. `synchronised` starts each at an agreed time on synchronised clocks.
 
 The counts of all ranks are the same: sizes, data and metrics are those of mpi.{plain}.
 """

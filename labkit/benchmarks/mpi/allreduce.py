@@ -3,8 +3,8 @@
 Every rank times every iteration; the slowest rank counts. OSU's mean over ranks is also given.
 
 With `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_allreduce (OMB 7.4,
-mpi/collective/blocking/osu_allreduce.c) and in IMB-MPI1 Allreduce (its default, -sync on); `streaming` runs them back
-to back, as IMB-MPI1 Allreduce -sync off does; `synchronised` starts each at an agreed time on synchronised clocks. Bus
+mpi/collective/blocking/osu_allreduce.c) and in IMB-MPI1 Allreduce (its default, -sync on). `streaming` runs them back
+to back, as IMB-MPI1 Allreduce -sync off does. `synchronised` starts each at an agreed time on synchronised clocks. Bus
 bandwidth is 2(n-1)/n times size over time (nccl-tests, PERFORMANCE.md). `binding` selects the C kernel, mpi4py with
 buffers, or mpi4py with pickled objects.
 """

@@ -3,8 +3,8 @@
 Every rank times every iteration; the slowest rank counts. OSU's mean over ranks is also given.
 
 With `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_alltoall (OMB 7.4,
-mpi/collective/blocking/osu_alltoall.c) and in IMB-MPI1 Alltoall (its default, -sync on); `streaming` runs them back to
-back, as IMB-MPI1 Alltoall -sync off does; `synchronised` starts each at an agreed time on synchronised clocks.
+mpi/collective/blocking/osu_alltoall.c) and in IMB-MPI1 Alltoall (its default, -sync on). `streaming` runs them back to
+back, as IMB-MPI1 Alltoall -sync off does. `synchronised` starts each at an agreed time on synchronised clocks.
 
 The size is the size of the message between two ranks.
 

@@ -3,8 +3,8 @@
 Every rank times every iteration; the slowest rank counts. OSU's mean over ranks is also given.
 
 With `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_bcast (OMB 7.4,
-mpi/collective/blocking/osu_bcast.c) and in IMB-MPI1 Bcast (its default, -sync on); `streaming` runs them back to back,
-as IMB-MPI1 Bcast -sync off does; `synchronised` starts each at an agreed time on synchronised clocks. Bus bandwidth is
+mpi/collective/blocking/osu_bcast.c) and in IMB-MPI1 Bcast (its default, -sync on). `streaming` runs them back to back,
+as IMB-MPI1 Bcast -sync off does. `synchronised` starts each at an agreed time on synchronised clocks. Bus bandwidth is
 size over time. `binding` selects the C kernel, mpi4py with buffers, or mpi4py with pickled objects.
 """
 

@@ -2,8 +2,8 @@
 
 Every rank times every iteration; the slowest rank counts. The mean over ranks is also given.
 
-With `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_neighbor_allgather (OMB 7.4);
-`streaming` runs them back to back; `synchronised` starts each at an agreed time on synchronised clocks.
+With `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_neighbor_allgather (OMB 7.4).
+`streaming` runs them back to back. `synchronised` starts each at an agreed time on synchronised clocks.
 """
 
 from collections.abc import Callable

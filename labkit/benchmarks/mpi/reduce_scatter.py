@@ -3,8 +3,8 @@
 Every rank times every iteration; the slowest rank counts. OSU's mean over ranks is also given.
 
 With `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_reduce_scatter (OMB 7.4,
-mpi/collective/blocking/osu_reduce_scatter.c) and in IMB-MPI1 Reduce_scatter (its default, -sync on); `streaming` runs
-them back to back, as IMB-MPI1 Reduce_scatter -sync off does; `synchronised` starts each at an agreed time on
+mpi/collective/blocking/osu_reduce_scatter.c) and in IMB-MPI1 Reduce_scatter (its default, -sync on). `streaming` runs
+them back to back, as IMB-MPI1 Reduce_scatter -sync off does. `synchronised` starts each at an agreed time on
 synchronised clocks. The size refers to the whole vector; the first ranks receive one element more if it does not
 divide evenly. Bus bandwidth is (n-1)/n times size over time (nccl-tests).
 """

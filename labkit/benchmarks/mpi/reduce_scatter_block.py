@@ -3,8 +3,8 @@
 Every rank times every iteration; the slowest rank counts. OSU's mean over ranks is also given.
 
 With `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_reduce_scatter_block (OMB
-7.4, mpi/collective/blocking/osu_reduce_scatter_block.c) and in IMB-MPI1 Reduce_scatter_block (its default, -sync on);
-`streaming` runs them back to back, as IMB-MPI1 Reduce_scatter_block -sync off does; `synchronised` starts each at an
+7.4, mpi/collective/blocking/osu_reduce_scatter_block.c) and in IMB-MPI1 Reduce_scatter_block (its default, -sync on).
+`streaming` runs them back to back, as IMB-MPI1 Reduce_scatter_block -sync off does. `synchronised` starts each at an
 agreed time on synchronised clocks. The size refers to a block, as in IMB; osu_reduce_scatter_block prints the size of
 the whole vector. Bus bandwidth is (n-1) times size over time.
 """

@@ -2,7 +2,7 @@
 
 Every rank times every iteration; the slowest rank counts. The mean over ranks is also given.
 
-With `cadence=isolated` a barrier follows each iteration outside the timed part; `streaming` runs them back to back;
+With `cadence=isolated` a barrier follows each iteration outside the timed part. `streaming` runs them back to back.
 `synchronised` starts each at an agreed time on synchronised clocks.
 """
 

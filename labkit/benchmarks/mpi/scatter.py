@@ -3,8 +3,8 @@
 Every rank times every iteration; the slowest rank counts. OSU's mean over ranks is also given.
 
 With `cadence=isolated` a barrier follows each iteration outside the timed part, as in osu_scatter (OMB 7.4,
-mpi/collective/blocking/osu_scatter.c) and in IMB-MPI1 Scatter (its default, -sync on); `streaming` runs them back to
-back, as IMB-MPI1 Scatter -sync off does; `synchronised` starts each at an agreed time on synchronised clocks.
+mpi/collective/blocking/osu_scatter.c) and in IMB-MPI1 Scatter (its default, -sync on). `streaming` runs them back to
+back, as IMB-MPI1 Scatter -sync off does. `synchronised` starts each at an agreed time on synchronised clocks.
 
 The size is the size of one rank's message.
 """

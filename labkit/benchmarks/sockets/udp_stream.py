@@ -1,9 +1,8 @@
 """UDP datagrams in one direction: sent, received and lost.
 
-The definition of netperf's UDP_STREAM: the bandwidth counts what the receiver got. The sender may be faster,
-because nothing limits it. With ``offered`` the sender keeps to a rate, which iperf3 and iperf can; they give the jitter
-too. Datagrams may be lost at the sender's queue, on the way, or at the receiver's buffer, and these tools do not tell
-where.
+The definition of netperf's UDP_STREAM: the bandwidth counts what the receiver got. The sender may be faster, because
+nothing limits it. With ``offered`` the sender keeps to a rate, which iperf3 and iperf can; they give the jitter too.
+Datagrams may be lost at the sender's queue, on the way, or at the receiver's buffer, and these tools do not show where.
 """
 
 from labkit.benchmarks import Ends, ToolBenchmark

@@ -50,7 +50,7 @@ RULE = Rule(
     kind="observation",
     level="note",
     about="sizes",
-    must="the time grows along one line with the size",
+    must="the time is a straight line over the size",
     why="a jump or bend shows another protocol or algorithm, or another limit",
     says={
         "jump": f"{_SAYS} jumps ({{jump:+}}): another protocol or algorithm",

@@ -1,4 +1,4 @@
-"""Whether what labkit proposes for a point was in effect when the point was measured."""
+"""Whether a setting that labkit proposes was already in effect during the measurement."""
 
 from __future__ import annotations
 
