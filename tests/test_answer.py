@@ -521,6 +521,9 @@ def test_load_explains_nothing_where_another_setting_is_good_under_it() -> None:
     (cause,) = [one for one in asked(slow, fast, LINE).topics[0].worse[0].causes if one.code == "busy-machine"]
     assert not cause.supported
     assert "is good under the same load" in sentence(cause)
+    loaded = point("micro.core_to_core", "line_transfer_ns", *[50.0] * 6, meta=noted([badge("busy machine")], []))
+    (cause,) = [one for one in asked(slow, fast, loaded).topics[0].worse[0].causes if one.code == "busy-machine"]
+    assert cause.supported, "the reference was measured under the load too, so good shows nothing"
 
 
 def test_a_loop_in_python_leads_where_the_loop_in_c_is_faster() -> None:

@@ -12,6 +12,7 @@ from labkit.judge.causes._agreeing import EVEN, even, narrow
 from labkit.judge.causes._launches import SELDOM, WIDE, marked, pressure, throttled
 from labkit.judge.finding import SHARE, TIMES, Evidence, Finding, Value
 from labkit.models import bounds
+from labkit.models.costs import BENCHMARKS
 from labkit.models.inside import LINK, MACHINE
 from labkit.point.notes import has
 from labkit.store.samples.facts import TESTBED
@@ -95,7 +96,12 @@ def _too_little(case: Case, times: float) -> list[Evidence]:
 
 
 def _good_too(case: Case) -> list[Evidence]:
-    """Return a verdict on the same path that is good although all its launches were on the busy machine too."""
+    """Return a verdict on the same path that is good although all its launches were on the busy machine too.
+
+    If the machine's own costs were measured under the load as well, the reference is too slow: then good shows nothing.
+    """
+    if bounds.inside(case.samples) and _costs_too(case):
+        return []
     path = case.about.values.get("path")
     for one in case.others:
         if one.level == "good" and one.values.get("path") == path and one.subject.points:
@@ -105,12 +111,19 @@ def _good_too(case: Case) -> list[Evidence]:
     return []
 
 
+def _costs_too(case: Case) -> bool:
+    """Return whether any cost of the machine without a network was measured under load."""
+    records = case.view.records
+    return any(has(cell, _CODE) for cell in records.loc[records["benchmark"].isin([*BENCHMARKS]), "badges"])
+
+
 CAUSE = Cause(
     code="busy-machine",
     name="busy machine",
     seen="other programs used the processors, or processes waited for a processor",
     excluded="the value is even; the load changes by more than a tenth, and the value does not; another setting on "
-    "the path is good under the same load; or the processor time that is left explains less than half of the factor",
+    "the path is good under the same load, and its reference was measured without it; or the processor time that is "
+    "left explains less than half of the factor",
     decides="the idle machine",
     clues={
         "marked": "other programs used the processors in {marked} of {launches}",
