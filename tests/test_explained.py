@@ -23,13 +23,14 @@ from labkit.judge.view import View
 from labkit.models import bounds, schedules
 from labkit.models.bounds import Stated
 from labkit.models.loggp_engine import finish, hockney
+from labkit.point.notes import note
 from labkit.point.spec import Effort, Spec
 from labkit.read import records
 from labkit.read.columnar import of_samples
 from labkit.run import measuring
 from labkit.stats.modes import Modes
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import FINGERPRINT
+from labkit.store.samples.facts import FINGERPRINT, noted
 
 from . import made
 
@@ -1004,6 +1005,18 @@ def test_more_requests_under_way_to_a_file_need_an_engine_that_queues(
     (one,) = causes.every()["few-outstanding"].lacking(case)
     assert (one.spec.values["depth"], one.spec.values["engine"]) == (4, queues)
     assert one.spec.values.get(direct) == ("direct" if queues == "libaio" else some.spec.values.get(direct))
+
+
+def test_the_unit_of_a_value_that_no_column_has_shows_whether_more_is_better() -> None:
+    """As of writes whose launches have different statistics; the answer ended with a KeyError."""
+    spec = benchmarks.resolve(Spec(benchmark="storage.write", size=4096))
+    busy = noted([], [note("busy-machine", "busy machine", processors=1.0, cores=2)])
+    some = made.samples(spec, reported=made.values(RATE, mean=8.0), meta={"fingerprint": "one", **busy})
+    about = _asking("storage.write", rules.every()["storage-of-device"], "")
+    case = Case(about=about, view=made.view([some]), samples=some)
+    assert case.metric == ""
+    assert case.rate
+    assert causes.every()["busy-machine"].test(case) is not None
 
 
 def _asking(name: str, rule: Rule, form: str) -> Finding:

@@ -103,8 +103,10 @@ class Case:
 
     @property
     def rate(self) -> bool:
-        """Whether more is better."""
-        return METRICS[self.metric].better == "higher"
+        """Whether more is better; the unit shows it for a value that no column of the summary has."""
+        if self.metric:
+            return METRICS[self.metric].better == "higher"
+        return any(one.better == "higher" for one in METRICS.values() if one.unit == self.measured.unit)
 
     @property
     def beyond(self) -> bool:
