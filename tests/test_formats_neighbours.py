@@ -127,10 +127,10 @@ def test_both_files_of_io500_have_the_same_values_and_marks() -> None:
         (run.options, values(run), run.version, codes(run)) for run in rows
     ]
     assert [codes(run) for run in rows] == [[], ["invalid-phase"], ["invalid-phase"]]
-    assert {one.labels["of"]: (one.value, one.unit) for one in rows[-1].values} == {
-        "bandwidth": (12.5, "GiB/s"),
-        "metadata": (80.25, "kIOPS"),
-        "total": (31.671833, ""),
+    assert {one.name: (one.value, one.unit) for one in rows[-1].values} == {
+        "bandwidth_score_GiBps": (12.5, "GiB/s"),
+        "metadata_score_kIOPS": (80.25, "kIOPS"),
+        "io500_score": (31.671833, "√(GiB/s·kIOPS)"),
     }
 
 

@@ -34,7 +34,7 @@ _SECTION = re.compile(r"\[([\w-]+)\]$")
 _PAIR = re.compile(r"([\w-]+) += *(.*)$")
 _COUNT = re.compile(r"[0-9]{1,9}")
 _INVALID = note("invalid-phase", "IO500 marked this result as invalid")
-_SCALES = {"BW": ("bandwidth", "GiB/s"), "MD": ("metadata", "kIOPS"), "SCORE": ("total", "")}
+_SCALES = {"BW": "bandwidth_score_GiBps", "MD": "metadata_score_kIOPS", "SCORE": "io500_score"}
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,7 @@ def _of_phase(score: float, time: float, *, bandwidth: bool) -> list[Reported]:
 
 def _of_scores(lines: Lines, number: int, cells: Mapping[str, str]) -> list[Reported]:
     """Return the scores over all phases."""
-    return [
-        Reported("score", unit, "value", lines.number(cells[key], number), labels={"of": of})
-        for key, (of, unit) in _SCALES.items()
-    ]
+    return [metric(name, "value", lines.number(cells[key], number)) for key, name in _SCALES.items()]
 
 
 LOG = Log("IO500", ("IO500 version", "[SCORE", "config-hash"), _BEGINS, runs)

@@ -86,7 +86,7 @@ METRICS = {
         Metric("shortest_write_s", "cost", 1.0, "s", "shortest phase that writes", "Time of the shortest phase that writes or creates; a submission to IO500 needs 300 s."),
         Metric("bandwidth_score_GiBps", "rate", 1.0, "GiB/s", "bandwidth score", "Geometric mean of the four phases of IOR, 1 GiB = 2^30 B (IO500)."),
         Metric("metadata_score_kIOPS", "rate", 1.0, "kIOPS", "metadata score", "Geometric mean of the eight phases of mdtest and find, thousands of operations per second (IO500)."),
-        Metric("io500_score", "rate", 1.0, "√(GiB/s·kIOPS)", "IO500-like score", "Root of the product of both scores, by IO500's formula; a submission needs the original program."),
+        Metric("io500_score", "rate", 1.0, "√(GiB/s·kIOPS)", "IO500 score", "Root of the product of both scores, by IO500's formula; a submission needs the original program."),
         Metric("io_time_s", "cost", 1.0, "s", "time in I/O", "Time spent in calls of MPI-IO: the harmonic mean over ranks (NPB), mean over iterations."),
         Metric("io_percent", "loss", 1.0, "%", "share of I/O", "Share of the run time spent in calls of MPI-IO."),
         Metric("peak_percent", "share", 1.0, "%", "fraction of peak", "Performance over the theoretical peak of the cores used (HPL); peak_method names its calculation."),
