@@ -28,9 +28,9 @@ from labkit.apps.show import answered
 from labkit.apps.show.findings import as_dict, how_likely
 from labkit.errors import DataError
 from labkit.host import machine
-from labkit.judge import answer, causes, rules
+from labkit.judge import answer, causes, rules, sentences
 from labkit.judge.answer import PATHS, Answer, Topic
-from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Decided, Finding, Subject, Value, ordered, sound
+from labkit.judge.finding import LEVELS, SHARE, TIMES, Count, Decided, Finding, Subject, Value, Wanted, ordered, sound
 from labkit.judge.rules import collective_of_messages, latency_of_path, setting_matters
 from labkit.judge.sentences import beyond, caused, clue, purpose, sentence, settings, told
 from labkit.judge.view import View
@@ -487,6 +487,19 @@ def test_decide_measures_what_the_answer_lacks(tmp_path: Path, capsys: pytest.Ca
     assert {"micro.core_to_core", "micro.memory_copy"} <= {name for name, _, _ in Campaign(campaign.path).done()}
 
 
+def test_a_launch_with_a_warm_up_has_time_for_more_than_the_warm_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a tenth of a second fio wrote no more than it, and its statistics became a row of the point."""
+    efforts: list[Effort] = []
+    monkeypatch.setattr(deciding, "_first", lambda campaign, one: 0)
+    monkeypatch.setattr(deciding.measuring, "measure", lambda specs, effort, **_: efforts.append(effort))
+    spec = Spec(benchmark="storage.write", size=4096)
+    wanted = [Wanted(spec, launches=1), Wanted(spec, launches=1, warmup=50_000)]
+    assert deciding._measured(Campaign(tmp_path), wanted, float("inf"), lambda text: None)
+    assert [(one.warmup, one.time_cap) for one in efforts] == [(None, deciding.CAP), (50_000, Effort().time_cap)]
+
+
 @pytest.mark.mpi
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -633,6 +646,26 @@ def test_gets_tell_that_puts_are_copied_byte_by_byte(metric: str, size: int, put
         assert lead.number("limit") == pytest.approx(goal.value * MACHINE[0] ** sign, rel=0.001)
         end = f"; {goal:2} or {'more' if sign > 0 else 'less'} would be good"
         assert purpose(answer.Step("", (lead,))).endswith(f"copies byte by byte{end}")
+
+
+@pytest.mark.parametrize(
+    ("unit", "measured", "end"),
+    [
+        ("MB/s", 5.0, "; 40 MB/s or more would be good"),
+        ("MB/s", 400.0, ""),  # doubtful because a rank lacked its processor, or the page cache answered
+        ("µs", 400.0, "; 40 µs or less would be good"),
+        ("µs", 5.0, ""),
+    ],
+)
+def test_a_step_names_no_goal_that_the_number_has_reached(unit: str, measured: float, end: str) -> None:
+    found = Finding(
+        code="bandwidth-of-path",
+        kind="verdict",
+        level="doubtful",
+        subject=Subject(benchmark="mpi.bandwidth"),
+        values={"measured": Value(value=measured, unit=unit), "goal": Value(value=40.0, unit=unit)},
+    )
+    assert sentences._goal(found) == end
 
 
 def test_a_ratio_of_medians_stands_beside_that_of_means_where_few_operations_are_slow() -> None:

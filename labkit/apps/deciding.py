@@ -17,7 +17,7 @@ from labkit.run import measuring
 from labkit.store.campaign import Campaign
 
 ROUNDS = 3  # a measurement may ask for another one
-CAP = 0.1  # s of timed iterations in a launch
+CAP = 0.1  # s of timed iterations in a launch; a warm-up of a tool counts too, so with one the usual time is given
 _EACH = 0.5  # s that a point takes in a launch beside them, about
 
 
@@ -105,7 +105,7 @@ def _possible(wanted: Sequence[Wanted], say: Callable[[str], None]) -> dict[Want
 def _measured(campaign: Campaign, wanted: list[Wanted], end: float, say: Callable[[str], None]) -> bool:
     """Measure launch after launch while there is time; return whether anything was measured."""
     names = ", ".join(dict.fromkeys(one.spec.benchmark for one in wanted))
-    effort = Effort(launches=stats.LAUNCHES, time_cap=CAP)
+    usual = Effort(launches=stats.LAUNCHES)
     first = {one: _first(campaign, one) for one in wanted}
     begun, longest = False, len(wanted) * (CAP + _EACH)
     for launch in range(max(one.launches for one in wanted)):
@@ -120,8 +120,9 @@ def _measured(campaign: Campaign, wanted: list[Wanted], end: float, say: Callabl
             if launch < one.launches:
                 groups.setdefault((one.warmup, first[one] + launch), []).append(one.spec)
         for (warmup, number), specs in groups.items():
+            effort = replace(usual, warmup=warmup) if warmup else replace(usual, time_cap=CAP)
             try:
-                measuring.measure(specs, replace(effort, warmup=warmup or None), into=campaign, launches=[number])
+                measuring.measure(specs, effort, into=campaign, launches=[number])
             except LabkitError as error:  # what cannot be measured here leaves its question open
                 say(str(error))
                 return begun

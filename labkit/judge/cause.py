@@ -16,7 +16,7 @@ from labkit import benchmarks
 from labkit.judge.finding import DEFECT, Evidence, Finding, Value, Wanted
 from labkit.judge.view import View, measuring
 from labkit.models import bounds
-from labkit.point.columns import METRICS, statistic_column
+from labkit.point.columns import METRICS, of_rate, statistic_column
 from labkit.point.spec import Spec
 from labkit.read.records import rerun, statistic_of
 from labkit.store.samples import Samples
@@ -104,9 +104,7 @@ class Case:
     @property
     def rate(self) -> bool:
         """Whether more is better; the unit shows it for a value that no column of the summary has."""
-        if self.metric:
-            return METRICS[self.metric].better == "higher"
-        return any(one.better == "higher" for one in METRICS.values() if one.unit == self.measured.unit)
+        return METRICS[self.metric].better == "higher" if self.metric else of_rate(self.measured.unit)
 
     @property
     def beyond(self) -> bool:

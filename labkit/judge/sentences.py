@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from labkit.judge import causes, rules
 from labkit.judge.finding import LEVELS, Evidence, Finding, Value, likeliest
 from labkit.judge.guidelines import LARGER
+from labkit.point.columns import of_rate
 from labkit.point.notes import joined
 from labkit.point.units import format_share, plural
 
@@ -138,12 +139,14 @@ def purpose(step: Step) -> str:
 
 
 def _goal(one: Finding) -> str:
-    """Return from which value on a number would be good, as the end of a sentence; empty if it is good, or unknown."""
+    """Return the end of a sentence with the value from which on a number would be good; empty if it needs no better."""
     goal, measured = one.values.get("goal"), one.values.get("measured")
     if one.level not in ("bad", "doubtful") or not (isinstance(goal, Value) and isinstance(measured, Value)):
         return ""
-    below = goal.value < measured.value
-    return f"; {goal:2} or {'less' if below else 'more'} would be good"
+    rate = of_rate(goal.unit)
+    if measured.value >= goal.value if rate else measured.value <= goal.value:  # not good for another reason
+        return ""
+    return f"; {goal:2} or {'more' if rate else 'less'} would be good"
 
 
 def name_of(cause: Finding) -> str:

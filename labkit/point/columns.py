@@ -295,6 +295,11 @@ SUMMARY = {
 }  # fmt: skip
 
 
+def of_rate(unit: str) -> bool:
+    """Return whether a unit is that of a rate, so that more is better; false for times and shares."""
+    return any(one.unit == unit for one in METRICS.values() if one.kind == "rate")
+
+
 def statistic_column(metric: str, statistic: str) -> str:
     """Name of a column: ``statistic_column("latency_us", "p50")`` is ``latency_us_p50``."""
     return f"{metric}_{statistic}"
