@@ -12,6 +12,7 @@ import pytest
 from labkit import Effort, Spec, benchmarks, testbeds
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.kernels.verbs.plan import Plan, turns
+from labkit.run import measuring
 from labkit.testbeds import _guest, _kept, _rdma, soft_roce, virtual_cluster
 from labkit.tools import pyverbs
 
@@ -230,6 +231,14 @@ def test_buffers_are_used_in_turn_or_one_of_them_again() -> None:
 def test_what_the_loops_cannot_do_is_left_to_perftest(name: str, options: dict[str, object], said: str) -> None:
     with pytest.raises(SpecError, match=said):
         getattr(pyverbs, name)(resolved(name, **options), Effort())
+
+
+@pytest.mark.parametrize("service", ["XRC", "DC", "SRD"])
+def test_soft_roce_refuses_a_service_that_it_lacks_before_its_guest_boots(service: str, tmp_path: Path) -> None:
+    spec = Spec(benchmark="verbs.send_latency", size=8, testbed="soft-roce", options={"connection": service})
+    with pytest.raises(SpecError, match=f"connection={service}, but soft-RoCE has RC, UC and UD only"):
+        measuring.measure(spec, Effort(launches=1, iterations=5), into=tmp_path / "campaign")
+    assert not (tmp_path / "campaign").exists()
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,27 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
     if argument:
         raise SpecError(f"the testbed soft-roce takes no argument, but got {argument!r}. Leave it out.")
     options_of(options)
-    return Testbed("soft-roce", rdma=RANKS, guest=True)
+
+    def place(spec: Spec) -> Place:
+        """Refuse what its devices will not have."""
+        _refuse(spec)
+        return Place()
+
+    return Testbed("soft-roce", rdma=RANKS, guest=True, place=place)
+
+
+def _refuse(spec: Spec) -> None:
+    """Refuse hosts, and services that soft-RoCE lacks."""
+    if spec.hosts or spec.device:
+        raise SpecError(
+            f"{spec.benchmark}: the testbed soft-roce has its own two devices. Leave hosts and device out."
+        )
+    if (service := spec.values.get("connection")) in ("XRC", "DC", "SRD"):
+        raise SpecError(
+            f"{spec.benchmark}: connection={service}, but soft-RoCE has RC, UC and UD only. Set connection=RC."
+        )
+    if "senders" in spec.values and spec.transport != "verbs":
+        raise SpecError(f"{spec.benchmark}: TCP would stay on the guest's loopback. Set transport=verbs.")
 
 
 @contextmanager
@@ -262,16 +282,7 @@ def _testbed(place: Guest | _ThisMachine, facts: Mapping[str, Any]) -> Testbed:
 
     def ends(spec: Spec) -> Place:
         """Return the ends: the server uses rxe1, the client rxe0."""
-        if spec.hosts or spec.device:
-            raise SpecError(
-                f"{spec.benchmark}: the testbed soft-roce has its own two devices. Leave hosts and device out."
-            )
-        if (service := spec.values.get("connection")) in ("XRC", "DC", "SRD"):
-            raise SpecError(
-                f"{spec.benchmark}: connection={service}, but soft-RoCE has RC, UC and UD only. Set connection=RC."
-            )
-        if "senders" in spec.values and spec.transport != "verbs":
-            raise SpecError(f"{spec.benchmark}: TCP would stay on the guest's loopback. Set transport=verbs.")
+        _refuse(spec)
         # UCX works with the link's own address only
         places = (0, 0) if benchmarks.get(spec.benchmark).ends.rdma == "ucx" else (server.index, client.index)
         return Place(

@@ -268,12 +268,6 @@ def test_a_command_in_the_guest_gives_its_status_and_ends_with_its_owner(guest: 
     until(lambda: "sleep 987" not in inside(guest, "ps", "ax", "-o", "args").stdout, each=0.2)
 
 
-def test_a_service_that_the_device_lacks_is_refused(kept: Kept, tmp_path: Path) -> None:
-    spec = Spec(benchmark="verbs.send_latency", size=8, testbed="soft-roce", options={"connection": "XRC"})
-    with pytest.raises(LaunchError, match="connection=XRC, but soft-RoCE has RC, UC and UD only"):
-        labkit.measure(spec, Effort(launches=1, iterations=5), into=tmp_path / "campaign")
-
-
 @pytest.mark.slow
 def test_a_failed_run_says_why_and_the_next_one_works(kept: Kept, tmp_path: Path) -> None:
     bad = Spec(benchmark="verbs.send_latency", size=8, testbed="soft-roce", options={"tool": "pyverbs", "gid": 77})
