@@ -468,6 +468,14 @@ def test_more_ranks_than_cores_are_oversubscribed_on_this_machine_only(monkeypat
     assert not Placement(ranks=2, ppn=1, nodes=2, cores=2).oversubscribed
 
 
+def test_one_sided_messages_between_emulated_hosts_of_a_job_have_a_component(monkeypatch: pytest.MonkeyPatch) -> None:
+    placement = Placement(ranks=2, ppn=1, nodes=2, cores=2, version=(4, 1, 4))
+    assert "osc" not in openmpi.parameters(placement), "a real cluster may have RDMA"
+    monkeypatch.setenv("LABKIT_EMULATED", "slurm:2")
+    assert openmpi.parameters(placement)["osc"] == "pt2pt"
+    assert "osc" not in openmpi.parameters(replace(placement, transport="shm"))
+
+
 NEW = """
 from labkit.host import Program
 PROGRAM = Program(name="{name}", commands=("mpiexec",), pattern=r"{name} (.*)", purpose="starting ranks", mpi=True)

@@ -123,12 +123,14 @@ class Placement:
         return f"-o ConnectTimeout={self.patience}"
 
     @property
-    def oversubscribed(self) -> bool:
-        """Whether there are more threads than cores on this machine, or more ranks than slots on another host.
+    def emulated(self) -> bool:
+        """Whether the hosts are virtual ones of this machine, also in a job on ``labkit testbed up slurm``."""
+        return bool(self.remote_shell or os.environ.get(EMULATED))
 
-        The hosts of a testbed share the cores of this machine, also in a job on ``labkit testbed up slurm``.
-        """
-        if self.remote_shell or os.environ.get(EMULATED):
+    @property
+    def oversubscribed(self) -> bool:
+        """Whether there are more threads than cores on this machine, or more ranks than slots on another host."""
+        if self.emulated:
             return self.ranks * self.threads > self.cores
         if not self.hosts:
             return self.per_host * self.threads > self.cores

@@ -57,7 +57,8 @@ def parameters(placement: Placement) -> dict[str, str]:
             out |= {"btl_tcp_if_include": placement.interface}
     if placement.over_ucx:
         out |= {"pml": "ucx"}
-    elif (placement.transport == "tcp" or placement.remote_shell) and placement.version[0] == 4:
+    over_tcp = placement.transport == "tcp" or (placement.transport == "auto" and placement.emulated)
+    if over_tcp and placement.version[0] == 4:
         # of those that Debian's settings leave, sm is no TCP, and rdma makes no window over TCP
         out |= {"osc": "pt2pt"}
     if placement.pgas:
