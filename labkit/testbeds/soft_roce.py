@@ -221,9 +221,7 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
 def _refuse(spec: Spec) -> None:
     """Refuse hosts, and services that soft-RoCE lacks."""
     if spec.hosts or spec.device:
-        raise SpecError(
-            f"{spec.benchmark}: the testbed soft-roce has its own two devices. Leave hosts and device out."
-        )
+        raise SpecError(f"{spec.benchmark}: the testbed soft-roce has its own two devices. Leave hosts and device out.")
     if (service := spec.values.get("connection")) in ("XRC", "DC", "SRD"):
         raise SpecError(
             f"{spec.benchmark}: connection={service}, but soft-RoCE has RC, UC and UD only. Set connection=RC."
