@@ -133,7 +133,9 @@ def _ranks(point: Point, seconds: int, testbed: Testbed) -> supervise.Tree:
     """Start ranks that run until they are stopped, for at most this many s."""
     line = lines.line_for([point], _ON)
     words = ["timeout", f"--kill-after={ranks.GRACE:g}", str(seconds), *testbed.wrap(line.command)]
-    return supervise.start(words, env=os.environ | line.environment, stdout=supervise.DEVNULL, grace=ranks.GRACE)
+    shared = {"SLURM_OVERLAP": "1"}  # else the victim's step waits in a job for the processors that this one holds
+    environment = os.environ | line.environment | shared
+    return supervise.start(words, env=environment, stdout=supervise.DEVNULL, grace=ranks.GRACE)
 
 
 def _place(hosts: Sequence[str], client: int, server: int, testbed: Testbed) -> Place:

@@ -28,6 +28,7 @@ CASES = {
     "services.hdsearch": ["-o", "leaves=3"],
     "services.router": ["-o", "leaf=memcached", "-o", "leaves=2"],
     "sockets.tcp_rr": ["-m", "64", "--hosts", "vc1,vc2"],
+    "sockets.udp_stream": ["-m", "1000", "-o", "multicast=true", "-o", "offered=1", "--hosts", "vc1,vc2"],
 }
 
 
@@ -96,6 +97,18 @@ def test_the_server_is_on_another_host_than_the_client(lab: Lab, tmp_path: Path,
     assert records.table([one])["n"].iloc[0] > 0 or one.reported
     assert not running(tmp_path)
     assert not list(folder.glob("labkit-run-*"))
+
+
+@pytest.mark.mpi
+def test_two_jobs_share_the_hosts_of_a_job_with_one_processor_each(lab: Lab, tmp_path: Path) -> None:
+    folder = tmp_path / "campaign"
+    words = ["-m", "1000", "-i", "10", "-x", "2", "-o", "lead=1", "-o", "aggressor=halo3d26", "--ranks", "3"]
+    number = submitted(lab, folder, "vc[1-3]", "congestion.interference", *words, "--time-limit", "60")
+    output = Path(f"{tmp_path}/campaign.sh.out")
+    assert until(lambda: not state(lab, number), 200), output.read_text()
+    assert folder.is_dir(), output.read_text()
+    [one] = points(folder)
+    assert one.n == 10
 
 
 def test_several_hosts_of_a_job_send_to_its_last_one(lab: Lab, tmp_path: Path) -> None:
