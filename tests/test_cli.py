@@ -174,6 +174,15 @@ def test_show_prints_a_whole_campaign(capsys: pytest.CaptureFixture[str]) -> Non
         assert all(text in table for text in texts)
 
 
+def test_show_names_the_benchmarks_of_a_campaign_that_lacks_the_requested_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["show", "examples/two-cores-limits", "--benchmark", "mpi.bandwith"]) == 1
+    said = capsys.readouterr().err
+    assert "no benchmark in two-cores-limits called 'mpi.bandwith'. Did you mean mpi.bandwidth" in said
+    assert "mpi.latency" in said.partition("There are: ")[2]
+
+
 def test_show_prints_the_recorded_campaign_in_every_form(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for benchmark, texts in SHOWN.items():
         assert cli.main(["show", EXAMPLE, "--benchmark", benchmark]) == 0

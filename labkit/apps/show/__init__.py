@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from labkit import benchmarks
 from labkit.apps.show.texttable import paragraph, text_table, to_file
+from labkit.errors import unknown_name
 from labkit.io import atomic, csv_export
 from labkit.point.columns import METRICS
 from labkit.point.spec import Effort
@@ -184,11 +185,18 @@ def campaign(
     ----------
     full : add the columns of OMB's option -f.
     beside : print published numbers of the same benchmarks after the results, as a table or in JSON.
+
+    Raises
+    ------
+    SpecError
+        If the campaign has other benchmarks only, measured or not.
     """
     from labkit.apps.show import grown  # pandas, 0.4 s
     from labkit.apps.show.odd import hint  # pandas, 0.4 s
     from labkit.read import columnar
 
+    if not campaign.benchmarks(benchmark) and (names := campaign.benchmarks()) and not _unmeasured(campaign, benchmark):
+        raise unknown_name(f"benchmark in {campaign.name} called", benchmark, names)
     launches = columnar.read_campaigns(campaign, benchmark=benchmark)
     frame = launches.records
     below = ""
