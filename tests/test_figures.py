@@ -292,7 +292,7 @@ def test_a_caption_of_ratios_compares_them_with_one_and_not_with_each_other() ->
     drawn = figures.factors(table, "what", "words", title="loaded over isolated (times)")
     said = seen.seen(json.loads(drawn.to_json()))
     assert said == (
-        "Above 1: latency, 8 B (1.85 times). Below 1: fast (0.80 times). Not clearly either: bandwidth (1.02 times)."
+        "Above 1: latency, 8 B (1.85 times). Below 1: fast (0.80 times). Undecided: bandwidth (1.02 times)."
     )
 
 

@@ -177,13 +177,11 @@ def _beside_one(points: Sequence[_Point], words: _Words) -> str:
     points = _first_statistic(points)
     if not any(math.isfinite(point.low) for point in points):
         return _sight(points, words)
-    kinds: dict[str, list[_Point]] = {"Above 1": [], "Below 1": [], "Not clearly either": []}
+    kinds: dict[str, list[_Point]] = {"Above 1": [], "Below 1": [], "Undecided": []}
     several = len({point.series for point in points}) > 1
     for one in sorted(points, key=lambda point: -abs(math.log(point.value)) if point.value > 0 else -math.inf):
         small = abs(one.value - 1) < RELEVANT
-        kinds[
-            "Not clearly either" if small or one.low <= 1 <= one.high else "Above 1" if one.low > 1 else "Below 1"
-        ].append(one)
+        kinds["Undecided" if small or one.low <= 1 <= one.high else "Above 1" if one.low > 1 else "Below 1"].append(one)
     said = [
         f"{kind}: {'; '.join(f'{_label(one, words, several=several)} ({words.value(one)})' for one in some)}"
         if len(some) <= _NAMED

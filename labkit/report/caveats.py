@@ -214,7 +214,7 @@ def _table(content: Content) -> str:
 
 
 def _cells(found: list[tuple[Source, str, str]], several: bool) -> tuple[str, str]:
-    """Return launches and places of a group; with the campaigns if there are several."""
+    """Return the launches and places of a group, with campaign names if there are several campaigns."""
     if not several:
         ((_, launches, where),) = found
         return launches, where

@@ -14,7 +14,7 @@ from labkit.run import ignored_settings, launch, nodes, runner
 
 @dataclass(frozen=True)
 class Named:
-    """What specs have in common that differ in their size only.
+    """What specs that differ only in their size have in common.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ class _Point:
             self.at.value = reading.at(view, summary, chosen.row)
 
     def _begin(self, view: View) -> None:
-        """Look into the point that the answer above the plot names first."""
+        """Open the first point that the answer above the plot names."""
         summary = self._session.store.summary(self._session.campaigns, view.benchmark)
         first = next(iter(leading.rows(view, summary)), None)
         self._session.chosen = None if first is None else Chosen(first, view.metric)
