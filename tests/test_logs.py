@@ -238,6 +238,11 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
             "lost_percent mean": 65500 / 4457,
         },
     ),
+    "iperf/server_multicast.txt": (
+        *("iperf", 1, "iperf UDP", 0, 1),
+        {"multicast": True},
+        {"bandwidth_MBps mean": 10022 / 8e3, "lost_percent mean": 0},
+    ),
     "iperf/bounceback.txt": ("iperf", 1, "iperf bounce-back", 100, 1, {}, {"round_trip_us max": 1085}),
     "iperf3/tcp_P2_R.txt": (
         *("iperf3", 1, "iperf3 TCP", 0, 1),

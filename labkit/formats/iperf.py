@@ -304,7 +304,11 @@ def _client(lines: Lines, first: int, last: int, protocol: str, port: str) -> Ru
         values=tuple(values),
         line=number,
         size=int(size or 0),
-        options={"streams": len(ways), "nodelay": "nodelay (Nagle off)" in "\n".join(lines.texts[first - 1 : last])},
+        options={
+            "streams": len(ways),
+            "nodelay": "nodelay (Nagle off)" in "\n".join(lines.texts[first - 1 : last]),
+            **_to_group(lines, first, last),
+        },
         stated=_stated(lines, first, last),
         remarks=(FEW_DIGITS,),
         doubts=tuple(doubts),
@@ -383,6 +387,7 @@ def _closed(lines: Lines, last: int, rows: Rows, wanted: Iterable[str]) -> bool:
     return last == len(lines) and any(re.fullmatch(r"\d+\.[05]", end) for end in alone)
 
 
+_GROUP = re.compile(r"Joining multicast |Client connecting to (?:22[4-9]|23\d)\.|\[ *\d+\] local (?:22[4-9]|23\d)\.")
 _STREAM = re.compile(r"\[ *(\d+)\] local .* connected with ")
 _CONGESTION = re.compile(r".*\bcongestion control (?:using|set to) (\w+)")
 _TOS = re.compile(r".*\bTOS (?:set to |\()?(0x[0-9a-fA-F]+|\w+=\w+)")
@@ -397,6 +402,11 @@ def _stated(lines: Lines, first: int, last: int) -> dict[str, str]:
             if match := pattern.match(line):
                 found[name] = match[1]
     return found
+
+
+def _to_group(lines: Lines, first: int, last: int) -> dict[str, bool]:
+    """Return the option of datagrams that went to a multicast group; nothing for others."""
+    return {"multicast": True} if any(map(_GROUP.match, lines.texts[first - 1 : last])) else {}
 
 
 def _arrived(lines: Lines, rows: list[tuple[int, re.Match[str]]], sent: float) -> list[Reported]:
@@ -433,7 +443,8 @@ def _server(lines: Lines, first: int, last: int, protocol: str) -> list[Run]:
         source, remark = lines.source(number, number), note("at-the-server", "counted at the server")
         doubts.append(SIZE_UNKNOWN)
         run = Run(test=f"iperf {protocol}", values=tuple(values), line=number, source=source, doubts=tuple(doubts))
-        made.append(replace(run, stated=_stated(lines, first, last), remarks=(FEW_DIGITS, remark)))
+        options = _to_group(lines, first, last)
+        made.append(replace(run, options=options, stated=_stated(lines, first, last), remarks=(FEW_DIGITS, remark)))
     return made
 
 
