@@ -103,7 +103,7 @@ class Benchmark(Generic[Options]):
     runner: ClassVar[Runner] = ""  # measures it, see labkit.run.runner
     by_size: ClassVar[bool] = False  # whether the size decides what serves a point: a tool, or the jobs
     own_start: ClassVar[bool] = False  # whether each point has a separate start
-    most: ClassVar[int | None] = None  # iterations that nothing else limits; None for those of the stop rule
+    most: ClassVar[int | None] = None  # iterations without another limit; None: by the stop rule
     counts_messages: ClassVar[bool] = False  # whether each run counts the messages between its ranks
 
     title: str

@@ -16,7 +16,7 @@ from labkit.point.units import format_number, format_size
 _TICKS = 13  # that fit beside each other at 720 px
 _LETTER, _BETWEEN, _LINE = 7.3, 8.0, 14.0  # px of a letter of a label, between two labels, and of a line of them
 _LEAST, _MOST = 3, 9  # ticks of an axis
-_BEYOND = 1.1  # length of a logarithmic axis over that of its values: plotly leaves room for the markers
+_BEYOND = 1.1  # length of a logarithmic axis over its values' range: plotly leaves room for markers
 _FAR = 30.0  # highest value of a rate over the least, from which the axis is logarithmic
 
 

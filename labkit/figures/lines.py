@@ -59,7 +59,7 @@ def ends_of(rows: pd.DataFrame, metric: str, statistic: str) -> tuple[NDArray[np
         name = end_column(metric, statistic, end)
         if name in rows:
             ends.append(rows[name].to_numpy(np.float64))
-        else:  # a table made by hand has those of the headline statistic only
+        else:  # a table made by hand has only the headline's
             leads = statistics_of(rows, metric) == statistic
             ends.append(np.where(leads, column(rows, metric, end), np.nan))
     return ends[0], ends[1]

@@ -12,7 +12,7 @@ from labkit.figures.plotly import go, make_subplots
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_HOSTS
 
-_POINTS = 1500  # of a node and phase: more cannot be told apart
+_POINTS = 1500  # of a node and phase: more look the same
 PHASES = {"alone_ns": "alone", "time_ns": "beside the aggressor"}
 
 

@@ -308,7 +308,7 @@ def _plot(trace: Mapping[str, Any], columns: Mapping[str, Sequence[Any]]) -> lis
             pieces.append([])  # a gap
             continue
         down, up = (abs(end - y) if isinstance(end, int | float) else 0.0 for end in (low, high))
-        bar = f" += (0,{up:.6g}) -= (0,{down:.6g})" if barred else ""  # those of many points exceed TeX's memory
+        bar = f" += (0,{up:.6g}) -= (0,{down:.6g})" if barred else ""  # many points exceed TeX's memory
         pieces[-1].append(f"  ({x:.8g},{y:.8g}){bar}")
     lines: list[str] = []
     first = True

@@ -25,8 +25,8 @@ from labkit.read.records import per_rank, resolution
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_HOSTS
 
-ROWS, COLUMNS = 512, 256  # cells that can be told apart, and a figure of a few MB
-_TICKS = 16  # columns of which each has a tick
+ROWS, COLUMNS = 512, 256  # distinguishable cells, and a figure of a few MB
+_TICKS = 16  # columns with a tick each
 _UNKNOWN = 64  # ranks of a row where their hosts are not known
 _CELL, _TALL = 14, 900  # px: of a row, of the figure
 

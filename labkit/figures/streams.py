@@ -12,7 +12,7 @@ from labkit.point.spec import Reported
 from labkit.point.units import format_number
 from labkit.store.samples import Samples
 
-_MANY = 12  # streams, of which more have no room for words
+_MANY = 12  # streams; more leave no room for words
 
 
 def streams(samples: Sequence[Samples], metric: str) -> go.Figure:

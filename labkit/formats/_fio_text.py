@@ -50,9 +50,7 @@ def runs(lines: Lines) -> list[Run]:
             raise lines.wrong(first, "a job without error")
         version = max((one for one in versions if one[0] < first), default=(0, ""))[1].removeprefix("fio-")
         closed = lines.find(_ISSUED, first, last)
-        if not closed and lines.find(
-            r" *write *:", first, last
-        ):  # its time lacks that of a fsync, which is printed below
+        if not closed and lines.find(r" *write *:", first, last):  # its time lacks the fsync, printed below
             synced = lines.find(f" *{_SYNC}", first, last)
             lines.need(_ISSUED if synced else r" *cpu +: usr=", first, last, "'issued rwts', which closes a job,")
         doubts = (*(() if closed else (CUT,)), *(() if job else (UNTITLED,)))

@@ -70,7 +70,7 @@ def _check(lines: Lines, number: int, cells: Cells) -> None:
     step = (0.5e-2 / rate + 0.5e-5 / total) * blocks if rate and total else 0.0  # of the last digits
     fits = blocks > 0.5 and abs(blocks - round(blocks)) <= 0.01 * blocks + step
     if "IOPS" in cells and rate:
-        # IOPS count the time of the transfers alone in some versions, so they are at least those of the bandwidth
+        # IOPS count the time of the transfers alone in some versions, so they may be higher than the bandwidth's
         fits = fits and cells["IOPS"] * cells["xfer(KiB)"] / 1024 >= 0.98 * rate
     if not fits:
         raise lines.wrong(number, "a bandwidth in MiB/s that follows from blocks and total time, or the head")

@@ -191,7 +191,7 @@ def runs(text: str, where: str) -> list[Run]:
     if csv := next((number for number, line in lines if _iperf_csv.LINE.match(line)), 0):
         raise lines.wrong(csv, "text or CSV, not both: split the file")
     made, blocks = list[Run](), list(lines.blocks(_BANNER))
-    listening = ""  # port of a server that served nothing: that of a client with -d or -r
+    listening = ""  # port of a server that served nothing: of a client with -d or -r
     for first, last, head in blocks:
         if head[1].startswith("Server"):
             served = _server(lines, first, last, head[2])

@@ -300,7 +300,7 @@ def _collective(lines: Lines, program: list[str], ranks: int, wide: int, rows: R
     if algorithm >= 0.5:  # both have two decimals
         factor = 1 if abs(bus / algorithm - 1) <= 0.01 / algorithm else 2 if bus > algorithm else 0
     elements = _BYTES.get(row[3], 0) * int(row[2])
-    if not elements or not int(row[1]) or ranks == 1 or (factor is not None and not bus):  # of one rank all are alike
+    if not elements or not int(row[1]) or ranks == 1 or (factor is not None and not bus):  # with one rank all are equal
         return _UNNAMED, [_NO_NAME]
     whole, reduces, rooted = int(row[1]) == elements, (row[4] or "none") != "none", int(row[5] or -1) >= 0
     checked = cells[3] != "N/A" and len(cells) == 2 * wide

@@ -86,7 +86,7 @@ def ladder(text: str, direction: str = "ping-pong") -> list[Reported]:
 _BEGINS = re.compile(
     r" *\d{1,12} +\d+\.\d{6} +\d+\.\d{8}$|(?:[ \d]{3}: )? *\d+ bytes +\d+ times --> +\d+\.\d\d Mbps in +\d+\.\d+ u?sec"
 )
-_SHOWN = re.compile(  # the number at the begin looks like the label of a rank, which is taken away
+_SHOWN = re.compile(  # the first number looks like a rank's label, which is removed
     r"(?:[ \d]{3,6}: )? *(\d{1,12}) bytes +(\d{1,12}) times --> +(\d{1,12}\.\d\d) Mbps in +"
     r"(\d{1,12}\.\d\d(?= usec)|\d{1,9}\.\d{6,9}(?= sec)) u?sec(?: +[\d.]+% CPU load)?$"
 )

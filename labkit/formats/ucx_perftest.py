@@ -162,7 +162,7 @@ _OPERATIONS = {
 _WORD = re.compile(r"(?:^|_)(tag_sync|tag|put|get|am|stream|fadd|cswap|swap|add)(?=_|$)")
 _KIND = re.compile(r"(?:_(lat)|_bw|_mr)(?=_|$)")
 _OF_UCT = {"am_lat", "am_bw", "put_lat", "put_bw", "get", "add_lat", "add_mr", "fadd", "swap", "cswap"}
-_UCT = "transport layer"  # as the box names the API; that of UCP is the protocol layer
+_UCT = "transport layer"  # as the box names the API; UCP is the protocol layer
 _FINAL = note(
     "final-unknown",
     "UCX before 1.9 does not mark its result, which is the last line here, and heads the times of all tests latencies",

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-# file systems whose files another machine serves
+# file systems served by another machine
 NETWORK = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "coda", "cvmfs2", "daos", "gfs2", "glusterfs", "gpfs", "lustre", "mmfs"}
     | {"ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs"}

@@ -103,7 +103,7 @@ def of_machine(description: Facts) -> list[Check]:
     ----------
     description : as from `labkit.host.describe`.
     """
-    # an imported point states few facts, and so does one whose start record is missing: each rule asks for its own
+    # an imported point states few facts, and so does one without its start record: each rule asks for its own
     return [check for rule in _MACHINE if (check := rule(description)) is not None]
 
 

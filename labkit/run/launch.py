@@ -118,7 +118,7 @@ class _Installed(Mapping[str, Launcher]):
     """
 
     def __init__(self, folders: Iterable[str]) -> None:
-        self._folders = dict.fromkeys([*folders, ""])  # the empty one is that of launchers without a library
+        self._folders = dict.fromkeys([*folders, ""])  # empty for launchers without a library
         files = {name: file(name) for name in names()}
         self._files = dict(sorted(files.items(), key=lambda item: (item[1].ORDER, item[0])))
         self._looked: dict[tuple[str, str], Launcher | None] = {}

@@ -241,7 +241,7 @@ class Start:
         elif kind == "failed":
             point = self._current
             self._end(self._index)
-            self._saving.flush()  # whoever is told of the failure finds the points before it
+            self._saving.flush()  # so code that handles the failure finds earlier points
             kind = AbsentError if header["reason"].startswith((ABSENT, LACKING)) else KernelError
             yield Failure(point, kind(f"{benchmarks.label(point.spec)}: {header['reason']}"))
         elif kind == "over ranks":

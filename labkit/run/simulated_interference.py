@@ -22,7 +22,7 @@ from labkit.tools import smpirun
 from labkit.tools.smpirun import EAGER
 
 Extras = dict[str, NDArray[np.int64]]
-AGGRESSORS = ("halo3d26", "incast")  # nothing stands for the losses that a flood of datagrams causes
+AGGRESSORS = ("halo3d26", "incast")  # nothing represents the losses of a flood of datagrams
 _CALL = 128 * KiB  # of an incast, unless given
 _LONGER, _TRIES = 2.0, 4  # the aggressor lasts so many times as long as the victim alone, and twice that in each try
 _PERIODS, _MOST = 4, 200

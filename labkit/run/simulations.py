@@ -36,7 +36,7 @@ from labkit.testbeds.simulation import Network, Program, platforms, program, wor
 from labkit.tools import smpirun
 
 FEW, MANY = 3, 256  # iterations unless asked for; ranks above which it is one, without a warm-up
-PATIENCE = 10  # times the time limit, which is meant for steps of a few seconds
+PATIENCE = 10  # times the time limit, made for steps of a few seconds
 
 
 def library() -> str:

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 CAMPAIGNS = 5  # from so many on, the limit from the campaigns counts too
 _BITS = 109  # twice those of a float, and more
-LARGEST = 700.0  # exponent of the largest limit, which stands for none
+LARGEST = 700.0  # exponent of the largest limit, meaning none
 _NEARLY_ALL = 1 - 1e-6  # above this central probability, 1 minus it has too few digits
 _MOST = 100_000  # launches of the past that `needed` tries
 

@@ -69,7 +69,7 @@ def two_modes(values: Lists) -> dict[int, Modes]:
     wide = ordered.at(last) >= ordered.at(first) * (APART * (1 - 1e-9))
     likely = np.flatnonzero((ordered.at(0 * cut) > 0) & wide)
     some = ordered.chosen(likely)
-    order = np.argsort(some.counts, kind="stable")  # those of equal length are looked at together
+    order = np.argsort(some.counts, kind="stable")  # equal lengths are processed together
     edges = np.flatnonzero(np.diff(some.counts[order])) + 1
     found: dict[int, Modes] = {}
     for group in np.split(order, edges) if len(order) else ():

@@ -26,7 +26,7 @@ from labkit.point.units import format_duration, plural
 
 MOMENT = 600.0  # s between two launches: a longer gap begins a session; launches that span less show one moment
 CHANCE = 0.01  # of calling independent launches dependent
-_COUNTED = 8  # values of which every order is counted
+_COUNTED = 8  # values with every order counted
 _ORDERS = 20_000  # random orders of more values
 _NORMAL = 100  # values from which on the ratio is taken as normal
 _SEED = 20261126

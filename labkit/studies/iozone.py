@@ -25,7 +25,7 @@ from labkit.studies import counts, number, size_words, words
 from labkit.studies._derived import of_samples
 
 TABLE, THROUGHPUT = "storage.iozone", "storage.iozone_throughput"
-TEMPORARY = "temporary"  # stands for the system's place for temporary files
+TEMPORARY = "temporary"  # the system's folder for temporary files
 WRITES = ("write", "rewrite", "random write")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TIERS = ("hdsearch", "router", "set_algebra", "recommend")
 SOCIAL = "services.social_network"
 TAILS = {"median": "response_us_p50", "95th percentile": "response_us_p95", "99th percentile": "response_us_p99"}
-SLOWEST = 0.05  # part of the requests whose path is drawn beside that of all
+SLOWEST = 0.05  # share of requests with a path of their own in the figure
 _SHOWN = 10  # parts of a critical path that have a row
 _SIZES = {"hdsearch": [512], "router": [1000], "social_network": [256]}
 

@@ -102,7 +102,7 @@ class Study(studies.Study):
         if "shmem4py" in beside:
             specs += [s for name in PAIRS for s in sweep(name, sizes=v.sizes, binding="shmem4py", **where)]
         if "coarrays" in beside:
-            own = where | {"launcher": "auto"}  # that of the MPI that the program is linked to
+            own = where | {"launcher": "auto"}  # of the MPI that the program is linked to
             specs += [s for name in COARRAYS for s in sweep(name, sizes=v.sizes, **own)]
         if v.rate_sizes:
             specs += [s for name in RATES for s in sweep(name, sizes=v.rate_sizes, **where)]

@@ -228,7 +228,7 @@ class Study(studies.Study):
     def table(self, benchmark: str) -> pd.DataFrame:
         """The slowest rank's time of all points, with the origin."""
         rows = self.rows(benchmark)
-        sizes = ["message_size_B"] if benchmark != HALO else []  # of a halo, the size is that of a cell
+        sizes = ["message_size_B"] if benchmark != HALO else []  # for a halo, the size of a cell
         columns = ["network", "ranks", *sizes, "latency_us_p50", "origin"]
         return rows[[name for name in columns if name in rows]]
 

@@ -23,7 +23,7 @@ from labkit.point.units import format_number, plural
 from labkit.tools import Invocation, Parsed, Tool
 from labkit.tools._linked import blas, mpi
 
-MEMORY = 0.8  # part of the memory that a matrix takes whose order labkit chooses
+MEMORY = 0.8  # share of the memory for a matrix of labkit's order
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS")
 VARIANT = re.compile(r"W([RC])(\d)([0-5])([LCR])(\d)([LCR])(\d+)")
 _DOUBLE_B = 8

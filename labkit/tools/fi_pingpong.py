@@ -24,7 +24,7 @@ TOOL = Tool(
     format=layout,
     purpose="sockets.fabric_pingpong",
 )
-_PER_S = 5000  # iterations that stand for 1 s of the time cap
+_PER_S = 5000  # iterations for 1 s of the time cap
 _SLOWEST_S = 5e-3  # an iteration where both ends share a core
 
 

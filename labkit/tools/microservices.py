@@ -31,7 +31,7 @@ from labkit.tools._tool import Tool, version
 ABSENT = programs.how("microservices", "a C compiler")
 MOST = 20_000  # requests of a run
 SERVICES = _call_graph.LEAST, _call_graph.MOST  # of a random graph
-TRACES = 10  # requests whose spans a point keeps: as many of the slowest, and as many at even distances
+TRACES = 10  # requests with kept spans: the slowest, and as many at even distances
 _SAMPLES, _PLAN, _GRAPH = "samples", "services.json", "graph"
 _BUSY = 0.7  # of a core: more, and the client itself may be what is slow
 _START_S = 5.0  # until all services have their data

@@ -29,7 +29,7 @@ TOOL = Tool(
 )
 _OUT = "np.out"
 _SIZE_S = 0.7  # a size takes that, whatever the effort
-_TRIAL_S = 0.25  # of each of the trials at a size, of which NetPIPE keeps the best
+_TRIAL_S = 0.25  # of each trial of a size; NetPIPE keeps the best
 _OPEN = "NPtcp listens on all addresses of the machine while it runs."
 
 

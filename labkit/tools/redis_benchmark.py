@@ -21,7 +21,7 @@ TOOL = Tool(
     purpose="kv.redis_benchmark",
     instead="kv.closed_loop",
 )
-_PER_S = 10_000  # requests that stand for 1 s of the time cap
+_PER_S = 10_000  # requests for 1 s of the time cap
 _SLOWEST_S = 0.1  # of a request over a slow link
 
 

@@ -28,7 +28,7 @@ FILE = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
 
 Tree = dict[str, Any]  # condition → what holds then; algorithm → its parameters
 
-_AVERAGE = ("allreduce", "alltoall", "bcast", "reduce")  # their size is that of a rank's message
+_AVERAGE = ("allreduce", "alltoall", "bcast", "reduce")  # their size is one rank's message
 _OWN = re.compile(rb'\{"collective=bcast":\{"comm_type=intra":[^\0]*\}(?=\0)')
 _ALGORITHM = re.compile(rb"algorithm=(MPIR_\w+)(?=\0)")
 # these have parameters that the file would have to set: their variables do not hold for it

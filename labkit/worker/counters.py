@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 
 SWITCH = "switch"  # first part of the names of a virtual switch's queues
-# what names of counters say of packets that are lost, held back or marked; drivers have their own names for them
+# words in counter names for lost, delayed or marked packets; names differ between drivers
 _TELLS = re.compile(
     r"retrans|timeout|loss|lost|dsack|spurious|drop|discard|prun|overflow|reorder|zerowindow|ecn|cepkts|deliveredce|cnp|"
     r"pause|xoff|congest|xmit_wait|out_of_|seq_err|nak|retry|err(or)?s?$|missed|marked",

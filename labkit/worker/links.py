@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 LINKS = "LABKIT_LINKS"  # variable that tells rank 0 of them, as JSON
-SWITCHES = "LABKIT_SWITCHES"  # variable with the process in whose network the switches of a testbed are
+SWITCHES = "LABKIT_SWITCHES"  # variable with the process whose network has the testbed's switches
 
 
 def read(links: Mapping[str, Sequence[str]]) -> dict[str, int]:

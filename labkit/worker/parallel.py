@@ -48,7 +48,7 @@ def prepare(
             f"{folder}, which rank 0 made on its host, is not there for rank {rank}. Set directory to a folder that "
             "all hosts share and every rank can write."
         )
-    # an open handle tells whoever ends this process that the folder is its own
+    # an open handle shows that the folder belongs to this process
     handle = os.open(folder, os.O_RDONLY)
 
     def remove() -> None:

@@ -90,7 +90,7 @@ class Bar(_Drawn):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told, self._ended = 0.0, False  # s of the last line; whether it was that of the end
+        self._told, self._ended = 0.0, False  # s of the last line; whether it was the final one
 
     def say(self, text: str) -> None:
         """Print a message above the bar."""

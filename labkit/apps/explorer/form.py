@@ -18,7 +18,7 @@ from labkit.point.units import parse_count
 
 _LOOK = {"style": {"description_width": "100px"}, "layout": {"width": "auto"}}
 WRONG = "lab-wrong"  # class of a field that holds something impossible
-UNITS = {"ci": "of median", "time_cap": "s", "time_limit": "s"}  # of fields whose name does not say it
+UNITS = {"ci": "of median", "time_cap": "s", "time_limit": "s"}  # of fields with unclear names
 
 
 def _kind(annotation: Any) -> tuple[Any, bool]:

@@ -62,7 +62,7 @@ class Runs:
         self._left, self.pressed = list(steps), pressed
         self._next()
         self.tick()
-        with suppress(RuntimeError):  # no loop: whoever started it calls `tick`
+        with suppress(RuntimeError):  # no loop: the caller calls `tick`
             self._task = asyncio.get_running_loop().create_task(self._follow())
 
     def _next(self) -> None:

@@ -13,7 +13,7 @@ from labkit.point.spec import Effort, Scalar, Spec, sweep
 from labkit.run import measuring
 from labkit.store.samples import Samples
 
-LISTS = ("ranks", "transport", "launcher")  # fields of a spec of which several levels can be compared
+LISTS = ("ranks", "transport", "launcher")  # fields of a spec with comparable levels
 PLAIN = ("ppn", "device", "bind", "testbed")  # those with one
 _FLAGS = {"time_cap": "--time-cap", "time_limit": "--time-limit", "iterations": "-i", "warmup": "-x"}
 

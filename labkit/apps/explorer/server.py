@@ -33,7 +33,7 @@ from labkit.store import signatures
 
 HOST, PORT, PORTS = "127.0.0.1", 8888, 50  # the first port to try, and how many
 ROOT = "labkit-explorer"  # begins the name of a page's outermost widget
-TABS = 12  # of which the widgets are kept; the oldest that no page shows goes first
+TABS = 12  # with kept widgets; the oldest without a page goes first
 FILES = Path(__file__).with_name("page")
 _POLICY = (
     "default-src 'self'; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "

@@ -146,7 +146,7 @@ class Store:
         self.unreadable: dict[tuple[object, ...], str] = {}
         self._answers: dict[str, tuple[object, Answer]] = {}  # campaign → its state when it was judged, and the answer
         self._judging: tuple[object, judge.View] | None = None  # state and view of the campaign that is judged now
-        self._lock = threading.Lock()  # a campaign is judged once, whoever asks
+        self._lock = threading.Lock()  # a campaign is judged only once
 
     def records(self, name: str, benchmark: str) -> pd.DataFrame:
         """Rows of one benchmark in a campaign; the column ``campaign`` has the given name."""

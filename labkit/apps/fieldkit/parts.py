@@ -178,7 +178,7 @@ def _site(program: str, arguments: Sequence[str], where: str, place: Place) -> P
 
     def run(campaign: Campaign, number: int, seconds: float) -> None:
         ranks = fields.get("ranks", 0)
-        # the same testbed as that of labkit's points, so that `labkit compare` takes them as they are
+        # the testbed of labkit's points, so that `labkit compare` accepts both
         recording.record(command, launches=1, into=campaign, ranks=ranks, testbed="local", time_limit=seconds)
 
     return Part(program, shlex.join(command), run)

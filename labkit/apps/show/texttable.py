@@ -85,7 +85,7 @@ def _widths(
     if sum(least) > spare:
         return []
     whole = [max(low, _word(column)) for low, column in zip(least, each, strict=True)]
-    while sum(widths) > spare:  # words break last, and those of the first column, which is a name, last of all
+    while sum(widths) > spare:  # words break last, names in the first column last of all
         above = [n for n, width in enumerate(widths) if width > whole[n]]
         narrow = (
             max(above, key=lambda n: widths[n])

@@ -16,7 +16,7 @@ WHOLE, TWO_DECIMALS, NO_NUMBER = r"[0-9]{1,18}", r"[0-9]{1,18}\.[0-9][0-9]", r"-
 LONGEST = 1 << 16  # characters of a line: none of a benchmark has a hundredth of it
 MOST_LINES = 1 << 12  # lines of a table that are remembered
 BLOCK = 1 << 10  # rows of a table that are matched at once
-KINDS = 8  # kinds of skipped lines that are told apart
+KINDS = 8  # kinds of skipped lines to distinguish
 # srun -l and mpiexec -l, mpirun --tag-output
 _LABEL = re.compile(r" *(?:\d{1,7}:(?: |$)|\[\d{1,7}\] |\[\d+,\d+\]<std\w+>:? ?)")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}$")  # ends "# HOST/POSIX_MEMALIGN: allocated 8 bytes at 0x55abf4fc0000"

@@ -19,7 +19,7 @@ from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar
 from labkit.store.samples import facts
 
-LARGEST = 64 << 20  # B of a log: those of the tools have some kB
+LARGEST = 64 << 20  # B of a log; tools write some kB
 SHOWN = 2048  # characters of a log that a point keeps
 _LABEL = re.compile(r" *(?:\d{1,7}: |\[\d+,\d+\]<std\w+>:? ?)")  # srun -l and mpiexec -l, mpirun --tag-output
 _FORM = r"[-+]?(?:\d{1,300}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,3})?"

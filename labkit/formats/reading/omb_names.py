@@ -71,7 +71,7 @@ TITLES = {
     **{test: f"OSU {name} Test" for test, name in PGAS_PAIRS.items()},
     **{test: f"OSU {name} Latency Test" for test, name in _PGAS_COLLECTIVES.items()},
 }
-# their titles are those of others
+# they have other programs' titles
 SHARED = ("osu_neighbor_alltoallw", "osu_bw_fan_in", "osu_bw_fan_out", "osu_oshm_get_nb", "osu_oshm_put_overlap")
 TESTS = {title.lower(): test for test, title in TITLES.items() if test not in SHARED}
 # column → metric, its unit where it is none of labkit's, statistic; None: which one depends on the test

@@ -13,7 +13,7 @@ from labkit.kernels.verbs.ends import End
 from labkit.kernels.verbs.loops import BATCH, Block, ping_pong, stream
 from labkit.kernels.verbs.objects import Queue, VerbsError
 
-_STEPS = 20_000  # of a computation whose time calibrates it
+_STEPS = 20_000  # of the computation for calibration
 
 
 def overhead(end: End, count: int) -> list[int]:

@@ -33,7 +33,7 @@ def connect(device: Device, plan: Plan, meeting: Meeting, server: bool) -> dict[
     ``time_ns`` of the whole, ``extras`` with a column for each step; empty in the server.
     """
     own, channel = _address(device), CMEventChannel()
-    peer, port = meeting.swap(own), str(meeting.port)  # ports of the manager are apart from those of TCP
+    peer, port = meeting.swap(own), str(meeting.port)  # the manager's ports are separate from TCP's
     extras: dict[str, list[int]] = {}
 
     def agree(count: int) -> int:

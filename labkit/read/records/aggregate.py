@@ -159,7 +159,7 @@ def statistics_of(frame: pd.DataFrame, metric: str) -> NDArray[np.str_]:
 
 
 Floats = NDArray[np.float64]
-_NOTED = ("badges", "warnings", "further")  # lists of notes: those of a point are those of its launches, each once
+_NOTED = ("badges", "warnings", "further")  # lists of notes: a point has each note of its launches once
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def further(batch: Batch) -> list[Notes]:
             where = {name: told[name] for name in ("rank", "t") if name in told} | labels
             name = ", ".join([one.name, one.statistic, *(f"{name} {level}" for name, level in where.items())])
             coarse = resolution.coarse_values(batch, place).tolist()
-            pairs = [*(told | labels | dict.fromkeys(("value", "shown"))).items()]  # those of all launches are shared
+            pairs = [*(told | labels | dict.fromkeys(("value", "shown"))).items()]  # all launches share them
             at = [[key for key, _ in pairs].index(own) for own in ("value", "shown")]
             parts.append((place, one.unit, name, pairs, at, coarse))
     found = []

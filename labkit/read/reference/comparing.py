@@ -37,7 +37,7 @@ _CHOSEN = {
     "simulation": "the network is simulated",
     "oversubscription": "there are more ranks than processors",
 }
-# relation of a published value → that of what is divided by it
+# relation of a published value → relation of a ratio to it
 _TURNED = {"": "", "about": "about ", "above": "< ", "below": "> ", "up to": "≥ ", "at least": "≤ "}
 OF_WORDS = {SMALL: 8, LARGE: 2**20}  # B that labkit measures where a paper says small or large messages only
 PATH_WORDS = {"tcp": "TCP", "rdma": "RDMA"}  # paths of numbers, for sentences

@@ -65,7 +65,7 @@ def _name(spec: Spec) -> str:
     return simulation.collective if simulation else ""
 
 
-Step = tuple[int | None, int, int | None, int]  # to whom and how many B, from whom and how many B; None for nobody
+Step = tuple[int | None, int, int | None, int]  # target and B, source and B; None for no rank
 
 
 def steps(spec: Spec, number: int, wanted: str = "auto") -> Iterator[Step]:

@@ -40,7 +40,7 @@ _ABOUT = {
     "ranks": "number of processes; several are compared: 2,4",
     "into": "campaign for the points, below the folder of all campaigns; a new one unless you name one that exists",
 }
-_OWN = ("sizes", "ranks", "into")  # fields of the panel itself, of which each is checked by itself
+_OWN = ("sizes", "ranks", "into")  # fields of the panel, each checked separately
 
 
 def build(session: Session) -> Any:
