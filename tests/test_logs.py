@@ -417,6 +417,11 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
         {"test": "StreamTest", "system": "generic:default:builtin"},
         {"copy_bw value": 43605.5, "run_time_s value": 1.7725355625152588},
     ),
+    "sockperf/pingpong_multicast.txt": (
+        *("sockperf", 1, "sockperf ping-pong udp", 0, 1),
+        {"multicast": True},
+        {"round_trip_us mean": 2 * 6.963},
+    ),
     "sockperf/throughput_udp.txt": (
         *("sockperf", 1, "sockperf throughput udp", 1400, 1),
         {"protocol": "udp"},

@@ -229,12 +229,13 @@ def _run(lines: Lines, first: int, after: int) -> Run:
         protocol = "udp"
         doubts.append(note("protocol-unknown", "the log does not name the protocol: UDP is assumed, as without --tcp"))
     kind = "under-load" if under_load else "ping-pong"
+    to_group = bool(find(r"\bIP = +(?:22[4-9]|23\d)(\.)"))
     return Run(
         test=f"sockperf {kind} {protocol}",
         values=tuple(values),
         line=number,
         size=told,
-        options={"protocol": protocol} if under_load else {},
+        options=({"protocol": protocol} if under_load else {}) | ({"multicast": True} if to_group else {}),
         stated=_stated(plain),
         version=version,
         doubts=tuple(doubts),
