@@ -262,7 +262,7 @@ def _overlap(low: _Point, high: _Point) -> bool:
 
 
 def _visible(low: _Point, high: _Point) -> str:
-    """Return that the points which lie farthest apart show no difference, as a sentence; empty if they do."""
+    """Return a sentence that even the largest difference is not visible; empty if it is."""
     overlap = not math.isnan(low.high + high.low) and _overlap(low, high)
     return "No series differs visibly from another. " if overlap or 0 < _ratio(low, high) < _ALIKE else ""
 

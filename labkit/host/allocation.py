@@ -228,7 +228,7 @@ def _output(*words: str) -> str:
 
 
 def span(hosts: Sequence[str], known: Mapping[str, str]) -> str:
-    """Return how far apart hosts are: ``one host``, ``same leaf``, ``across leaves``; empty if that is not known."""
+    """Return the distance between hosts: ``one host``, ``same leaf``, ``across leaves``; empty if that is not known."""
     if len(set(hosts)) < 2:
         return "one host"
     switches = {known.get(host, "") for host in hosts}

@@ -434,7 +434,7 @@ def _rank(clause: Clause, one: Point) -> float:
 
 
 def _margin(clause: Clause, number: float) -> float:
-    """Return how far within its bound a number is, as a part of the bound; NaN if that is not known."""
+    """Return the margin of a number to its bound, as a share of the bound; NaN if unknown."""
     if clause.relation is None or not clause.bound:
         return math.nan
     ratio = (number - clause.bound) / abs(clause.bound)

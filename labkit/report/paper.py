@@ -162,7 +162,7 @@ def listed(names: list[str], content: Content) -> list[str]:
 
 
 def _worth(one: Finding | None) -> float:
-    """Return how many times what a chapter found costs; 1 if it claims no difference."""
+    """Return the factor that a chapter's finding is about; 1 if it claims no difference."""
     return topics.cost(one) if one is not None and one.claims else 1.0
 
 

@@ -126,7 +126,7 @@ def chosen(found: Sequence[Finding], most: int, least: int) -> list[Finding]:
 
 
 def weight(one: Finding) -> tuple[bool, float]:
-    """Return how much a finding matters to readers: one about messages more than one about files, then its cost."""
+    """Return the importance of a finding for readers: messages before files, then its cost."""
     known = registry.look_up(one.subject.benchmark)
     files = isinstance(known, FileBenchmark) or one.subject.benchmark.startswith("storage.")
     return not files, cost(one)

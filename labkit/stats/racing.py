@@ -84,7 +84,7 @@ def standing(
     kept: int = -1,
     grain: ArrayLike = 0.0,
 ) -> Standing:
-    """Return how a race stands after the rounds so far. The same values always give the same standing.
+    """Return the standing of a race after the rounds so far. The same values always give the same standing.
 
     Parameters
     ----------

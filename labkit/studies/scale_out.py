@@ -108,7 +108,7 @@ class Study(studies.Study):
         )
 
     def _requested(self) -> list[Spec]:
-        """No point if it cannot be simulated."""
+        """Empty if the point cannot be simulated."""
         return [] if self.values.measure and self.missing else super()._requested()
 
     def testbeds(self, ranks: int) -> dict[str, str]:

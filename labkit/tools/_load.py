@@ -93,7 +93,7 @@ def overload(due: Times, served: Times, unfinished: int, *, paced: bool, what: s
 
 
 def bounds(effort: Effort, rate: float, most: int, *, poisson: bool) -> tuple[float, int, int]:
-    """Return how long a load runs, s, the most operations that it makes, and how many are expected.
+    """Return the duration of a load, s, its largest number of operations, and the expected number.
 
     Parameters
     ----------

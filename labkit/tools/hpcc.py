@@ -76,7 +76,7 @@ def solve(spec: Spec[Hpl], effort: Effort) -> Invocation:
 
 
 def of_hpl(text: str) -> str:
-    """Return the part of HPCC's output that HPL printed; the head of HPL stands at the beginning of the whole too."""
+    """Return the part of HPCC's output that HPL printed; HPL's head is also at the beginning of the whole output."""
     return text.rpartition("Begin of HPL section.")[2]
 
 

@@ -56,7 +56,7 @@ COLLECTIVES: Mapping[str, Collective] = {
 
 @dataclass(frozen=True, order=True)
 class Rule:
-    """What one collective does for some sizes at one number of ranks.
+    """Rules of one collective for some sizes at one number of ranks.
 
     Parameters
     ----------

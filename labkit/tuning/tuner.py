@@ -209,7 +209,7 @@ class Tuner:
         return self.plan.rounds if n in racing else standings[n].rounds
 
     def _stands(self, n: int, rounds: int) -> Standing:
-        """Return how the race of a base stands."""
+        """Return the standing of the race of a base."""
         table = np.array([[self._cost((n, k, r)) for k in range(len(self.plan.settings))] for r in range(rounds)])
         if np.isnan(table).all(axis=1).any():
             raise LaunchError(f"No setting of {benchmarks.label(self.plan.bases[n])} could be measured. See the log.")

@@ -39,7 +39,7 @@ def test(case: Case) -> Finding | None:
 
 
 def _waited(case: Case) -> list[Evidence]:
-    """Return that some process waited for a processor nearly all the time, although each rank had one to itself.
+    """Return the clue that processes waited for a processor nearly all the time, although there was one for each rank.
 
     The kernel counts that (pressure stall information), also for programs that come and go too fast to be seen. It does
     not judge emulated hosts, because switches and other hosts wait for the same processors.
@@ -59,7 +59,7 @@ def _waited(case: Case) -> list[Evidence]:
 
 
 def _slower(case: Case) -> list[float]:
-    """Return how many times as long ranks take that get what others leave of the processors, of each launch.
+    """Return, for each launch, how many times as long ranks take with the processors that others leave them.
 
     Launches without a count of the other processes' use are left out.
     """
@@ -74,7 +74,7 @@ def _slower(case: Case) -> list[float]:
 
 
 def _steady(case: Case, slower: Sequence[float]) -> list[Evidence]:
-    """Return that the value stayed the same although the load did not: what depends on the load follows it."""
+    """Return the clue that the value stayed the same although the load did not: what depends on the load follows it."""
     even_launches, change = narrow(case), max(slower) / min(slower) - 1 if slower else 0.0
     if case.about.kind != "verdict" or not even_launches or change < WIDE:
         return []
@@ -83,7 +83,7 @@ def _steady(case: Case, slower: Sequence[float]) -> list[Evidence]:
 
 
 def _too_little(case: Case, times: float) -> list[Evidence]:
-    """Return that the load explains less than half of what is missing, on the scale of factors.
+    """Return the clue that the load explains less than half of what is missing, on the scale of factors.
 
     It does not judge a slow launch or some slow iterations, because they may have waited for a whole time slice.
     """

@@ -45,7 +45,7 @@ def _counted(counters: dict[str, int]) -> list[Evidence]:
 
 
 def _felt(case: Case) -> list[Evidence]:
-    """Return that a benchmark of interference in the campaign felt a load on the network."""
+    """Return the clue that a benchmark of interference in the campaign felt a load on the network."""
     summary = case.view.summary
     column = statistic_column(_IMPACT, headline_statistic(summary, _IMPACT))
     felt = float(summary[column].max()) if column in summary else 0.0

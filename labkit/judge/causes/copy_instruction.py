@@ -39,7 +39,7 @@ def test(case: Case) -> Finding | None:
 
 
 def _a_cycle(case: Case) -> tuple[Evidence, ...]:
-    """Return that a pair of ranks moves about one byte in each cycle of a processor that may have the instruction."""
+    """Return the clue that two ranks move about one byte per cycle, on a processor that may have the instruction."""
     frequency = case.samples.host.get("frequency_nominal_MHz")
     x86 = case.samples.host.get("architecture") == "x86_64"
     if not x86 or not isinstance(frequency, int | float) or not frequency > 0:

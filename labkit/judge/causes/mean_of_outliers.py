@@ -60,7 +60,7 @@ def points(case: Case) -> list[Wanted]:
 
 
 def _each(case: Case) -> tuple[list[Evidence], list[Evidence]]:
-    """Return that the median of all iterations is far below their mean, or that it is not."""
+    """Return the clue that the median of all iterations is far below their mean, or that it is not."""
     for row in [row for one in points(case) if (row := case.view.measured(one)) is not None]:
         ends = [row.get(statistic_column(case.metric, name), math.nan) for name in ("p50", "mean")]
         median, mean = (Value(value=float(end), unit=case.measured.unit) for end in ends)

@@ -42,7 +42,7 @@ def _apart(known: dict[int, int]) -> list[Evidence]:
 
 
 def _adapter(samples: Samples, known: dict[int, int]) -> list[Evidence]:
-    """Return that the adapter which carried the bytes is on another node than rank 0."""
+    """Return the clue that the adapter which carried the bytes is on another node than rank 0."""
     for one in adapters(samples) if 0 in known else ():
         node = one.node
         if node >= 0 and node != known[0]:

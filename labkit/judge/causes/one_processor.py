@@ -53,7 +53,7 @@ def _alone(spec: Spec) -> bool:
 
 
 def _with_more(case: Case) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
-    """Return that more streams or threads raise the bandwidth, or that they do not.
+    """Return the clue that more streams or threads raise the bandwidth, or that they do not.
 
     Of a point that already has the most, fewer of them show it.
     """

@@ -40,7 +40,7 @@ _OF_WORK = ("ranks", "ppn")
 
 
 def _judged(case: Case) -> tuple[list[Evidence], list[Evidence]]:
-    """Return that the verdict on the point with fewer ranks is better, or that it is not."""
+    """Return the clue that the verdict on the point with fewer ranks is better, or that it is not."""
     rows = [row for one in points(case) if (row := case.view.measured(one)) is not None]
     if case.about.kind != "verdict" or not rows:
         return [], []
@@ -55,7 +55,7 @@ def _judged(case: Case) -> tuple[list[Evidence], list[Evidence]]:
 
 
 def _shared(samples: Samples) -> list[Evidence]:
-    """Return that the ranks of a host may use fewer processors than they are."""
+    """Return the clue that the ranks of a host may use fewer processors than they are."""
     hosts, affinity = RANK_HOSTS.of(samples.meta), RANK_AFFINITY.of(samples.meta)
     if len(hosts) != len(affinity):
         return []

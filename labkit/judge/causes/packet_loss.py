@@ -60,7 +60,7 @@ def _stated(samples: Samples) -> float:
 
 
 def _again_of_tool(case: Case) -> list[Evidence]:
-    """Return that the tool counted segments sent again, if they are many."""
+    """Return the clue that the tool counted segments sent again, if they are many."""
     samples = case.samples
     counts = [one.value for one in samples.reported if one.name == "retransmits" and one.t is None]
     segments = WRITTEN_B.of(samples.meta) / (SEGMENT_B.of(samples.meta) or _SEGMENT)
@@ -82,7 +82,7 @@ def _counted(samples: Samples) -> list[Evidence]:
 
 
 def _missing(samples: Samples) -> list[Evidence]:
-    """Return that hosts received fewer bytes than hosts sent, by the counters of an emulated network."""
+    """Return the clue that hosts received fewer bytes than hosts sent, by the counters of an emulated network."""
     counters = bytes_of(EVIDENCE.of(samples.meta))
     sent, received = (
         sum(count for name, count in counters.items() if name.endswith(f".eth0.{end}"))
@@ -93,7 +93,7 @@ def _missing(samples: Samples) -> list[Evidence]:
 
 
 def _waited(case: Case) -> list[Evidence]:
-    """Return that the longest iteration took as long as TCP waits before it sends again."""
+    """Return the clue that the longest iteration took as long as TCP waits before it sends again."""
     ends = ends_s(case, "max")
     if ends is None or not ends[0] <= _USUAL_S or ends[1] < _AGAIN_S:
         return []

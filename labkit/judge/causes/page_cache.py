@@ -38,7 +38,7 @@ def points(case: Case) -> list[Wanted]:
 
 
 def _direct(case: Case) -> tuple[list[Evidence], list[Evidence]]:
-    """Return that the point is slower past the page cache, or that it is not."""
+    """Return the clue that the point is slower past the page cache, or that it is not."""
     rows = [row for one in points(case) if (row := case.view.measured(one)) is not None]
     if not rows or not case.metric:
         return [], []

@@ -54,7 +54,7 @@ def _excess_s(one: Finding) -> float | None:
 
 
 def _over_sizes(case: Case, excess: float) -> tuple[list[Evidence], list[Evidence]]:
-    """Return that what a crossing takes more is the same at all sizes, or that it grows with the size."""
+    """Return the clue that what a crossing takes more is the same at all sizes, or that it grows with the size."""
     name, crossings = case.metric, bounds.crossings_of(case.about.subject.benchmark)
     sizes, values = curve(case, name)
     seconds = values / METRICS[name].factor / crossings

@@ -75,7 +75,7 @@ def _usual(case: Case) -> list[Evidence]:
 
 
 def _of_messages(case: Case) -> Finding | None:
-    """Return that messages between two hosts of the network are as much slower than their path allows as these."""
+    """Return the clue that messages between two hosts of the network miss their limit by the same factor."""
     limit = case.about.values.get("limit")
     if not case.networked or not isinstance(limit, Value):
         return None

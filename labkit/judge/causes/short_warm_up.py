@@ -47,7 +47,7 @@ def _start(case: Case) -> iterations.Start | None:
 
 
 def _warmed(case: Case) -> tuple[list[Evidence], list[Evidence]]:
-    """Return that the launches with a longer warm-up have another value than the others, or that they have the same."""
+    """Return the clue that launches with a longer warm-up have another value, or that they have the same value."""
     wanted, columns = points(case), case.view.record_columns
     rows = case.view.rows_with(wanted[0]).tolist() if wanted else []
     column = statistic_column(case.metric, statistic_of(case.row, case.metric))

@@ -41,7 +41,7 @@ def _fastest(case: Case) -> bool:
 
 
 def _idle(case: Case) -> list[Evidence]:
-    """Return that a rank which polls had a processor for a part of the time only, if it is so."""
+    """Return the clue that a rank which polls had a processor for a part of the time only, if it is so."""
     share = evidence.idlest(case.launches) if bounds.inside(case.samples) == "shared-memory" else math.nan
     if not share < evidence.POLLS:
         return []

@@ -27,7 +27,7 @@ def points(case: Case) -> list[Wanted]:
 
 
 def _one_way(case: Case, rate: float) -> tuple[list[Evidence], list[Evidence]]:
-    """Return that messages in one direction are no faster than the link, or that they are.
+    """Return the clue that messages in one direction are no faster than the link, or that they are.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def test(case: Case) -> Finding | None:
 
 
 def _counted(case: Case) -> list[Evidence]:
-    """Return that the receivers got far more bytes in a launch than a rate allows, even if that took the whole time."""
+    """Return the clue that receivers got far more bytes than a rate allows, even over the whole time of a launch."""
     launches = case.launches or (case.samples,)
     rates = [(RECEIVED_B.of(one.meta) or 0) / ELAPSED.of(one.meta) for one in launches if ELAPSED.of(one.meta) > 0]
     least = float(np.median(rates)) / 1e6 if rates else 0.0

@@ -146,7 +146,7 @@ def _trip(one: Chosen, view: View) -> float:
 
 
 def _started(one: Chosen, bound: Bound, trip: float, found: Finding, view: View) -> Finding | None:
-    """Return that a stream ended so early that its slow start explains its rate; None if it does not.
+    """Return the clue that a stream ended so early that its slow start explains its rate; None if it does not.
 
     A connection of TCP sends ten segments, and twice as many in each round trip, until they fill the path (RFC 6928).
     A buffer that was set keeps more of them back for as long as the stream lasts.
