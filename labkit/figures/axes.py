@@ -21,7 +21,7 @@ _FAR = 30.0  # highest value of a rate over the least, from which the axis is lo
 
 
 def place(size: float, smallest: float) -> float:
-    """Return the place of a size on the logarithmic axis; 0 has one a power of two below the smallest other size."""
+    """Return the place of a size on the logarithmic axis; 0 is one power of two below the smallest other size."""
     return size if size > 0 else smallest / 2
 
 
