@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from labkit import load
 from labkit.errors import DataError
 from labkit.formats import hpcc
 from labkit.formats.reading.log import Run
@@ -125,3 +126,23 @@ def test_wrong_results_and_other_programs_are_named() -> None:
     }
     with pytest.raises(DataError, match="the output of HPCC alone"):
         read(SECTIONS[: SECTIONS.index("End of HPL")] + "\nHPLinpack 2.3 -- High-Performance Linpack benchmark\n")
+
+
+def test_lines_of_a_summary_are_read_without_the_rest() -> None:
+    """From the begin of the summary on, the pairs alone, with words around them, or some that somebody copied."""
+    summary = TEXT[TEXT.index("Begin of Summary section") :]
+    head, pairs = summary.partition("End of Summary")[0].split("\n", 1)
+    tests = ("HPL_Tflops", "StarSTREAM_Triad", "CommWorld")
+    some = "".join(f"{line}\n" for line in pairs.splitlines() if line.startswith(tests))
+    extremes = ("min_of_ranks", "max_of_ranks")  # in the sections alone
+    original = {key: value for key, value in values(read(TEXT)).items() if key[1] not in extremes}
+    for text in (summary, f"{head}\n{pairs}", pairs, f"My result:\n\n{pairs}\nThanks!\n"):
+        assert values(read(text)) == original
+        assert {run.ranks for run in read(text)} == {2}
+        assert all("untitled" in {doubt.code for doubt in run.doubts} for run in read(text))
+        assert {run.version for run in read(text)} == {"1.5.0f"}
+    assert set(values(read(some))) == {("HPCC HPL ", "value"), ("HPCC StarSTREAM_Triad ", "value")}
+    assert {run.ranks for run in read(re.sub("CommWorld.*\n", "", some))} == {0}
+    assert list(load("StarSTREAM_Triad=60.5\nHPL_N=500\n")["bandwidth_MBps_value"]) == [60_500]
+    with pytest.raises(DataError, match="name=value in the summary"):
+        read(pairs.replace("HPL_Tflops=0.0", "HPL_Tflops=0;0"))

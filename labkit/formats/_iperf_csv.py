@@ -19,6 +19,8 @@ LINE = re.compile(
 MAY_BE_FIRST = note(
     CUT.code, "the only line of this test may be its first interval, if the log is cut: compare it with iperf's output"
 )
+_FIELDS = 3  # fewer commas, even in a damaged line
+DEFAULT_TIME = 10.0  # s that a test lasts without -t; an interval of -i is rarely as long
 _NO_TIME = "19700101000000"  # what iperf 2 prints where it prints no intervals
 _CSV_LOST = re.compile(rf"({NUMBER}),(\d{{1,18}}),(\d{{1,18}}),")  # jitter, datagrams that were lost, and all
 Row = tuple[int, re.Match[str]]
@@ -33,6 +35,8 @@ def runs(lines: Lines) -> list[Run]:
         if not line.strip():
             continue
         row = LINE.match(line)
+        if not row and line.count(",") < _FIELDS:
+            continue  # of another program
         if not row:
             raise lines.wrong(number, "date, addresses and ports, connection, interval, bytes and bits/s")
         before = open_.setdefault(row["connection"], [])
@@ -51,7 +55,9 @@ def runs(lines: Lines) -> list[Run]:
     first = {
         number
         for number, row in ends
-        if row["when"] != _NO_TIME and newest - _when(lines, number, row) < timedelta(seconds=float(row["end"]))
+        if row["when"] != _NO_TIME
+        and float(row["end"]) < DEFAULT_TIME
+        and newest - _when(lines, number, row) < timedelta(seconds=float(row["end"]))
     }  # no test began after it
     made = []
     for number, row in sorted([*whole, *ends], key=lambda one: one[0]):

@@ -1,6 +1,7 @@
 """HPCC's summary (``hpccoutf.txt``, ``Begin of Summary section``): a line ``name=value`` for every result.
 
-If a run ended before its summary, labkit reads the complete sections: the same results with fewer digits.
+If a run ended before its summary, labkit reads the complete sections: the same results with fewer digits. It also
+reads lines of the summary without the rest of the log.
 
 ``MPI`` tests run on all processes together. ``Star`` tests run on all at the same time, each for itself; the summary
 has the mean over processes. ``Single`` tests run on one process while the others wait. Ping-pong latencies are half a
@@ -26,6 +27,7 @@ _HELD = re.compile(f"{hpl.LOG.begins.pattern}|{stream.LOG.begins.pattern}")
 _PAIR = re.compile(rf"(\w+)=({NUMBER})$")
 _DAMAGED = re.compile(r"(?:HPL|PTRANS|MPI|Star|Single|Max|Min|Avg|Naturally|Randomly)\w*")  # the begin of a name
 _SUMMARY, _END = re.compile(r"Begin of Summary section"), r"End of Summary section"
+_VERSION = re.compile(r"Version(Major|Minor|Micro|Release)=(\w+)$")
 _SIZES = {"Latency": 8, "Bandwidth": 2_000_000}
 _NAMES = re.compile(
     r"(?P<tflops>HPL)_Tflops|(?P<gflops>(?:Star|Single)(?:DGEMM|FFT)|MPIFFT)_Gflops"
@@ -41,6 +43,8 @@ Key = tuple[str, int]
 def runs(text: str, where: str) -> list[Run]:
     """Return one run per test of each summary, or of the sections of a run that ended before its summary."""
     lines, made, closed, ended = Lines(text, where), list[Run](), 0, 0
+    if not any(_BEGINS.match(line) for line in lines.texts):
+        return _summary(lines, 0, len(lines) + 1, "", (), (UNTITLED,))
     for first, last, version in _blocks(lines):
         start = lines.find(_SUMMARY.pattern, first, last)
         end = lines.find(_END, start[0], last) if start else None
@@ -118,8 +122,15 @@ def _alone(lines: Lines, first: int, last: int, *, allowed: bool = False) -> Non
             allowed = False
 
 
-def _summary(lines: Lines, start: int, end: int, version: str, empty: Collection[str]) -> list[Run]:
-    """Read one summary, without the results of empty sections."""
+def _summary(
+    lines: Lines, start: int, end: int, version: str, empty: Collection[str], lacks: tuple[Note, ...] = ()
+) -> list[Run]:
+    """Read the lines between two lines of a summary, without the results of empty sections.
+
+    Parameters
+    ----------
+    lacks : what is missing around an excerpt, which may lack the number of processes and the verdict too.
+    """
     pairs = {}
     for number in range(start + 1, end):
         pair = _PAIR.match(lines.texts[number - 1])
@@ -128,20 +139,33 @@ def _summary(lines: Lines, start: int, end: int, version: str, empty: Collection
             raise lines.wrong(number, "name=value in the summary")
         if pair and (_NAMES.fullmatch(pair[1]) or pair[1] in ("CommWorldProcs", "Success")):
             pairs[pair[1]] = number, lines.number(pair[2], number)
-    if "CommWorldProcs" not in pairs or "Success" not in pairs:
+    if not lacks and ("CommWorldProcs" not in pairs or "Success" not in pairs):
         raise malformed(lines.where, start, "a summary without CommWorldProcs and Success", "both of them", REMEDY)
-    ranks, right = int(pairs["CommWorldProcs"][1]), pairs["Success"][1] == 1
-    if not 1 <= ranks < 10**8:
-        raise lines.wrong(pairs["CommWorldProcs"][0], "a number of processes of 1 or more")
-    doubts = [] if right else [note("wrong-result", "HPCC did not find all results right (Success=0)")]
+    at, ranks = pairs.get("CommWorldProcs", (0, 0))
+    if at and not 1 <= ranks < 10**8:
+        raise lines.wrong(at, "a number of processes of 1 or more")
+    right = pairs.get("Success", (0, 1.0))[1] == 1
+    doubts = [*lacks, *([] if right else [note("wrong-result", "HPCC did not find all results right (Success=0)")])]
     stated = {
         setting_name(line.partition("=")[0]): line.partition("=")[2]
         for line in lines.texts[start : end - 1]
         if _SETTING.match(line)
     }
     tests = _tests({name: pair for name, pair in pairs.items() if name not in empty})
-    made = [_run(lines, key, values, ranks, doubts, version) for key, values in tests.items()]
+    made = [
+        _run(lines, key, values, int(ranks), doubts, version or _version(lines, start, end))
+        for key, values in tests.items()
+    ]
     return [replace(run, stated=stated) for run in made]
+
+
+def _version(lines: Lines, start: int, end: int) -> str:
+    """Return the version that the first lines of a summary state; empty for a part without them."""
+    matches = filter(None, map(_VERSION.match, lines.texts[start : end - 1]))
+    found = {match[1]: match[2] for match in matches}
+    return (
+        ".".join(found[one] for one in ("Major", "Minor", "Micro")) + found.get("Release", "") if len(found) > 2 else ""
+    )
 
 
 def _tests(pairs: Mapping[str, tuple[int, float]]) -> dict[Key, list[tuple[int, str, str, float]]]:
@@ -216,4 +240,17 @@ def _run(
     )
 
 
-LOG = Log("HPCC", ("HPC Challenge Benchmark", "Begin of "), _BEGINS, runs, holds=(hpl.LOG.name, stream.LOG.name))
+def _row(line: str) -> bool:
+    """Whether a line is a result in a summary."""
+    pair = _PAIR.match(line.strip())
+    return bool(pair and _NAMES.fullmatch(pair[1]))
+
+
+LOG = Log(
+    "HPCC",
+    ("HPC Challenge Benchmark", "Begin of "),
+    _BEGINS,
+    runs,
+    holds=(hpl.LOG.name, stream.LOG.name),
+    rows=_row,
+)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from labkit.formats import _iperf_csv, malformed, metric
-from labkit.formats._iperf_csv import MAY_BE_FIRST
+from labkit.formats._iperf_csv import DEFAULT_TIME, MAY_BE_FIRST
 from labkit.formats.reading.log import FEW_DIGITS, IN_A_MB, NUMBER, SIZE_UNKNOWN, UNTITLED, Lines, Log, Run, settings
 from labkit.point.notes import note
 from labkit.point.spec import Reported
@@ -262,6 +262,7 @@ def _rate(lines: Lines, number: int, row: re.Match[str]) -> float:
 
 def _client(lines: Lines, first: int, last: int, protocol: str, port: str) -> Run:
     """Read one run of a client, which connects to a port."""
+    reverse = _unstarred(lines, first, last)
     rows = _rows(lines, first, last)
     if own := lines.find(rf"\[ *\*?\d+\] local \S+ port {port} connected with \S+ port (?!{port} )", first, last):
         raise lines.wrong(own[0], "the output of the client: this is a server that sent too (-d, -r, --full-duplex)")
@@ -288,6 +289,8 @@ def _client(lines: Lines, first: int, last: int, protocol: str, port: str) -> Ru
         test = "iperf bounce-back"
         hold = re.search(r"\(size= *(\d{1,9})(?:\.0)? Byte\)", "\n".join(lines.texts[first - 1 : last]))
         size = hold[1] if hold else size
+    elif protocol == "UDP" and reverse:
+        values = [value for value in _arrived(lines, [whole[ways[0]]], 0.0) if value.name != "sent_MBps"]
     elif protocol == "UDP":
         values = _arrived(lines, [one for one in rows if one[0] > report], sum(rates.values()))
     elif back:
@@ -309,11 +312,19 @@ def _client(lines: Lines, first: int, last: int, protocol: str, port: str) -> Ru
             "nodelay": "nodelay (Nagle off)" in "\n".join(lines.texts[first - 1 : last]),
             **_to_group(lines, first, last),
         },
-        stated=_stated(lines, first, last),
+        stated=_stated(lines, first, last) | ({"reverse": "1"} if reverse else {}),
         remarks=(FEW_DIGITS,),
         doubts=tuple(doubts),
         source=lines.source(first, last),
     )
+
+
+def _unstarred(lines: Lines, first: int, last: int) -> bool:
+    """Whether the server sends to the client (``-R``); then take the stars off the client's streams, which read."""
+    reverse = any(map(_REVERSE.match, _opening(lines, first, last)))
+    if reverse:
+        lines.texts[first - 1 : last] = [_STARRED.sub(r"[ \1]", line) for line in lines.texts[first - 1 : last]]
+    return reverse
 
 
 def _dual(lines: Lines, first: int, last: int, protocol: str, listening: str) -> list[Run]:
@@ -352,7 +363,8 @@ def _whole(lines: Lines, first: int, last: int, rows: Rows) -> bool:
     streams = [match[1] for line in _opening(lines, first, last) if (match := _STREAM.match(line))]
     wanted = {*streams, *(row["way"] for _, row in rows), *(["SUM"] if len(streams) > 1 else [])}
     if "(full-duplex)" in plain:
-        wanted |= {*(f"*{way}" for way in streams), *(f"FD{way}" for way in streams if len(streams) == 1)}
+        closing = [f"FD{way}" for way in streams if len(streams) == 1 and " with pid " in plain]  # of -e
+        wanted |= {*(f"*{way}" for way in streams), *closing}
     alone = _closed(lines, last, rows, sorted(wanted))
     if "Bounce-back test" in plain and "-PDF: bin(" not in plain:
         raise lines.wrong(last, "the histogram of the round trips (BB-PDF): the log is cut")
@@ -375,7 +387,7 @@ def _closed(lines: Lines, last: int, rows: Rows, wanted: Iterable[str]) -> bool:
     Returns
     -------
     Whether the log ends with these rows, and a stream's only line may be an interval: versions before 2.1 print one
-    decimal (``1.0``).
+    decimal (``1.0``). A line of the default time of a test, or more, is taken for the whole test.
     """
     alone = list[str]()
     for way in wanted:
@@ -384,10 +396,12 @@ def _closed(lines: Lines, last: int, rows: Rows, wanted: Iterable[str]) -> bool:
         if not own or float(own[-1]["start"]) != 0 or first_only:
             raise lines.wrong(last, f"the line [{way}] from 0 to the end of the test: the log is cut")
         alone += [own[0]["end"]] if len(own) == 1 else []
-    return last == len(lines) and any(re.fullmatch(r"\d+\.[05]", end) for end in alone)
+    return last == len(lines) and any(re.fullmatch(r"\d+\.[05]", end) and float(end) < DEFAULT_TIME for end in alone)
 
 
 _GROUP = re.compile(r"Joining multicast |Client connecting to (?:22[4-9]|23\d)\.|\[ *\d+\] local (?:22[4-9]|23\d)\.")
+_REVERSE = re.compile(r"\[ *\d+\] local .* connected with .*\(reverse\)")
+_STARRED = re.compile(r"^\[ *\*(\d+)\]")
 _STREAM = re.compile(r"\[ *(\d+)\] local .* connected with ")
 _CONGESTION = re.compile(r".*\bcongestion control (?:using|set to) (\w+)")
 _TOS = re.compile(r".*\bTOS (?:set to |\()?(0x[0-9a-fA-F]+|\w+=\w+)")
@@ -441,10 +455,13 @@ def _server(lines: Lines, first: int, last: int, protocol: str) -> list[Run]:
         if _LOST.match(row["rest"]):
             values = [v for v in _arrived(lines, [(number, row)], 0.0) if v.name != "sent_MBps"]
         source, remark = lines.source(number, number), note("at-the-server", "counted at the server")
+        opened = [lines.texts[n - 1] for n, other in begun if other == way and n < number][-1:]
+        back = {"reverse": "1"} if any(map(_REVERSE.match, opened)) else {}  # what the server sent
         doubts.append(SIZE_UNKNOWN)
         run = Run(test=f"iperf {protocol}", values=tuple(values), line=number, source=source, doubts=tuple(doubts))
         options = _to_group(lines, first, last)
-        made.append(replace(run, options=options, stated=_stated(lines, first, last), remarks=(FEW_DIGITS, remark)))
+        stated = _stated(lines, first, last) | back
+        made.append(replace(run, options=options, stated=stated, remarks=(FEW_DIGITS, remark)))
     return made
 
 
