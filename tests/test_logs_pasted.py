@@ -943,6 +943,125 @@ def test_lines_of_iperf_without_a_head(tmp_path: Path) -> None:
     assert run.values[0].value == 750.0
 
 
+_DRAWN = "+------+--------------+\n| Size | Latency (us) |\n+------+--------------+\n| 8    | 1.25         |\n| 1024 | 1024.50      |\n+------+--------------+\n"
+_HEAD = "# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{_HEAD}8                 1,25\n1024              1024,50\n",
+        f"{_HEAD}8                 1.25\n1,024             1,024.50\n",
+        f"{_HEAD}8                 1,25\n1.024             1.024,50\n",
+        "Size,Latency (us)\n8,1.25\n1024,1024.50\n",
+        '"Size";"Latency (us)"\n"8";"1,25"\n"1024";"1024,50"\n',
+        "Size\tLatency (us)\n8\t1.25\n1024\t1024.50\n",
+        _DRAWN,
+        _DRAWN.replace("|", "\u2502").replace("-", "\u2500").replace("+", "\u253c"),
+        f"My result:\n\n{_DRAWN}\nThanks!\n",
+    ],
+    ids=["comma", "thousands", "German", "csv", "semicolons", "tabs", "drawn", "boxes", "prose"],
+)
+def test_tables_of_spreadsheets_and_of_other_languages(text: str) -> None:
+    table = load(text)
+    assert [*zip(table["message_size_B"], table["latency_us_mean"], strict=True)] == [(8, 1.25), (1024, 1024.5)]
+
+
+@pytest.mark.parametrize("rows", ["8  1,024\n", "8  1,25\n16  1.25\n", "8  1,2,5\n"], ids=["either", "both", "several"])
+def test_a_comma_that_may_mean_either_is_refused(rows: str) -> None:
+    with pytest.raises(DataError, match="1,"):
+        load(f"{_HEAD}{rows}")
+
+
+def test_one_line_is_an_output_if_it_ends() -> None:
+    (value,) = load("Triad:          82523.4     0.029300     0.029083     0.029600\n")["bandwidth_MBps_max"]
+    assert value == 82523.4
+    with pytest.raises(DataError, match="There is no campaign"):
+        load("Triad")
+
+
+def test_last_lines_of_fio_and_rows_of_stream_and_linpack(tmp_path: Path) -> None:
+    group = "Run status group 0 (all jobs):\n   READ: bw=112MiB/s (118MB/s), 112MiB/s-112MiB/s (118MB/s-118MB/s), io=1024MiB (1074MB), run=9120-9120msec\n"
+    kind, (run,) = read(tmp_path, group)
+    assert (kind, run.test, run.values[0].value) == ("fio", "fio read", 118.0)
+    assert "untitled" in {doubt.code for doubt in run.doubts}
+    old = "  WRITE: io=1024.0MB, aggrb=1024KB/s, minb=1024KB/s, maxb=1024KB/s, mint=9120msec, maxt=9120msec\n"
+    _, (run,) = read(tmp_path, old)
+    assert (run.test, run.values[0].value) == ("fio write", 1.048576)
+    with pytest.raises(DataError, match="above 0"):
+        read(tmp_path, group.replace("(118MB/s),", "(0MB/s),"))
+    rows = "Copy:           85123.4     0.018900     0.018796     0.019100\nTriad:          82523.4     0.029300     0.029083     0.029600\n"
+    kind, runs = read(tmp_path, rows)
+    assert (kind, [run.test for run in runs]) == ("STREAM", ["STREAM Copy", "STREAM Triad"])
+    with pytest.raises(DataError, match="between least and greatest"):
+        read(tmp_path, rows.replace("0.018900", "0.118900"))
+    trials = "1000   1000   4       0.020      33.0120  1.0e-12 3.5e-02   pass\n1000   1000   4       0.010      66.0000  1.0e-12 3.5e-02   pass\n"
+    kind, (run,) = read(
+        tmp_path, f"Size   LDA    Align.  Time(s)    GFlops   Residual     Residual(norm) Check\n{trials}"
+    )
+    assert (kind, run.options["n"], run.values[0].value) == ("LINPACK", 1000, 49.506)
+
+
+def _iperf(rows: str, way: str = "", streams: int = 1, extra: str = "") -> str:
+    """What a client of iperf 2.1 prints above and in its rows."""
+    opened = "".join(
+        f"[  {n}] local 10.0.0.1 port 5000{n} connected with 10.0.0.2 port 5001{way and f' ({way})'}\n"
+        for n in range(1, streams + 1)
+    )
+    rule = f"{'-' * 60}\n"
+    head = f"{rule}Client connecting to 10.0.0.2, TCP port 5001{extra}\nTCP window size: 16.0 KByte (default)\n{rule}"
+    return f"{head}{opened}[ ID] Interval       Transfer     Bandwidth\n{rows}"
+
+
+def test_iperf_reads_what_the_server_sends_to_the_client(tmp_path: Path) -> None:
+    """``-R``: the rows of the client have a star, whole and in intervals, of one stream or several."""
+    whole = "[ *1] 0.0000-2.0123 sec  3.11 GBytes  8.00 Gbits/sec\n"
+    intervals = (
+        "[ *1] 0.0000-1.0000 sec   459 MBytes  3.85 Gbits/sec\n[ *1] 1.0000-2.0000 sec  333 MBytes  2.80 Gbits/sec\n"
+    )
+    for rows in (whole, intervals + whole):
+        _, (run,) = read(tmp_path, _iperf(rows, "reverse"))
+        assert (run.test, run.stated["reverse"]) == ("iperf TCP", "1")
+        assert [v.value for v in run.values] == [1000.0]
+    two = whole + whole.replace("*1", "*2") + "[SUM] 0.0000-2.0200 sec  6.22 GBytes  16.0 Gbits/sec\n"
+    _, (run,) = read(tmp_path, _iperf(two, "reverse", 2))
+    assert (run.options["streams"], run.values[0].value) == (2, 2000.0)
+    _, (plain,) = read(tmp_path, _iperf(whole.replace("*", " ")))
+    assert "reverse" not in plain.stated
+    arrived = whole.replace("8.00 Gbits/sec", "8.00 Mbits/sec   0.002 ms 0/1786 (0%)")
+    _, (run,) = read(tmp_path, _iperf(arrived, "reverse").replace("TCP port", "UDP port"))
+    assert {v.name: v.value for v in run.values} == {"bandwidth_MBps": 1.0, "jitter_us": 2.0, "lost_percent": 0.0}
+    with pytest.raises(DataError, match="the log is cut"):
+        read(tmp_path, _iperf(intervals, "reverse"))
+    server = _iperf(whole.replace("*", " "), "reverse").replace("Client connecting to 10.0.0.2,", "Server listening on")
+    _, (run,) = read(tmp_path, server)
+    assert run.stated["reverse"] == "1"
+
+
+def test_iperf_in_both_directions_without_its_last_line(tmp_path: Path) -> None:
+    """Without ``-e`` the sum is called SUM, and with ``-i`` there is none."""
+    rows = (
+        "[ *1] 0.0000-1.9860 sec   996 MBytes  4.00 Gbits/sec\n[  1] 0.0000-2.0001 sec  1.71 GBytes  8.00 Gbits/sec\n"
+    )
+    for text in (rows, rows + "[SUM] 0.0000-1.9860 sec  2.68 GBytes  12.0 Gbits/sec\n"):
+        _, (run,) = read(tmp_path, _iperf(text, "full-duplex"))
+        assert [v.value for v in run.values] == [1500.0, 1000.0, 500.0]
+    with pytest.raises(DataError, match=r"\[FD1\]"):
+        read(tmp_path, _iperf(rows, "full-duplex", extra=" with pid 7 (1 flows)"))
+
+
+@pytest.mark.parametrize(("end", "doubted"), [("1.0", True), ("5.0", True), ("10.0", False), ("60.0", False)])
+def test_an_only_line_of_old_iperf_may_be_an_interval_unless_it_lasts_as_long_as_a_test(
+    end: str, doubted: bool, tmp_path: Path
+) -> None:
+    text = _iperf(f"[  1]  0.0-{end} sec  1.00 GBytes  8.00 Gbits/sec\n")
+    (run,) = read(tmp_path, text)[1]
+    assert ("cut" in {doubt.code for doubt in run.doubts}) is doubted
+    line = f"20250514110000,10.0.0.1,50000,10.0.0.2,5001,3,0.0-{end},1000,8000\n"
+    (run,) = read(tmp_path, f"Loading openmpi/4.1\n{line}")[1]
+    assert ("cut" in {doubt.code for doubt in run.doubts}) is doubted
+
+
 def test_excerpts_of_mdtest_wrk_sockperf_and_ycsb(tmp_path: Path) -> None:
     rows = "   Operation      Max   Min   Mean   Std Dev\n   ---------      ---   ---   ----   -------\n   File creation : 20.000 10.000 15.000 5.000\n"
     _, (run,) = read(tmp_path, f"SUMMARY rate: (of 2 iterations)\n{rows}")

@@ -120,8 +120,8 @@ def test_labels_of_one_rank_that_prints_are_taken_away_as_before(tmp_path: Path)
     assert [row.size for table in text.tables(text.lines(lambda count: None)) for row in table.rows] == [8, 16]
 
 
-@pytest.mark.parametrize("row", ["1,024   2.50", "2048   1,234.50", "1,024   1,234.50"])
-def test_a_row_of_omb_with_marks_between_thousands_is_refused(row: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("row", ["1,024   2.50", "2048   1,234", "2048   12,34.50"])
+def test_a_row_of_omb_with_a_comma_of_unknown_meaning_is_refused(row: str, tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text(f"{OMB}{row}\n")
     with pytest.raises(DataError, match=r"line 5: found '[12],?[0-9]+ "):

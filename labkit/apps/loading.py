@@ -41,8 +41,8 @@ def load(what: str | Path | Campaign) -> pd.DataFrame:
 
 
 def is_text(text: str) -> bool:
-    """Whether a text is output and not the name of a campaign or file: these have one line."""
-    return "\n" in text.strip()
+    """Whether a text is output and not the name of a campaign or file: these have no line end."""
+    return "\n" in text
 
 
 def pasted(text: str, folder: Path, into: Path | None = None) -> Campaign:

@@ -20,6 +20,10 @@ IO = re.compile(  # of version 3, and of version 2, which counts 1024 B to the K
     rf" *(?P<way>read|write) *: (?:IOPS=(?P<iops>{NUMBER})(?P<k>[kMG]?), BW=\S+ \((?P<bw>{NUMBER})(?P<p>[kMGT]?)B/s\)"
     rf"|io=\S+, bw=(?P<old_bw>{NUMBER})(?P<old_p>[KMGT]?)B/s, iops=(?P<old_iops>{NUMBER})(?P<old_k>[kKMG]?),)"
 )
+GROUP = re.compile(  # below `Run status group`
+    rf" *(?P<way>READ|WRITE): (?:bw=\S+ \((?P<bw>{NUMBER})(?P<p>[kMGT]?)B/s\)"
+    rf"|io=\S+, aggrb=(?P<old_bw>{NUMBER})(?P<old_p>[KMGT]?)B/s), .*\d+msec$"
+)
 _TIMES = {
     name: rf" *{name} \((?P<unit>[nmu]sec)\): min= *(?P<min>{NUMBER})(?P<kmin>[kMG]?), "
     rf"max= *(?P<max>{NUMBER})(?P<kmax>[kMG]?), "
@@ -37,12 +41,19 @@ _SYNC = "fsync/fdatasync/sync_file_range:"
 _ISSUED = r" *issued(?: rwts?)? *: total="  # closes a job
 
 
+def has_rates(line: str) -> object:
+    """Whether a line has the rates of a direction, of a job or of a group of jobs."""
+    return IO.match(line) or GROUP.match(line)
+
+
 def runs(lines: Lines) -> list[Run]:
     """Return one run per job and direction."""
     every: list[Run] = []
     setups = [(number, match) for number, line in lines if (match := _SETUP.match(line))]
     versions = [(number, line) for number, line in lines if re.fullmatch(r"fio-\d\S*", line)]
     jobs: list[tuple[int, int, re.Match[str] | None]] = list(lines.blocks(_JOB))
+    if not jobs and not lines.find(IO.pattern, 1, len(lines)):
+        return _of_groups(lines)
     if not jobs and (begun := lines.find(IO.pattern, 1, len(lines))):  # an excerpt
         jobs = [(begun[0], len(lines), None)]
     for first, last, job in jobs:
@@ -57,6 +68,32 @@ def runs(lines: Lines) -> list[Run]:
         setup = _setup(lines, setups, first, job) if job else setups[0][1] if len(setups) == 1 else None
         for run in _of_text(lines, first, last, job, setup, version):
             every.append(replace(run, doubts=run.doubts + doubts))
+    return every
+
+
+def _of_groups(lines: Lines) -> list[Run]:
+    """Return a run for each line of fio's last lines: all jobs of a group together."""
+    unknown = dict.fromkeys(("pattern", "directory", "cache", "sync"), "unknown")
+    every = []
+    for number, line in lines:
+        if not (row := GROUP.match(line)):
+            continue
+        rate = decimal(row["bw"], row["p"]) if row["bw"] else binary(row["old_bw"], row["old_p"])
+        values, options = [metric("bandwidth_MBps", "mean", rate * 1e-6)], dict[str, Scalar](unknown, depth=0)
+        if not rate:
+            raise lines.wrong(number, "a bandwidth above 0")
+        run = made(
+            with_engine("unknown", row["way"].lower()),
+            values,
+            number,
+            0,
+            options,
+            0,
+            "",
+            False,
+            lines.source(number, number),
+        )
+        every.append(replace(run, doubts=(*run.doubts, UNTITLED)))
     return every
 
 

@@ -293,4 +293,4 @@ def _size_of_option(text: str) -> int:
     return round(binary(match[1], match[2])) if match else 0
 
 
-LOG = Log("fio", ('"fio version"', "groupid=", "3;fio-"), _BEGINS, runs, rows=_fio_text.IO.match)
+LOG = Log("fio", ('"fio version"', "groupid=", "3;fio-"), _BEGINS, runs, rows=_fio_text.has_rates)

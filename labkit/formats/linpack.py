@@ -33,15 +33,16 @@ def runs(text: str, where: str) -> list[Run]:
     lines, made, first = Lines(text, where), list[Run](), 1
     lines.texts = [line.strip() for line in lines.texts]
     starts = [number for number, line in lines if _TRIALS.match(line)] or [1]
+    excerpt = not any(_BEGINS.match(line) for line in lines.texts)
     ends = [*starts[1:], len(lines) + 1]
     for start, end in zip(starts, ends, strict=True):
-        made += _start(lines, first, start, end - 1)
+        made += _start(lines, first, start, end - 1, excerpt)
         first = start
     return made
 
 
-def _start(lines: Lines, first: int, start: int, last: int) -> list[Run]:
-    """Read the trials and the summary of one start; its settings are above them."""
+def _start(lines: Lines, first: int, start: int, last: int, excerpt: bool) -> list[Run]:
+    """Read the trials and the summary of one start; its settings are above them. An excerpt may lack the summary."""
     trials, sizes, other = dict[Key, list[tuple[int, float, float, bool]]](), dict[Key, tuple[int, float, float]](), ""
     for number in range(start, last + 1):
         line = lines.texts[number - 1]
@@ -56,6 +57,9 @@ def _start(lines: Lines, first: int, start: int, last: int) -> list[Run]:
             raise lines.wrong(number, f"a row of {' '.join(other.split())}")
     if not trials and not sizes:
         raise lines.wrong(last, "a row of Size, LDA, Align., and rates by here, the end of the run")
+    if excerpt:
+        rates = {key: [rate for _, _, rate, _ in some] for key, some in trials.items()}
+        sizes = {key: (trials[key][0][0], mean(some), max(some)) for key, some in rates.items()} | sizes
     for key in trials.keys() - sizes:
         raise lines.wrong(last, f"the size {key[0]} in 'Performance Summary (GFlops)' by here: the log is cut")
     threads = lines.find(_THREADS, first, start)
@@ -103,4 +107,10 @@ def _run(
     )
 
 
-LOG = Log("LINPACK", ("Timing linear equation system solver", "Performance Summary (GFlops)"), _BEGINS, runs)
+LOG = Log(
+    "LINPACK",
+    ("Timing linear equation system solver", "Performance Summary (GFlops)"),
+    _BEGINS,
+    runs,
+    rows=lambda line: _TRIAL.match(line.strip()),
+)

@@ -1,11 +1,14 @@
-"""Wrappings of logs: a time or label before every line, quotes, lists, colours, fences."""
+"""Wrappings of logs: a time or label before every line, quotes, lists, colours, fences, cells of a spreadsheet."""
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from labkit.formats.reading import numbers
 
 _WHOLE = 0.95  # fraction of lines that must have a prefix
 _SAMPLE = 400  # lines examined
@@ -27,6 +30,33 @@ _PREFIXES = tuple(
         r" *[-*](?= )",  # a list
     )
 )
+# of texts that no format knows as they stand, if one knows them without it
+_RARE = (
+    *_PREFIXES,
+    *map(
+        re.compile,
+        (
+            r"(?:stdout|stderr) [FP](?= |$)",  # lines of a container, as Kubernetes writes them
+            r"\d\d[OE]\+?(?= |$)",  # of a job of GitLab
+            r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR)\b:?(?= |$)",
+            r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(?= |$)",  # syslog, before host and process
+            r"\[ *\d+\.\d+\](?= |$)",  # time since a start
+            r" *\d{1,7}\t",  # cat -n
+            r"\d+\.\d{3,9}(?= |$)",
+            r"\+",  # added lines of a patch
+            r"\[[\w.-]+\](?= |$)",  # a thread
+        ),
+    ),
+)
+# between the cells of a table, as a spreadsheet saves it or a terminal draws it
+_CELLS = tuple(map(re.compile, (r"\t", r";", r" *[|\u2502\u2503\u2551] *", r",")))
+_OF_JSON = re.compile(r"\s*[\[\]{}],?\s*|.*[{\[]")  # a line of a document
+_DRAWN = re.compile(r"[\s+=|\u2500-\u257f-]+")  # a line of a drawn table
+_SEPARATES = re.compile(r"[^{\"]*(?:[:|]|(?<= )-(?= |$))")  # the end of words before every line
+_MOST = 0.5  # fraction of lines that are indented, as a block between prose
+_FEWEST = 3  # lines that begin with the same words
+_HIDDEN = re.compile("[\u200b-\u200d\u2060]")  # characters without width
+_TAG = re.compile(r"</?(?:html|head|body|pre|code|samp|div|span|p|br)\b[^<>]{0,200}>", re.IGNORECASE)
 # colours, cursor moves and links of a terminal
 COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _QUOTE = re.compile(r"\A(?:> ?)+(?=.)")  # of some lines, between answers in an issue
@@ -50,50 +80,133 @@ _RETURN = re.compile(r"\r(?!\n)")
 FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
 _DOCUMENT = re.compile(r"^(?=\{\s*(?:\"|$)|\[\s*(?:\{|$))", re.MULTILINE)
 Unwrap = Callable[[str], str]
+Known = Callable[[str], set[str]]
 
 
-def unwrapper(text: str) -> Unwrap | None:
-    """Return a function that strips colours, stress and prefixes from a line; None if the text has neither.
+def unwrapper(text: str, known: Known) -> Unwrap | None:
+    """Return a function that strips colours, stress, tags and prefixes from a line; None if the text has none.
 
     Parameters
     ----------
     text : its begin.
+    known : returns the formats whose outputs, or parts of them, a text holds.
     """
-    begin = _undressed(text)
+    page = "<pre" in text.lower()
+    begin = _undressed(text, page)
     changed = begin != text
-    lines = [line for line in begin.removeprefix("\ufeff").splitlines() if line.strip()][:_SAMPLE]
-    forms: list[re.Pattern[str]] = []
-    while lines and len(forms) < _DEEPEST and (form := _prefix(lines)):
-        forms.append(form)
-        lines = [rest for line in lines if (rest := form.sub("", line, count=1)).strip()]
+    every = [line for line in begin.removeprefix("\ufeff").splitlines() if line.strip()][:_NEAR]
+    forms, lines = _prefixes(every[:_SAMPLE], _PREFIXES)
+    rare = _prefixes(every[:_SAMPLE], _RARE, constant=True)[0]
+    if rare != forms and (found := known(_stripped(every, rare))) and known(_stripped(every, forms)) <= found:
+        forms, lines = rare, []
+    elif (block := _block(every[:_SAMPLE])) and not known(_stripped(every, forms)) and known(_stripped(every, [block])):
+        forms, lines = [block], []
     if sum(map(bool, map(_QUOTE.match, lines))) >= _QUOTED:
         forms.append(_QUOTE)
-    if not forms and not changed:
+    plain = _stripped(every, forms).split("\n")
+    cells = None if known("\n".join(plain)) else _cells(plain, known)
+    written = numbers.way(_apart(line, cells) for line in plain)
+    if not forms and not changed and not cells and not written:
         return None
 
     def unwrapped(line: str) -> str:
-        line = _undressed(line)
+        line = _undressed(line, page)
         for form in forms:
             line = form.sub("", line, count=1)
-        return line
+        line = _apart(line, cells)
+        return written(line) if written else line
 
     return unwrapped
 
 
-def _undressed(text: str) -> str:
-    """Return a text without colours, with ordinary blanks, and without stress on numbers."""
-    return _BOLD.sub(r"\1", _NO_BREAK.sub(" ", COLOUR.sub("", text)))
+def _undressed(text: str, page: bool) -> str:
+    """Return a text without colours, with ordinary blanks, and without stress on numbers and the tags of a page."""
+    text = html.unescape(_TAG.sub("", text)) if page else text
+    return _BOLD.sub(r"\1", _NO_BREAK.sub(" ", _HIDDEN.sub("", COLOUR.sub("", text))))
 
 
-def _prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
+def _prefixes(
+    lines: list[str], kinds: Sequence[re.Pattern[str]], *, constant: bool = False
+) -> tuple[list[re.Pattern[str]], list[str]]:
+    """Return the patterns of nested prefixes, and the lines without them.
+
+    Parameters
+    ----------
+    constant : whether the same words before every line are a prefix, too.
+    """
+    forms: list[re.Pattern[str]] = []
+    while lines and len(forms) < _DEEPEST:
+        form = _prefix(lines, kinds) or (_words(lines) if constant else None)
+        if not form:
+            break
+        forms.append(form)
+        lines = [rest for line in lines if (rest := form.sub("", line, count=1)).strip()]
+    return forms, lines
+
+
+def _stripped(lines: Iterable[str], forms: Sequence[re.Pattern[str]]) -> str:
+    """Return a text without prefixes."""
+    for form in forms:
+        lines = [form.sub("", line, count=1) for line in lines]
+    return "\n".join(lines)
+
+
+def _cells(lines: Sequence[str], known: Known) -> re.Pattern[str] | None:
+    """Return what stands between the cells of most lines, if a format knows the text with blanks in its place."""
+    if any(map(_OF_JSON.fullmatch, lines)):
+        return None
+    told = [line for line in lines if not _DRAWN.fullmatch(line)]
+    for form in _CELLS:
+        if sum(map(bool, map(form.search, told))) > _MOST * len(told) and known(
+            "\n".join(_apart(line, form) for line in lines)
+        ):
+            return form
+    return None
+
+
+def _apart(line: str, cells: re.Pattern[str] | None) -> str:
+    """Return a row of a table with blanks between its cells."""
+    if not cells:
+        return line
+    return "" if _DRAWN.fullmatch(line) else cells.sub("  ", line.replace('"', "")).strip()
+
+
+def _block(lines: Sequence[str]) -> re.Pattern[str] | None:
+    """Return the pattern of the blanks before most lines, or behind almost all of them."""
+    if sum(line != line.rstrip() for line in lines) >= _WHOLE * len(lines):
+        return re.compile(r"[ \t]+\Z")
+    inside = [blanks for line in lines if (blanks := len(line) - len(line.lstrip(" "))) >= _INDENT]
+    return re.compile(rf"\A {{{min(inside)}}}") if len(inside) > _MOST * len(lines) else None
+
+
+def _words(lines: Sequence[str]) -> re.Pattern[str] | None:
+    """Return the pattern of the words with which almost every line begins, up to a colon, a bar or the like."""
+    if len(lines) < _FEWEST:
+        return None
+    ordered = sorted(lines)
+    margin = int((1 - _WHOLE) / 2 * len(ordered))
+    both = zip(ordered[margin], ordered[-1 - margin], strict=False)  # what they share, all lines between them share
+    same = "".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], both))
+    if not (words := _SEPARATES.match(same)):
+        return None
+    prefix = re.compile(re.escape(words[0]))
+    return _with_blanks(prefix, [match for line in lines if (match := prefix.match(line))])
+
+
+def _with_blanks(prefix: re.Pattern[str], matches: Sequence[re.Match[str]]) -> re.Pattern[str]:
+    """Return the pattern of a prefix with the blanks that follow it in all lines."""
+    rests = [match.string[match.end() :] for match in matches]
+    blanks = min((len(rest) - len(rest.lstrip(" ")) for rest in rests if rest.strip()), default=0)
+    return re.compile(rf"\A(?:{prefix.pattern}) {{0,{blanks}}}")
+
+
+def _prefix(lines: Sequence[str], kinds: Sequence[re.Pattern[str]]) -> re.Pattern[str] | None:
     """Return the pattern of the prefix that almost every line has, with the blanks that follow it in all lines."""
-    for prefix in _PREFIXES:
+    for prefix in kinds:
         found = [match for line in lines if (match := prefix.match(line))]
         if len(found) < _WHOLE * len(lines):
             continue
-        rests = [match.string[match.end() :] for match in found]
-        blanks = min((len(rest) - len(rest.lstrip(" ")) for rest in rests if rest.strip()), default=0)
-        return re.compile(rf"\A(?:{prefix.pattern}) {{0,{blanks}}}")
+        return _with_blanks(prefix, found)
     indent = min(len(line) - len(line.lstrip(" ")) for line in lines)
     return re.compile(rf"\A {{{indent}}}") if indent >= _INDENT else None
 
@@ -109,12 +222,17 @@ def _returned(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         yield count, _RETURN.sub("\n", whole.removesuffix(held)) if piece else ""
 
 
-def pieces(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the pieces of a text without the wrapping of its lines, each with its original length in bytes."""
+def pieces(texts: Iterable[tuple[int, str]], known: Known) -> Iterator[tuple[int, str]]:
+    """Yield the pieces of a text without the wrapping of its lines, each with its original length in bytes.
+
+    Parameters
+    ----------
+    known : of `unwrapper`.
+    """
     unwrap, rest = None, ""
     for number, (count, piece) in enumerate(_returned(texts)):
         if not number:
-            unwrap = unwrapper(piece)
+            unwrap = unwrapper(piece, known)
         if unwrap is None:
             yield count, piece
             continue

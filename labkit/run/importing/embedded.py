@@ -11,9 +11,11 @@ from typing import Any
 
 LARGEST = 16 << 20  # characters of a document
 MOST = 1000  # texts of a document
+_AFTER = re.compile(r"=> (?=\{$)", re.MULTILINE)  # before the document that Ansible prints for a host
 _DEEPEST = 100  # levels of objects and lists
 _LINES = 3  # of a list of strings that is a text
 _KEYS = ("log", "message", "msg", "line")  # of an object for each line, as Docker writes it
+_OBJECT = re.compile(rf'\{{"(?:{"|".join(_KEYS)})": ?"')  # begins the first line of such a log
 _SEVERAL, _FEWEST = 2, 3  # ranks; lines of each: NetPIPE numbers its lines
 RANK = "rank-"  # begins the place of a rank's text
 # srun -l and mpiexec -l, mpirun --tag-output of Open MPI 3, 4 and 5
@@ -86,6 +88,11 @@ def of_tables(document: str) -> str:
     return "\n".join(lines) if found else ""
 
 
+def holds_lines(document: str) -> bool:
+    """Return whether a document holds the lines of a text: the log of a container, or what Ansible prints."""
+    return bool(_OBJECT.match(document) or _AFTER.search(document))
+
+
 def _cells(line: str) -> list[str]:
     """Return the cells of a row of a Markdown table."""
     return [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
@@ -93,8 +100,12 @@ def _cells(line: str) -> list[str]:
 
 def _of_json(document: str) -> list[tuple[str, str]]:
     """Return the strings of several lines, and lists of strings as one text each, of a JSON document."""
+    decoder = json.JSONDecoder()
     try:
-        value = json.loads(document)
+        if hosts := [one.end() for one in _AFTER.finditer(document)]:
+            value: Any = [decoder.raw_decode(document, start)[0] for start in hosts]
+        else:
+            value = json.loads(document)
     except (ValueError, RecursionError):
         return []
     return list(_walked(value, "", 0))

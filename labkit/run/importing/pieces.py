@@ -15,6 +15,7 @@ from labkit.formats import malformed
 from labkit.formats.reading import wrapped
 from labkit.formats.reading.log import LARGEST
 from labkit.run.importing import embedded
+from labkit.run.importing.kinds import known
 
 PIECE = 1 << 20  # B read at once
 BOM = "\ufeff"
@@ -51,12 +52,12 @@ def pieces(path: str | Path, encoding: str, inside: str = "") -> Iterator[tuple[
     """Yield the text in pieces, without the prefixes of its lines, each with the number of bytes read."""
     if inside.startswith(embedded.RANK):
         text = embedded.of_ranks("".join(piece for _, piece in decoded(path, encoding)))[inside]
-        return wrapped.pieces([(len(text), text), (0, "")])
-    unwrapped = wrapped.pieces(decoded(path, encoding))
+        return wrapped.pieces([(len(text), text), (0, "")], known)
+    unwrapped = wrapped.pieces(decoded(path, encoding), known)
     if inside:
         whole = "".join(piece for _, piece in unwrapped).removeprefix(BOM)
         text = embedded.of_tables(whole) if inside == embedded.TABLES else embedded.texts(whole)[inside]
-        return wrapped.pieces([(len(text), text), (0, "")])
+        return wrapped.pieces([(len(text), text), (0, "")], known)
     return unwrapped
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from labkit.errors import DataError
-from labkit.formats import imb, logs, malformed, omb, omb_excerpt
+from labkit.formats import logs, malformed, omb_excerpt
 from labkit.formats.reading import wrapped
 from labkit.formats.reading.lines import LONGEST, Lines
 from labkit.formats.reading.log import LARGEST, SHORTENED, Log, Run
@@ -21,22 +21,12 @@ from labkit.formats.reading.table import Table
 from labkit.formats.reading.values import CutError
 from labkit.point.notes import Note, note
 from labkit.run.importing import embedded
+from labkit.run.importing.kinds import BEGINS, FORMATS, MARKS
 from labkit.run.importing.pieces import BOM, PIECE, decoded, encoding_of, pieces
 from labkit.run.importing.sections import only, sections
 
-FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}  # of any length, read in pieces; all others are logs
 PART = 1 << 12  # rows of a long table in memory
 _TELLING = 20  # characters of a first line that say what a file is; a shorter one is shown with what follows
-_LABEL = r"^(?: *\d{1,7}: |\[[\d,]+\](?:<std\w+>:?)? ?)?"
-_BEGINS = {
-    kind: re.compile(f"{_LABEL}(?:{begins})", re.MULTILINE)
-    for kind, begins in [
-        *((kind, rf"[ \t]*(?:{form.BEGINS})") for kind, form in FORMATS.items()),  # tables may be indented
-        *((kind, log.begins.pattern) for kind, log in logs().items()),
-    ]
-}
-# a search for these comes first, because it is much faster
-_MARKS = {kind: form.MARKS for kind, form in FORMATS.items()} | {kind: log.marks for kind, log in logs().items()}
 # what a line with the name of a program, or with a title that it prints, contains; else it is the name of the format
 _NAMED = {
     **dict.fromkeys(("OMB", "OMB excerpt"), r"osu_[a-z]\w+|\bOSU (?:MPI|OpenSHMEM|UPC|NCCL)"),
@@ -171,13 +161,13 @@ class Text:
 
 def _runs(log: Log, text: str, where: str) -> list[Run]:
     """Return the runs of a text, or of each JSON document in it. Refuse a mixture of different runs."""
-    found, outside = wrapped.documents(text, _BEGINS[log.name])
+    found, outside = wrapped.documents(text, BEGINS[log.name])
     if not found:
         return log.runs(text, where)
     # newlines replace the text above, so that line numbers stay right
     parts = [text] if log.joins else ["\n" * text.count("\n", 0, first) + text[first:last] for first, last in found]
     made = [run for part in parts for run in log.runs(part, where)]
-    if _BEGINS[log.name].search(outside) and not _same(log.runs(outside, where), made):
+    if BEGINS[log.name].search(outside) and not _same(log.runs(outside, where), made):
         remedy = "Split it into one file with the text and one with the JSON."
         raise malformed(where, 0, f"text and JSON of {log.name}", "the runs of one of them", remedy)
     return made
@@ -237,11 +227,11 @@ def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
             begin = " ".join(" ".join(lines).split()) if len(first_line.strip()) < _TELLING else first_line.strip()
         text = (rest + piece).removeprefix(BOM).replace("\r\n", "\n")
         # a text of tables may be long; whether a log stands in it too is asked of its first piece only
-        asked = _BEGINS if size <= PIECE or kinds.isdisjoint(FORMATS) else dict.fromkeys(FORMATS)
+        asked = BEGINS if size <= PIECE or kinds.isdisjoint(FORMATS) else dict.fromkeys(FORMATS)
         kinds |= {
             kind
-            for kind, form in _BEGINS.items()
-            if kind in asked and kind not in kinds and any(mark in text for mark in _MARKS[kind]) and form.search(text)
+            for kind, form in BEGINS.items()
+            if kind in asked and kind not in kinds and any(mark in text for mark in MARKS[kind]) and form.search(text)
         }
         if not kinds and piece.startswith(_ZIP):
             wanted, remedy = "a file of text", "Unpack it; of an Excel workbook, save the sheet as text."
@@ -253,7 +243,7 @@ def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
         rest = text[-256:].rpartition("\n")[2]
     if not inside and size <= embedded.LARGEST and (found := _several(path, encoding, name, kinds, head)):
         return found
-    begins = {kind: _BEGINS[kind] for kind in sorted(kinds)}
+    begins = {kind: BEGINS[kind] for kind in sorted(kinds)}
     further = _of_rows(head, kinds) if size <= (_SHORT if kinds else PIECE) else {}
     if not kinds:
         kinds, begins, further = set(further), further, {}
@@ -311,7 +301,9 @@ def _several(path: str | Path, encoding: str, name: str, kinds: set[str], head: 
     """Return the texts of a file that is not one text: with Markdown tables, lines of ranks, or a document."""
     if "JUBE" not in kinds and (found := _of_tables(path, head, name)):
         return found
-    return _of_ranks(path, encoding, name) if kinds else _embedded(path, encoding, name)
+    if kinds and not embedded.holds_lines(head):
+        return _of_ranks(path, encoding, name)
+    return _embedded(path, encoding, name)
 
 
 def _embedded(path: str | Path, encoding: str, name: str) -> list[Text]:
@@ -336,7 +328,7 @@ def _of_ranks(path: str | Path, encoding: str, name: str) -> list[Text]:
     if not embedded.of_ranks(first):
         return []
     ranks = embedded.of_ranks("".join(piece for _, piece in decoded(path, encoding)))
-    places = [place for place, text in ranks.items() if any(form.search(text) for form in _BEGINS.values())]
+    places = [place for place, text in ranks.items() if any(form.search(text) for form in BEGINS.values())]
     if len(set(places) - {f"{embedded.RANK}none"}) < _SEVERAL:
         return []
     return [text for place in places for text in parts(path, f"{name}#{place}", place)]
