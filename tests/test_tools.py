@@ -650,3 +650,10 @@ def test_fewer_iterations_than_asked_for_are_told() -> None:
     assert kept.time_ns.tolist() == kept.extras["start_ns"].tolist() == [2, 3, 4]
     assert texts(kept.warnings) == ("3 iterations instead of 4: the time limit was reached.",)
     assert tools.trimmed(few, Effort()).warnings == ()
+
+
+def test_a_run_that_ends_within_its_warm_up_is_no_result() -> None:
+    """Otherwise the tool's own statistics, of the warm-up alone, became a row of the point."""
+    few = tools.Parsed(time_ns=np.arange(5))
+    with pytest.raises(LaunchError, match=r"made 5 iterations, and -x is 5\. Set a smaller -x"):
+        tools.trimmed(few, Effort(warmup=5))

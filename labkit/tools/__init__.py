@@ -118,8 +118,19 @@ def _on_path(tool: Tool) -> bool:
 
 
 def trimmed(parsed: Parsed, effort: Effort) -> Parsed:
-    """Drop the warm-up and samples beyond the exact count of the effort; warn if there are fewer."""
+    """Drop the warm-up and samples beyond the exact count of the effort; warn if there are fewer.
+
+    Raises
+    ------
+    LaunchError
+        If all samples belong to the warm-up: what the tool reports of them is no result.
+    """
     warmup, wanted = effort.warmup or 0, effort.iterations
+    if 0 < len(parsed.time_ns) <= warmup:
+        raise LaunchError(
+            f"The time ended within the warm-up: the tool made {plural(len(parsed.time_ns), 'iteration')}, and -x is "
+            f"{warmup:,}. Set a smaller -x or a longer --time-cap."
+        )
     chosen = slice(warmup, None if wanted is None else warmup + wanted)
     times = parsed.time_ns[chosen]
     extras = {name: values[chosen] for name, values in parsed.extras.items()}
