@@ -89,7 +89,7 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
 
 
 def _rows(lines: Lines) -> list[tuple[int, re.Match[str]]]:
-    """Return the rows of kernels, as somebody copied them."""
+    """Return the rows of kernels from a copied excerpt."""
     return [(number, row) for number, line in lines if (row := _ROW.match(line.strip()))]
 
 

@@ -3,8 +3,8 @@
 `supervisor` loads this file by its path. Like it, it needs only the standard library. The process that ends a tree
 lists its leftovers before and removes them after. It runs once for every command, so what only the owner needs (json,
 pathlib, tempfile: 0.015 s) is imported inside functions. If supervisor and reaper are both killed, the owner removes
-those that it noted when the ranks had met. If the owner is killed too, the next start of labkit reads the note. Only
-files of these very processes are removed: by name, inode and user.
+the files that it noted once the ranks had connected. If the owner is killed too, the next start of labkit reads the
+note. Only files of these very processes are removed: by name, inode and user.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ MANY = 0.01  # part of the segments: a queue that overflows loses fewer
 
 
 def again_of_hosts(samples: Samples) -> list[Evidence]:
-    """Return the clue that the hosts of the point retransmitted many TCP segments; a clue of `AGAIN`."""
+    """Return the clue (one of `AGAIN`) that the hosts of the point retransmitted many TCP segments."""
     sent, again = (evidence.total(samples, f"{name}_segments") or 0 for name in ("sent", "retransmitted"))
     if not sent:  # no emulated network
         counters = COUNTERS.of(samples.meta)
