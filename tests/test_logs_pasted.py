@@ -973,6 +973,14 @@ def test_a_comma_that_may_mean_either_is_refused(rows: str) -> None:
         load(f"{_HEAD}{rows}")
 
 
+@pytest.mark.parametrize(
+    "text", [f"{_HEAD}8  1,024\n", "tcp_lat:\n    latency  =  12,5 us\n"], ids=["a table", "a line of qperf"]
+)
+def test_the_error_for_a_line_names_its_comma(text: str) -> None:
+    with pytest.raises(DataError, match=r"has a comma, which may be decimal or between thousands: write a decimal"):
+        load(text)
+
+
 def test_one_line_is_an_output_if_it_ends() -> None:
     (value,) = load("Triad:          82523.4     0.029300     0.029083     0.029600\n")["bandwidth_MBps_max"]
     assert value == 82523.4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from labkit.errors import DataError
@@ -39,8 +40,13 @@ class CutError(DataError):
         self.line, self.wanted = line, wanted
 
 
+_COMMA = re.compile(r"(?<!\S)\d{1,18}(?:[.,]\d{3}){0,5},\d{1,18}(?:\.\d{1,18})?(?!\S)")
+
+
 def malformed(what: str, line: int, text: str, wanted: str, remedy: str = "") -> DataError:
     """Return the error for a line that is not what it must be; `line` counts from 1, 0 is the output as a whole."""
     place = f"{what}, line {line}" if line else what
     wanted = wanted if len(wanted) <= _LONGEST else f"{wanted[:_LONGEST]}…"  # it may quote the output
+    if comma := _COMMA.search(text[:_LONGEST]):
+        wanted += f"; {comma[0]} has a comma, which may be decimal or between thousands: write a decimal point alone"
     return DataError(f"{place}: found {text.strip()[:200]!r}, wanted {wanted}.{remedy and f' {remedy}'}")
