@@ -188,7 +188,17 @@ LAB = Lab(
 
 def _verdicts(judged: Sequence[Finding]) -> pd.DataFrame:
     """A row for each setting that was judged, as text."""
-    head = ["benchmark", "setting", "quantity", "measured", "interval", "limit", "of it", "binds", "verdict"]
+    head = [
+        "benchmark",
+        "setting",
+        "quantity",
+        "measured",
+        "interval",
+        "limit",
+        "of the limit",
+        "limited by",
+        "verdict",
+    ]
     return pd.DataFrame([_row(one) for one in judged], columns=head)
 
 
