@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 from labkit import benchmarks
+from labkit.apps import cli
 from labkit.errors import DataError, LabkitWarning, SpecError
-from labkit.formats import imb, omb
+from labkit.formats import imb, logs, omb
 from labkit.formats.reading.lines import Lines
 from labkit.io import scratch
 from labkit.point.notes import joined, texts
@@ -26,6 +27,7 @@ from labkit.point.spec import Spec
 from labkit.read import equivalents, records
 from labkit.run import importing
 from labkit.run.importing import staging
+from labkit.run.importing.kinds import FORMATS
 from labkit.store import archive, samples
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples, compacted
@@ -202,7 +204,12 @@ def test_nothing_is_kept_when_one_file_is_broken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "line 1: found 'nothing', wanted the output of a benchmark that labkit reads (OMB, IMB, "),
+        (b"", "line 1: found 'nothing', wanted the output of a benchmark that labkit reads"),
+        (b"n1: one\nn1: two\nn1: three\n", "'n1:' stands before almost every line"),
+        (
+            b"one\nten requests completed in a hurry\n",
+            "line 2: found 'ten requests completed in a hurry', wanted a line that begins the output of redis-benchmark",
+        ),
         (b"\x7fELF\x00\x01", "wanted the output of a benchmark that labkit reads"),
         (b"bandwidth: 12 GB/s\n", "line 1: found 'bandwidth: 12 GB/s', wanted the output of a benchmark"),
         (
@@ -806,3 +813,11 @@ def test_what_a_user_sets_and_the_text_does_not_state_has_no_value(tmp_path: Pat
     outcome = importing.bring([path], into=tmp_path / "c")
     (one,) = outcome.campaign.samples()
     assert one.spec.values["window"] is None
+
+
+def test_help_lists_every_program_whose_output_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["import", "--help"])
+    said = " ".join(capsys.readouterr().out.replace("-\n", "-").split()).replace("- ", "-")
+    for name in {*FORMATS, *logs()} - {"OMB excerpt"}:
+        assert re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", said), name

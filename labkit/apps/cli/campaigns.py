@@ -250,9 +250,18 @@ def merge(options: argparse.Namespace) -> int:
     return OK
 
 
+PROGRAMS = (  # a test compares them with the formats, which take time to load
+    "OSU micro-benchmarks (OMB), Intel MPI benchmarks (IMB), fi_pingpong, fio, Flent, GPCNeT, hey, HPCC, HPCG, HPL, "
+    "IO500, IOR, IOzone, iperf, iperf3, JUBE, LinkTest, LINPACK, mdtest, memtier_benchmark, nccl-tests, netperf, "
+    "NetPIPE, NPB, PARAM, perfSONAR, perftest, pyperf, qperf, Ramble, redis-benchmark, ReFrame, sockperf, STREAM, "
+    "ucx_perftest, wrk and YCSB"
+)
+
+
 def import_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit import`."""
-    verb.add_argument("file", nargs="+", help="output of a benchmark, or a folder of such files")
+    about = f"output of a benchmark, or a folder of such files. labkit reads the output of {PROGRAMS}"
+    verb.add_argument("file", nargs="+", help=about)
     verb.add_argument(
         "--into",
         metavar="CAMPAIGN",

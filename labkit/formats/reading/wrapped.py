@@ -179,6 +179,19 @@ def _block(lines: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile(rf"\A {{{min(inside)}}}") if len(inside) > _MOST * len(lines) else None
 
 
+def shared(text: str) -> str:
+    r"""Return the words before almost every line of a text; empty if there are none.
+
+    Examples
+    --------
+    >>> shared("node1: one\nnode1: two\nnode1: three\n")
+    'node1:'
+    """
+    lines = [line for line in text.splitlines() if line.strip()][:_NEAR]
+    form = _words(lines)
+    return form.match(lines[0])[0].strip() if form and form.match(lines[0]) else ""  # type: ignore[index]
+
+
 def _words(lines: Sequence[str]) -> re.Pattern[str] | None:
     """Return the pattern of the words with which almost every line begins, up to a colon, a bar or the like."""
     if len(lines) < _FEWEST:

@@ -40,6 +40,8 @@ _NAMED = {
     "iperf": r"\biperf2?\b(?! 3)",
     "iperf3": r"\biperf ?3\b",
 }
+_WORDS = 10  # characters of words that tell a format
+_LISTED = "`labkit import --help` lists the programs."
 _SEVERAL = 2  # ranks
 _NUMBERS = re.compile(r"\s*\d[\d.,]*(?:[ \t|]+\d[\d.,]*)+\s*")  # a row of a table
 _SHORT = 1 << 17  # B of a text in which rows without a head beside other outputs are looked for
@@ -358,19 +360,36 @@ def _unknown(path: str, kinds: list[str], first_line: str, begin: str, head: str
         return UnknownError(
             malformed(path, number, line, wanted, remedy), f"line {number} names {kind}, but no line begins its output"
         )
-    wanted = f"the output of a benchmark that labkit reads ({', '.join([*FORMATS, *logs()])})"
-    remedy = "Name a file with the complete output of one program, including its head."
+    wanted = "the output of a benchmark that labkit reads"
+    if words := wrapped.shared(head):
+        wanted += f"; {words!r} stands before almost every line: it may be in the way"
+    remedy = f"Name a file with the complete output of one program, including its head. {_LISTED}"
     begin = begin[:60]
     rows = [(number, line) for number, line in enumerate(head.splitlines(), 1) if _NUMBERS.fullmatch(line[:LONGEST])]
     if rows and "\0" not in head:
         number, row = rows[0]
         wanted = "above this row the head of its table, or the command that printed it, as labkit knows them"
-        remedy = f"Add that line. labkit reads {', '.join([*FORMATS, *logs()])}."
+        remedy = f"Add that line. {_LISTED}"
         return UnknownError(malformed(path, number, row, wanted, remedy), f"line {number} is a row without a head")
+    if near := _nearest(head):
+        number, line, kind = near
+        reason = f"line {number} may be of {kind}, but no line begins its output"
+        return UnknownError(malformed(path, number, line, f"a line that begins the output of {kind}", remedy), reason)
     reason = f"begins with {begin!r}, which no benchmark that labkit reads prints" if begin else "empty"
     if "\ufffd" in begin or "\0" in begin:
         reason = "not text"
     return UnknownError(malformed(path, 1, first_line or "nothing", wanted, remedy), reason)
+
+
+def _nearest(head: str) -> tuple[int, str, str] | None:
+    """Return the first line with words that only one format has, with its number and the format; else None."""
+    if "\0" in head:
+        return None
+    for number, line in enumerate(head.splitlines()[:_LINES], 1):
+        found = {kind for kind, marks in MARKS.items() for mark in marks if len(mark) >= _WORDS and mark in line}
+        if len(found) == 1:
+            return number, line.strip(), found.pop()
+    return None
 
 
 @cache
