@@ -646,6 +646,11 @@ def test_gets_tell_that_puts_are_copied_byte_by_byte(metric: str, size: int, put
         assert lead.number("limit") == pytest.approx(goal.value * MACHINE[0] ** sign, rel=0.001)
         end = f"; {goal:2} or {'more' if sign > 0 else 'less'} would be good"
         assert purpose(answer.Step("", (lead,))).endswith(f"copies byte by byte{end}")
+        same, other = (
+            purpose(answer.Step(f"labkit measure {name}", (lead,)))
+            for name in (lead.subject.benchmark, "micro.wake_up")
+        )
+        assert other == f"for {same}", "the command measures another benchmark"
 
 
 @pytest.mark.parametrize(
@@ -683,6 +688,31 @@ def test_a_ratio_of_medians_stands_beside_that_of_means_where_few_operations_are
     even = [replace(each, reported=values("latency_us", p50=10.0 * (1 + each.launch % 2))) for each in both]
     one = setting_matters.of_rows(records.summary(of_samples(even).records))
     assert one is None or "by their means" not in told(one)
+
+
+def test_more_ranks_than_cores_and_the_levels_of_other_options_are_named_beside_a_difference() -> None:
+    def launches(ranks: int, neighbours: str, us: float, badges: list[str]) -> list[Samples]:
+        return [
+            replace(one, launch=n)
+            for n in range(6)
+            for one in point(
+                "apps.halo3d26", "latency_us", us * (1 + 0.001 * n), size=8, ranks=ranks,
+                options={"neighbours": neighbours}, meta={"badges": badges},
+            )
+        ]  # fmt: skip
+
+    crowded = ["oversubscription"]
+    few = [one for near, us in (("6", 10.0), ("26", 20.0)) for one in launches(2, near, us, [])]
+    most = [one for near, us in (("6", 50.0), ("26", 300.0)) for one in launches(8, near, us, crowded)]
+    one = setting_matters.of_rows(records.summary(of_samples([*few, *most]).records), ("ranks",))
+    assert one is not None
+    assert one.subject.setting == "8 B, neighbours=26"
+    assert "with more ranks than cores, a part of the longer time is waiting for a core" in told(one)
+    one = setting_matters.of_rows(
+        records.summary(of_samples(launches(2, "6", 10.0, []) + most[:6]).records), ("ranks",)
+    )
+    assert one is not None
+    assert one.subject.setting == "8 B", "no other level was measured with both"
 
 
 @pytest.fixture

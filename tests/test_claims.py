@@ -120,12 +120,17 @@ def incast(
     return made.samples(spec, launch=launch, reported=[*total, *streams], meta=meta)
 
 
-def found(name: str, samples: list[Samples], folder: Path, **parameters: Any) -> str:
-    """What a study finds in samples."""
+def reading(name: str, samples: list[Samples], folder: Path, **parameters: Any) -> Any:
+    """A study of samples."""
     Campaign(folder)
     kind = studies.get(name)
     study = type("Read", (kind,), {"samples": samples, "__module__": kind.__module__})
-    return str(study(campaign=str(folder), measure=False, **parameters).findings())
+    return study(campaign=str(folder), measure=False, **parameters)
+
+
+def found(name: str, samples: list[Samples], folder: Path, **parameters: Any) -> str:
+    """What a study finds in samples."""
+    return str(reading(name, samples, folder, **parameters).findings())
 
 
 def test_incast_claims_losses_and_full_links_only_where_launches_show_them(tmp_path: Path) -> None:
@@ -193,6 +198,19 @@ def test_interference_claims_a_factor_only_where_launches_show_it(tmp_path: Path
     ):
         assert "no rise of the median is certain" in none
         assert why in none
+
+
+def test_the_table_of_interference_names_the_rate_of_emulated_links(tmp_path: Path) -> None:
+    spec = benchmarks.resolve(
+        Spec(benchmark="congestion.interference", size=10_000, ranks=2, testbed="virtual-cluster:4")
+    )
+    times = np.full((2, 200), 10_000, np.int64)
+    for facts, known in (({"rate_bps": 200_000_000}, ["200 Mbit/s"]), ({}, None)):
+        meta = {"fingerprint": spec.fingerprint({}), "badges": [], "testbed": facts}
+        launch = made.samples(spec, times, launch=0, meta=meta, extras={"alone_ns": times})
+        table = reading("interference_and_qos", [launch], tmp_path / str(len(facts))).table()
+        assert (table["links"].tolist() if known else known) == known
+        assert ("links" in table) is bool(known)
 
 
 def test_victims_that_certainly_feel_nothing_share_a_sentence(tmp_path: Path) -> None:

@@ -402,7 +402,7 @@ def test_a_reason_needs_counters_that_speak_for_it(quiet: int, busy: int, sure: 
         for n in range(6)
     ]
     one = found(points)
-    counted = "(network interfaces, loopback included, received 56 times the bytes"
+    counted = "(the network interfaces, loopback included, counted 56 times the bytes"
     why = f"Reason: each message passes the network stack of the kernel {counted}"
     assert (why in text(one)) is sure
     assert ("eason:" in text(one)) is sure
@@ -425,7 +425,7 @@ def test_the_reason_of_a_merged_campaign_counts_its_own_launches(tmp_path: Path)
     for member in days:
         one = topics._finding(member, "10-latency", ("mpi.latency",), ())
         assert one is not None
-        assert "received 56 times the bytes of the timed messages" in text(one)
+        assert "counted 56 times the bytes of the timed messages" in text(one)
     (together,) = [one for one in answer.answer(merged.view).others if one.code == RULE.code]
     assert not together.causes, "the launches of both days are behind these counters, but not behind its values"
 
@@ -667,6 +667,12 @@ def test_the_abstract_says_first_that_no_network_was_measured(tmp_path: Path) ->
     assert "**No real network was measured:** the links are emulated on one machine" in text
     assert "an emulated link" not in text, "it is said once"
     assert text.startswith("labkit measured 16 emulated hosts on vm")
+    rates = [point(8, "tcp", n, 9000, badges=["emulated link"], testbed={"nodes": 4, "rate_bps": rate})
+             for n, rate in enumerate((2e8, 2e8, 5e7))]  # fmt: skip
+    text = blocks_paper.machines(Content([source(rates, tmp_path)], {}))
+    assert "4 emulated hosts with links of 200 Mbit/s (50 Mbit/s in 1 launch) on " in text
+    assert "A token bucket of 3,028 B shapes each link." in text
+    assert "token bucket" not in blocks_paper.machines(Content([source(inside, tmp_path)], {}))
     across = [*inside, point(64, "tcp", 0, 9000)]
     text = abstract.abstract(Content([source(across, tmp_path)], {}))
     assert said not in text
@@ -1002,6 +1008,24 @@ def test_threats_and_discussion_count_the_same_points_with_an_interval() -> None
     assert threat == spread
 
 
+def test_a_verdict_stands_in_the_chapter_that_is_most_about_its_benchmark() -> None:
+    chapters = {
+        "latency": ("mpi.latency", "mpi.allreduce", "micro.clock"),
+        "bandwidth": ("mpi.bandwidth", "sockets.tcp_stream", "sockets.tcp_rr"),
+        "collectives": ("mpi.bcast", "mpi.allreduce", "mpi.alltoall"),
+        "sockets": ("sockets.udp_rr", "sockets.tcp_rr", "sockets.unix_rr", "sockets.tcp_stream", "sockets.udp_stream"),
+        "layers": ("mpi.latency", "mpi.bandwidth", "mpi.allreduce", "mpi.bcast"),
+    }
+
+    def home(benchmark: str) -> str:
+        return max((name for name, own in chapters.items() if benchmark in own),
+                   key=lambda name: paper._about(benchmark, chapters[name]))  # fmt: skip
+
+    homes = {"mpi.allreduce": "collectives", "sockets.tcp_rr": "sockets", "mpi.latency": "latency"}
+    homes |= {"mpi.bandwidth": "bandwidth", "sockets.tcp_stream": "sockets"}
+    assert {one: home(one) for one in homes} == homes
+
+
 @pytest.mark.parametrize(("places", "tells"), [((8, 64), False), ((8, 64, 512), True), ((), True)])
 def test_a_paper_draws_no_figure_of_two_places(places: tuple[int, ...], tells: bool) -> None:
     rows = ["series,message size (B),latency (µs)", *(f"tcp,{place},1.0" for place in places)]
@@ -1023,7 +1047,7 @@ def test_points_of_one_path_that_differ_are_told_once_with_what_is_known(tmp_pat
     apart = [*launches("auto", [130.0] * 6, 9), *launches("shm", named, 7)]
     said = same_path.same_path(Content([source(apart, tmp_path)], {}))
     assert "In 1 of 1 such pairs, the values are more than 10 % apart" in said
-    assert "All launches of one started by 07:00:05, those of the other from 09:00:00 on." in said
+    assert "All launches with shm started by 07:00:05, those with auto from 09:00:00 on." in said
     assert "Their best launches agree" in said
     slow = [*launches("auto", [130.0] * 6, 9), *launches("shm", [260.0] * 6, 9)]
     said = same_path.same_path(Content([source(slow, tmp_path)], {}))

@@ -176,8 +176,11 @@ def test_two_small_figures_in_a_row_are_drawn_for_half_the_width() -> None:
     asked: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(painting, "svgs", lambda specs: [asked.append(spec) or "<svg/>" for spec in specs])
-        painting.draw([book], [], narrow=narrow)
+        painting.draw([book], [], other=narrow)
     assert [spec["layout"].get("width") for spec in asked] == [351, 351, None, None, None]
+    heights = {form["layout"]["height"] for form in painting.heighten([book]).values()}
+    assert len(heights) == 1
+    assert heights.pop() > 280, "alone on a page a figure is higher"
 
 
 def test_the_pdf_has_pairs_in_a_row(tmp_path: Path) -> None:

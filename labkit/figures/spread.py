@@ -132,4 +132,4 @@ def _spreads(rows: pd.DataFrame, y: NDArray[np.float64], name: str) -> str:
     """Say how far launches spread, and the iterations inside them, both in per cent of the median."""
     both = {"between launches": stats.relative_spread(y), "within": float(rows["spread_within"].median())}
     parts = [f"{label} {format_share(value, digits=3)}" for label, value in both.items() if not math.isnan(value)]
-    return f"{name + ': ' if name else ''}spread {', '.join(parts)}" if parts else ""
+    return f"{name + ': ' if name else ''}spread of the middle half {', '.join(parts)}" if parts else ""

@@ -291,10 +291,20 @@ def topic_of(one: Finding) -> str:
     >>> topic_of(Finding(code="", kind="verdict", level="good", subject=subject, values={"path": "TCP"}))
     'MPI latency over TCP'
     """
-    name = one.subject.benchmark
-    family = FAMILIES.get(name.partition(".")[0], name.partition(".")[0])
     path = one.values.get("path", "")
-    return f"{family} {_kind(name)}{f' over {path}' if path else ''}"
+    return f"{field_of(one.subject.benchmark)}{f' over {path}' if path else ''}"
+
+
+def field_of(benchmark: str) -> str:
+    """Describe what a benchmark is about: family and kind.
+
+    Examples
+    --------
+    >>> field_of("mpi.allreduce"), field_of("sockets.tcp_rr")
+    ('MPI collectives', 'sockets latency')
+    """
+    family = benchmark.partition(".")[0]
+    return f"{FAMILIES.get(family, family)} {_kind(benchmark)}"
 
 
 def _kind(name: str) -> str:

@@ -135,7 +135,9 @@ def purpose(step: Step) -> str:
         return f"decides whether the cause is {open_[0]}: {step.about}"
     likely = next((name for one in step.why if (name := cause_name(one))), "")
     found = likely or ("" if first.kind == "verdict" else sentence(first, intervals=False))
-    return f"{step.about}: {found}{_goal(first) if likely else ''}" if found else step.about
+    elsewhere = step.runnable and first.subject.benchmark and first.subject.benchmark not in step.command.split()
+    about = f"for {step.about}" if likely and elsewhere else step.about
+    return f"{about}: {found}{_goal(first) if likely else ''}" if found else about
 
 
 def _goal(one: Finding) -> str:

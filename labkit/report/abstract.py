@@ -11,7 +11,7 @@ from labkit.benchmarks import FileBenchmark
 from labkit.judge.answer import FAMILIES
 from labkit.judge.finding import Finding
 from labkit.point.notes import has, joined, listed
-from labkit.point.units import format_fact, format_share, plural
+from labkit.point.units import format_fact, format_number, format_share, plural
 from labkit.read.records import by_benchmark
 from labkit.read.records.aggregate import AT_ONCE, RESEMBLING
 from labkit.report import answered, caveats, judged, markdown, topics
@@ -104,10 +104,18 @@ def machine(member: Member) -> str:
 
 
 def _emulated(member: Member) -> str:
-    """Say how many hosts were emulated on the machine, before its name; empty for none."""
-    nodes = [TESTBED.of(one.meta).get("nodes") for one in member.points if has(badges(one.meta), "emulated-link")]
-    most = max((number for number in nodes if isinstance(number, int)), default=0)
-    return f"{plural(most, 'emulated host')} on " if most > 1 else ""
+    """Say how many hosts were emulated, and the rates of their links, before the machine's name; empty for none."""
+    facts = [TESTBED.of(one.meta) for one in member.points if has(badges(one.meta), "emulated-link")]
+    most = max((number for one in facts if isinstance(number := one.get("nodes"), int)), default=0)
+    if most <= 1:
+        return ""
+    rates = Counter(rate for one in facts if isinstance(rate := one.get("rate_bps"), int | float) and rate > 0)
+    (usual, _), *other = rates.most_common() or [(0, 0)]
+    links = f" with links of {format_number(usual / 1e6, 'Mbit/s')}" if usual else ""
+    if other:
+        less = listed([format_number(rate / 1e6) for rate, _ in sorted(other)])
+        links += f" ({less} Mbit/s in {plural(sum(n for _, n in other), 'launch')})"
+    return f"{most} emulated hosts{links} on "
 
 
 def place(member: Member) -> str:

@@ -68,8 +68,8 @@ def answers(content: Content) -> str:
         left += max(0, len(one.topics) - room)
         rows += [_row(topic, source.name if content.several else "") for topic in one.topics[:room]]
     caption = (
-        "Whether the numbers are good. On each system the best setting of a benchmark counts, and of each topic the "
-        "worst of these"
+        "Whether the numbers are good. A benchmark counts with its best setting on a system, and a topic with its "
+        "worst benchmark"
         f"{markdown.needing(_ALL, f'; @{_ALL} has worse settings, and the evidence for each cause')}."
     )
     caption += exceptions(topic for _, one in found for topic in one.topics)

@@ -9,6 +9,7 @@ from typing import Any
 from labkit.errors import LabkitWarning
 from labkit.figures import looks
 from labkit.figures.static import svgs
+from labkit.figures.style import HEIGHT
 from labkit.point.notes import joined
 from labkit.point.units import plural
 from labkit.report import figures
@@ -28,11 +29,24 @@ def unify(books: Sequence[Any]) -> list[dict[str, Any]]:
     return [bundle for bundle in shown if looks.repaint(bundle[figures.PLOTLY], chosen)]
 
 
+def heighten(books: Sequence[Any]) -> dict[int, dict[str, Any]]:
+    """Return the static forms of low figures that have a page to themselves, by the identity of the figure."""
+    changed = {}
+    for bundle in (one for book in books for one in _bundles(book)):
+        layout = bundle[figures.PLOTLY]["layout"]
+        if float(layout.get("height") or HEIGHT) < _HIGH:
+            changed[id(bundle)] = {**bundle[figures.PLOTLY], "layout": {**layout, "height": _HIGH}}
+    return changed
+
+
+_HIGH = 330  # px
+
+
 def draw(
     books: Sequence[Any],
     changed: Sequence[Any],
     more: Sequence[Any] = (),
-    narrow: Mapping[int, Mapping[str, Any]] | None = None,
+    other: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> tuple[list[str | None], int, str]:
     """Draw the static forms of changed figures, and of figures without one, in one browser session.
 
@@ -41,19 +55,19 @@ def draw(
     books : executed notebooks; their figures get the static forms.
     changed : figures among them with an outdated static form.
     more : further figures, as plotly's plain data.
-    narrow : identity of a figure among them → its static form as plotly's plain data, if it differs.
+    other : identity of a figure among them → its static form as plotly's plain data, if it differs.
 
     Returns
     -------
     The svg of each of `more`, the number of figures that keep an outdated static form, and why figures could not be
     drawn; empty if all were drawn.
     """
-    narrow = narrow or {}
-    anew = {*map(id, changed), *narrow}
+    other = other or {}
+    anew = {*map(id, changed), *other}
     shown = [one for book in books for one in _bundles(book) if id(one) in anew or not one.get(figures.SVG)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LabkitWarning)
-        drawn = svgs([*(narrow.get(id(bundle), bundle[figures.PLOTLY]) for bundle in shown), *more])
+        drawn = svgs([*(other.get(id(bundle), bundle[figures.PLOTLY]) for bundle in shown), *more])
     lost = 0
     for bundle, svg in zip(shown, drawn, strict=False):
         lost += svg is None and figures.SVG in bundle

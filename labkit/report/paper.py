@@ -9,14 +9,14 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from labkit.figures.parts import Table
-from labkit.judge.answer import NO_REFERENCE, UNJUDGED, Topic
+from labkit.judge.answer import NO_REFERENCE, UNJUDGED, Topic, field_of
 from labkit.judge.finding import Finding, Value
 from labkit.report import answered, judged, slides, topics
 from labkit.report.content import Content
@@ -167,20 +167,28 @@ def _worth(one: Finding | None) -> float:
 
 
 def _discussions(chapters: Mapping[str, Chapter], content: Content) -> dict[str, list[str]]:
-    """Return the sentences on verdicts by chapter. A topic belongs to the chapter that has most of its benchmarks."""
-    homes: dict[tuple[str, str], tuple[float, str, Topic]] = {}
+    """Return what the verdicts say, by chapter: each in the one that is most about its topic."""
+    homes: dict[tuple[str, str], tuple[tuple[bool, bool, float], str, Topic]] = {}
     for name, chapter in chapters.items():
         source, own = slides.source_of(chapter, content), topics.benchmarks(chapter)
         for topic in answered.of_source(content, source).topics:
             if topic.lead.subject.benchmark not in own or topic.lead.form in _SILENT:
                 continue
-            share = len({one.subject.benchmark for one in topic.findings} & {*own}) / len(own)
-            if share > homes.get((source.name, topic.name), (0.0,))[0]:
-                homes[source.name, topic.name] = share, name, topic
+            about = _about(topic.lead.subject.benchmark, own)
+            if (known := homes.get((source.name, topic.name))) is None or about > known[0]:
+                homes[source.name, topic.name] = about, name, topic
     said: dict[str, list[str]] = {name: [] for name in chapters}
     for _, name, topic in homes.values():
         said[name].append(discussion(topic))
     return said
+
+
+def _about(benchmark: str, own: Sequence[str]) -> tuple[bool, bool, float]:
+    """Return how much a chapter is about what a benchmark measures: by its first benchmark, then by all of them."""
+    fields = [field_of(name) for name in own]
+    family = benchmark.partition(".")[0]
+    share = fields.count(field_of(benchmark)) / len(own)
+    return fields[0] == field_of(benchmark), own[0].partition(".")[0] == family, share
 
 
 def discussion(topic: Topic) -> str:

@@ -315,8 +315,8 @@ def _notebooks(
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
     changed = painting.unify([*books.values()])
     changed += [] if apart else dedupe.shorten([*books.values()])
-    narrow = pairing.pair([*books.values()]) if paired else {}
-    svgs, lost, reason = painting.draw([*books.values()], changed, [one for one in more if one], narrow)
+    other = pairing.pair([*books.values()]) if paired else painting.heighten([*books.values()]) if apart else {}
+    svgs, lost, reason = painting.draw([*books.values()], changed, [one for one in more if one], other)
     warnings = list[str]()
     remaining = iter(svgs)
     for number, source in enumerate(sources, start=1):

@@ -334,9 +334,7 @@ def _order(seconds: NDArray[np.float64]) -> list[Note]:
         return []
     if beyond_limit([ratios], [1.0])[0] == "cannot say":
         return []
-    said = (
-        f"the exchange that a pair's lower rank starts comes first, after a barrier: {number(middle)} times the other"
-    )
+    said = f"each pair exchanges twice; the first exchange, after a barrier, takes {number(middle)} times the second"
     return [note("first-exchange", said)]
 
 

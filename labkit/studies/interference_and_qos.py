@@ -20,7 +20,7 @@ from labkit.point import notes
 from labkit.point.notes import note
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_number, plural
-from labkit.store.samples.facts import RANK_HOSTS
+from labkit.store.samples.facts import RANK_HOSTS, TESTBED
 from labkit.studies import size_words, words
 
 if TYPE_CHECKING:
@@ -175,6 +175,7 @@ class Study(studies.Study):
                     "aggressor": aggressor,
                     "qos": mode,
                     "size": size_words(group[0].spec.size),
+                    "links": _links(group[0]),
                     "alone (µs)": alone,
                     "beside (µs)": beside,
                     "median, times": middle.centre,
@@ -184,7 +185,8 @@ class Study(studies.Study):
                     "interval": middle.label,
                 }
             )
-        return pd.DataFrame(rows)
+        shaped = any(row["links"] for row in rows)
+        return pd.DataFrame(rows if shaped else [{k: v for k, v in row.items() if k != "links"} for row in rows])
 
     # ---- figures
 
@@ -328,6 +330,12 @@ def _scatter(samples: Samples, name: str) -> str:
         f"{plural(every, 'iteration')} beside the aggressor, all ranks take more than {_LONGER:g} × their median "
         f"alone; in {some}, only some do."
     )
+
+
+def _links(samples: Samples) -> str:
+    """Rate of the links of emulated hosts; empty for others."""
+    rate = TESTBED.of(samples.meta).get("rate_bps")
+    return format_number(float(rate) / 1e6, "Mbit/s") if rate else ""
 
 
 def _resolved(samples: Samples) -> Spec[Interference]:

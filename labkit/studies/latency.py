@@ -13,7 +13,7 @@ from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.host import eager
 from labkit.judge import effects, protocol
 from labkit.point.spec import Spec, sweep
-from labkit.read.records import sound
+from labkit.read.records import sound, value_of
 from labkit.run import launch
 from labkit.studies import amount, ends, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
@@ -144,8 +144,10 @@ class Study(studies.Study):
             text = (
                 f"Over {path}, a message of {size_words(most['message_size_B'])} takes {statement(most, 'latency_us')}"
             )
-            if (time := most["latency_us_p50"]) > 0:
-                text += f", which is {number(most['message_size_B'] / time)} MB/s one way"
+            size, time = most["message_size_B"], value_of(most, "latency_us")
+            if time.value > 0:
+                among = f" ({number(size / time.high)} to {number(size / time.low)})" if time.low > 0 else ""
+                text += f", which is {number(size / time.value)} MB/s one way{among}"
             sentences.append(f"{text}.")
         return listed([*sentences, *self._ratio(), *self._clock()])
 

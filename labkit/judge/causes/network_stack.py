@@ -57,8 +57,8 @@ CAUSE = Cause(
     excluded="the interfaces received the payload of neither path, or of both",
     decides="counters of the interfaces during both points",
     clues={
-        "counted": "network interfaces, loopback included, received {busy:2} the bytes of the timed messages (with "
-        "headers and untimed messages), but {quiet} on the other path",
+        "counted": "the network interfaces, loopback included, counted {busy:2} the bytes of the timed messages, "
+        "because headers and untimed messages count too; on the other path {quiet}",
     },
     remedy="",
     test=test,

@@ -294,9 +294,19 @@ def _of_levels(
     both = beyond != at and len({levels[0][place] for place in extreme}) > 1  # the levels were measured there too
     other = _end(rows, np.array(extreme), levels, beyond, measure, tests) if both else None
     row = main.rows[0]
-    words = [*_words(row, quantities(rows)), placed(str(row["benchmark"]), at)]
+    apart = quantities(rows)
+    words = [*_words(row, apart), placed(str(row["benchmark"]), at)]
     words += [text for name in others if name in _HELD and (text := level(row[name])) not in (NONE, *OPEN, "local")]
+    options = [name for name in others if name.startswith("option_") and name not in apart]
+    words += _words(row, [name for name in options if _parallel(rows, main, name, factor)])
     return Contrast(factor, measure[0], main, other, ", ".join(filter(None, words)))
+
+
+def _parallel(rows: pd.DataFrame, main: End, name: str, factor: str) -> bool:
+    """Whether both levels were measured at the same size with other levels of an option, too."""
+    same = rows[rows["message_size_B"] == main.size]
+    sides = (same[same[factor].map(level) == one] for one in (main.best, main.worst))
+    return all(side[name].map(level).nunique() > 1 for side in sides)
 
 
 def _words(row: Mapping[str, Any], columns: Sequence[str]) -> Iterator[str]:

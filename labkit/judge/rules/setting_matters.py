@@ -95,7 +95,7 @@ def _claimed(one: Contrast) -> dict[str, Any]:
         "times": _times(end),
         "cost": end.least,
         "decided": _decided(end),
-        "evidence": (*_by_means(one), *_at_other_end(one)),
+        "evidence": (*_by_means(one), *_at_other_end(one), *_crowded(one)),
     } | ({"more": Value(value=end.ratio - 1, unit=SHARE)} if near else {})
 
 
@@ -114,6 +114,13 @@ def _by_means(one: Contrast) -> Iterator[Evidence]:
 
 
 _UNEVEN = 2  # between the ratios of medians and of means, from which both are told
+
+
+def _crowded(one: Contrast) -> Iterator[Evidence]:
+    """Yield that only with more ranks the ranks share processors: then the difference shows the scheduler, too."""
+    crowded = [any(note.code == "oversubscription" for note in row["badges"]) for row in one.main.rows]
+    if one.factor in ("ranks", "ppn") and crowded == [False, True]:
+        yield Evidence(code="crowded")
 
 
 def _decided(end: End) -> Decided:
@@ -201,6 +208,7 @@ RULE = Rule(
         "same there": "at {size} they do not differ by {relevant} or more",
         "apart there": "at {size} {times:about}, but measured at different times",
         "open there": "at {size} no difference is claimed, because {doubt}",
+        "crowded": "with more ranks than cores, a part of the longer time is waiting for a core",
         "reversed": "at {size} the order is reversed ({times:about})",
         "there": "at {size} {times:about}",
         "near": "at {size} they are nearly the same",

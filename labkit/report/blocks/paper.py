@@ -11,6 +11,7 @@ from labkit.judge.answer import FAMILIES, Topic, counted
 from labkit.judge.finding import Finding
 from labkit.judge.finding import Value as Number
 from labkit.judge.sentences import sentence
+from labkit.models import bounds
 from labkit.point.notes import listed
 from labkit.point.units import plural
 from labkit.read.reference.comparing import Comparison
@@ -151,8 +152,21 @@ def machines(content: Content) -> str:
     for one in all_members(content):
         name = f"**{escape(one.name)}**: " if len(all_members(content)) > 1 else ""
         if len(one.summary):
-            parts.append(f"{name}{abstract.machine(one)} It has {abstract.extent(one)}.")
+            parts.append(f"{name}{abstract.machine(one)} It has {abstract.extent(one)}.{_bucket(one)}")
     return "\n\n".join(parts)
+
+
+def _bucket(member: Member) -> str:
+    """Say what a token bucket does to latencies; empty without emulated links that have one."""
+    wires = [wire for one in member.points if (wire := bounds.path(one, bounds.Stated())) is not None and wire.segment]
+    if not wires:
+        return ""
+    burst = f"{max(wire.burst for wire in wires):,.0f}"
+    return (
+        f" A token bucket of {burst} B shapes each link. Unless it is empty, a packet passes at once, also one of "
+        "64 KiB that is cut later; the bucket fills again while messages go the other way. A latency is half of a "
+        "round trip, so it can be half of the time that the bytes need at the rate of the link."
+    )
 
 
 def verdicts(content: Content) -> str:
@@ -160,8 +174,8 @@ def verdicts(content: Content) -> str:
     every = [(source, topic) for source in content.sources for topic in answered.of_source(content, source).topics]
     rows = [(source, [escape(topic.name), _verdict(topic), *_measured(topic.lead)]) for source, topic in every]
     caption = (
-        "Whether the numbers are good. On each system the best setting of a benchmark counts, and of each topic the "
-        "worst of these; its number stands beside its reference."
+        "Whether the numbers are good. A benchmark counts with its best setting on a system, and a topic with its "
+        "worst benchmark, whose number stands beside its reference."
         f"{answered.exceptions(topic for _, topic in every)} {{#tbl-judged}}"
     )
     return content.table(["topic", "verdict", "number", "reference"], rows, align="llrr", caption=caption, empty="")

@@ -107,8 +107,9 @@ def _times(one: _Pair) -> str:
     if not named or not open_:
         return "It is not known when their launches ran."
     if named[-1] < open_[0] or open_[-1] < named[0]:
-        (_, end), (start, _) = sorted((some[0], some[-1]) for some in (named, open_))
-        return f"All launches of one started by {end[11:19]}, those of the other from {start[11:19]} on."
+        both = zip(one.rows, (open_, named), strict=True)
+        (_, end, first), (start, _, second) = sorted((some[0], some[-1], row["transport"]) for row, some in both)
+        return f"All launches with {first} started by {end[11:19]}, those with {second} from {start[11:19]} on."
     return "Their launches ran in the same minutes."
 
 
