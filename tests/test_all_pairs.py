@@ -120,7 +120,7 @@ def test_a_host_is_named_where_few_of_its_pairs_stand_out(seed: int) -> None:
     [
         (slower(np.ones((12, 12)), 5, 0.3), "bad", "the card or cable of node5: slow as a whole"),
         (slow((1, 7)), "bad", "single pairs: no host and no switch in common"),
-        (np.ones((12, 12)), "good", "none of 66 pairs was slow in both measurements"),
+        (np.ones((12, 12)), "good", "none of 66 pairs was slower than the others in both measurements"),
     ],
 )
 def test_the_answer_about_a_campaign_says_which_host_is_slow(factors: Factors, verdict: str, says: str) -> None:
@@ -190,7 +190,7 @@ def test_a_disturbance_that_passes_is_no_bad_pair() -> None:
     assert verdict.table.empty
     assert verdict.passing == 1
     (none,) = slow_pairs.found(Subject(), verdict)
-    assert (none.level, sentence(none)) == ("good", "none of 66 pairs was slow in both measurements")
+    assert (none.level, sentence(none)) == ("good", "none of 66 pairs was slower than the others in both measurements")
 
 
 def test_a_healthy_system_is_left_alone() -> None:
@@ -326,5 +326,5 @@ def test_the_exchange_that_comes_first_is_compared_with_the_second_where_most_pa
     assert all_pairs_study._order(seconds) == []
     seconds[np.triu_indices(6, 1)] = 2.0
     (said,) = all_pairs_study._order(seconds)
-    assert said.text.endswith("2 times the other")
+    assert said.text.endswith("takes 2 times the second")
     assert all_pairs_study._order(np.full((6, 6), np.nan)) == []

@@ -646,11 +646,7 @@ def test_gets_tell_that_puts_are_copied_byte_by_byte(metric: str, size: int, put
         assert lead.number("limit") == pytest.approx(goal.value * MACHINE[0] ** sign, rel=0.001)
         end = f"; {goal:2} or {'more' if sign > 0 else 'less'} would be good"
         assert purpose(answer.Step("", (lead,))).endswith(f"copies byte by byte{end}")
-        same, other = (
-            purpose(answer.Step(f"labkit measure {name}", (lead,)))
-            for name in (lead.subject.benchmark, "micro.wake_up")
-        )
-        assert other == f"for {same}", "the command measures another benchmark"
+        assert purpose(answer.Step("", (lead,))).startswith(f"for {lead.subject.benchmark}, ")
 
 
 @pytest.mark.parametrize(

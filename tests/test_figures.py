@@ -234,7 +234,7 @@ RANKS = {"xaxis": {"title": {"text": "ranks"}}}
         ),
         (
             spec_of("bandwidth (MB/s)", with_bars("a", [1, 2, 3], 9), with_bars("b", [2, 3, 4], 9)),
-            "Higher is better. No series differs visibly from another. Largest difference at 1: b (2.0 MB/s) and a (1.0 MB/s), 2 times, their bars overlap.",
+            "Higher is better. The bars of all series overlap. Largest difference at 1: b (2.0 MB/s) and a (1.0 MB/s), 2 times, their bars overlap.",
         ),
         (
             spec_of("message rate (1/s)", with_bars("a", [50, 55, 60], 20), **RANKS),
@@ -242,7 +242,7 @@ RANKS = {"xaxis": {"title": {"text": "ranks"}}}
         ),
         (
             spec_of("time (s)", {"type": "bar", "x": ["x", "y"], "y": [3.0, 3.01]}),
-            "Lower is better. No series differs visibly from another. Highest and lowest: y (3.01 s) and x (3 s), less than 1 % apart, without intervals.",
+            "Lower is better. All series are nearly the same. Highest and lowest: y (3.01 s) and x (3 s), less than 1 % apart, without intervals.",
         ),
         (
             spec_of("message rate (1/s)", with_bars("a", [50, 90, 60], 20), **RANKS),

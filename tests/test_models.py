@@ -460,6 +460,36 @@ def test_costs_that_were_measured_are_not_asked_for() -> None:
     assert wanted(one) == ["micro.core_to_core"]
 
 
+def test_a_thread_s_message_between_measured_sizes_takes_a_time_between_theirs() -> None:
+    def cost(us: float) -> Cost:
+        return Cost(metric="latency_us", value=us * 1e-6, low=us * 1e-6, high=2 * us * 1e-6, launches=6)
+
+    known = Costs(messages={64: cost(6.0), 4096: cost(8.0), 8192: cost(12.0)})
+    expected = {64: 6.0, 2080: 7.0, 4096: 8.0, 6144: 10.0, 8192: 12.0, 16384: 20.0}
+    for size, us in expected.items():
+        for words, one in filter(None, (known.message(size), known.passing(size))):
+            assert (one.value, one.high) == (pytest.approx(us * 1e-6), pytest.approx(2 * us * 1e-6))
+            assert ("by" in words) is (size not in known.messages)
+    assert known.message(8) is None, "a larger message is no floor"
+    single = Costs(messages={64: cost(6.0)})
+    beyond = single.message(4096)
+    assert beyond is not None
+    assert beyond[1].value == 6e-6, "it takes at least as long"
+    assert single.passing(4096) is None, "and says nothing of a rate"
+
+
+def test_both_copies_of_a_message_cost_the_same_in_a_latency_and_in_a_bandwidth() -> None:
+    size = 1 << 20
+    rate = Cost(metric="bandwidth_MBps", value=1e10, low=1e10, high=1e10, launches=6)
+    crossing = dataclasses.replace(rate, value=2.5e9, low=2.5e9, high=2.5e9)
+    line = Cost(metric="line_transfer_ns", value=1e-12, low=1e-12, high=1e-12, launches=6)
+    machine = {"": Costs(copies={size: rate}, crossings={size: crossing}, line=line)}
+    meta = noted([badge("shared memory")], [])
+    (slow,) = findings([point("mpi.latency", 600.0, size=size, meta=meta)], None, machine)
+    (many,) = findings([point("mpi.bandwidth", 1000.0, size=size, meta=meta)], None, machine)
+    assert number(slow, "limit") == pytest.approx(size / number(many, "limit"), rel=1e-3)
+
+
 def test_the_best_size_of_each_setting_is_judged() -> None:
     points = [
         point(value=value, size=size, meta={"fingerprint": f"{size}"})

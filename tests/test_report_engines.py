@@ -224,7 +224,7 @@ def test_slides_begin_with_the_verdicts_and_leave_out_what_found_nothing() -> No
         titles[name] = chapter.notebook.cells[0].source.partition("# ")[2] if kept else ""
     assert not titles["62-congestion-impact"], "no claim is not a finding"
     assert (
-        "All pairs, slowest of a round, 8\u00a0B: none of 120\u00a0pairs was slow in both measurements: good"
+        "All pairs, slowest of a round, 8\u00a0B: none of 120\u00a0pairs was slower than the others in both measurements: good"
         in titles["65-all-pairs"]
     )
     assert re.match(r"Allreduce, slowest rank: 7,202", titles["30-collectives"])

@@ -177,7 +177,10 @@ def test_a_paper_cites_what_has_both_values_and_says_what_another_figure_shows()
 
 def test_a_verdict_without_a_number_is_a_sentence_in_the_table_of_verdicts() -> None:
     pairs = slow_pairs.RULE.found(Subject(), "good", form="none", pairs=Count(6, "pair"), few=Count(0, "pair"), path="")
-    assert blocks_paper._measured(pairs) == ("none of 6 pairs was slow in both measurements", "the other pairs")
+    assert blocks_paper._measured(pairs) == (
+        "none of 6 pairs was slower than the others in both measurements",
+        "the other pairs",
+    )
     assert blocks_paper._measured(replace(pairs, values={**pairs.values, "measured": Value(value=2.0, unit="µs")})) == (
         "2 µs",
         "none",
@@ -588,6 +591,10 @@ def test_the_abstract_of_a_paper_names_messages_before_files_and_great_differenc
     found = [one("storage.read", 90.0), one("mpi.file_write", 80.0), one("mpi.latency", 3.0), one("mpi.bcast", 7.0)]
     names = [each.subject.benchmark for each in blocks_paper._worth_saying(found)]
     assert names == ["mpi.bcast", "mpi.latency", "storage.read"]
+    once = Value(value=1.0, unit="µs", n=6, launches=6, origin="measured")
+    thin = replace(found[3], values={**found[3].values, "good": once, "bad": once})
+    names = [each.subject.benchmark for each in blocks_paper._worth_saying([found[2], thin])]
+    assert names == ["mpi.latency", "mpi.bcast"], "one iteration in each launch says less"
 
 
 def test_the_abstract_of_several_campaigns_says_machine_question_and_doubts_once(tmp_path: Path) -> None:

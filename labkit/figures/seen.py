@@ -263,8 +263,9 @@ def _overlap(low: _Point, high: _Point) -> bool:
 
 def _visible(low: _Point, high: _Point) -> str:
     """Return a sentence that even the largest difference is not visible; empty if it is."""
-    overlap = not math.isnan(low.high + high.low) and _overlap(low, high)
-    return "No series differs visibly from another. " if overlap or 0 < _ratio(low, high) < _ALIKE else ""
+    if not math.isnan(low.high + high.low) and _overlap(low, high):
+        return "The bars of all series overlap. "
+    return "All series are nearly the same. " if 0 < _ratio(low, high) < _ALIKE else ""
 
 
 def _both(high: _Point, low: _Point, words: _Words, one: str, other: str) -> str:

@@ -76,8 +76,10 @@ def told(one: Finding, detail: Detail = "whole") -> str:
     parts = [sentence(one), *evidence(one)]
     if detail == "brief":
         return f"{joined(parts)}."
-    samples = f"n ≥ {one.samples:,}" if one.samples else "reported by a tool"
-    text = f"{joined(parts)}; {plural(one.launches, 'launch')}, {samples}."
+    samples = f", n ≥ {one.samples:,}" if one.samples else ", reported by a tool"
+    if 1 < one.samples == one.launches:
+        samples = " of one iteration each"
+    text = f"{joined(parts)}; {plural(one.launches, 'launch')}{samples}."
     cause = likeliest(one)
     if cause is None:
         return text
@@ -132,12 +134,10 @@ def purpose(step: Step) -> str:
     first = step.why[0]
     causes_ = [cause for one in step.why for cause in one.causes if cause.command == step.command and cause.supported]
     if open_ := [name_of(one) for one in causes_ if not one.likely]:
-        return f"decides whether the cause is {open_[0]}: {step.about}"
+        return f"to decide whether the cause is {open_[0]}: for {step.about}"
     likely = next((name for one in step.why if (name := cause_name(one))), "")
     found = likely or ("" if first.kind == "verdict" else sentence(first, intervals=False))
-    elsewhere = step.runnable and first.subject.benchmark and first.subject.benchmark not in step.command.split()
-    about = f"for {step.about}" if likely and elsewhere else step.about
-    return f"{about}: {found}{_goal(first) if likely else ''}" if found else about
+    return f"for {step.about}: {found}{_goal(first) if likely else ''}" if found else f"for {step.about}"
 
 
 def _goal(one: Finding) -> str:

@@ -23,7 +23,7 @@ from labkit.models.inside import inside as inside
 from labkit.point.adapters import Links, bytes_of, interfaces, links_of, ports
 from labkit.point.columns import METRICS
 from labkit.point.notes import has
-from labkit.point.units import format_number, format_size
+from labkit.point.units import format_number
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import ACTIVE_MTU, CHUNKS, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED, badges
 
@@ -302,7 +302,7 @@ def _ends(samples: Samples, crossings: int, costs: Costs) -> tuple[tuple[float, 
         ), f"adapters that need {format_number(_ADAPTERS_S * 1e6)} µs (published)"
     if near := costs.message(samples.spec.size or 0):
         size, cost = near
-        times, how = [cost.value, cost.low, cost.high], f"hosts that pass {format_size(size)} to themselves in {cost}"
+        times, how = [cost.value, cost.low, cost.high], f"hosts that pass {size} to themselves in {cost}"
         if known.ends.sockets and (wake_up := costs.slowest_wake_up):  # their programs sleep until a message comes
             times = [sum(both) for both in zip(times, (wake_up.value, wake_up.low, wake_up.high), strict=True)]
             how = f"{how}, and wake a thread in {wake_up}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
 from labkit.point.columns import METRICS, statistic_column
-from labkit.point.units import format_number, format_range
+from labkit.point.units import format_number, format_range, format_size
 from labkit.read import columnar as reading
 from labkit.read import records
 from labkit.read.records import headline_statistic
@@ -71,14 +71,29 @@ class Costs:
         """The same of a copy that another core wrote."""
         return _near(self.crossings, size)
 
-    def message(self, size: int) -> tuple[int, Cost] | None:
-        """The time of a loopback message of the largest measured size that is not larger; a byte represents none."""
-        known = max((one for one in self.messages if one <= max(size, 1)), default=None)
-        return None if known is None else (known, self.messages[known])
+    def message(self, size: int) -> tuple[str, Cost] | None:
+        """The time of a loopback message of a size, which is named with the measured sizes that it follows from.
 
-    def passing(self, size: int) -> tuple[int, Cost] | None:
-        """The loopback message of the size near another one (see `_near`) that moves more bytes in its time."""
-        return _near(self.messages, size, key=lambda one: one[0] / one[1].value)
+        Between two measured sizes, and beyond the largest two, the time follows the line through both; beyond a single
+        one it is at least as long. None below the smallest one; a byte represents no bytes.
+        """
+        size = max(size, 1)
+        known = sorted(self.messages)
+        if not known or size < known[0]:
+            return None
+        above = next((one for one in known if one >= size), known[-1])
+        below = max((one for one in known if one < above), default=above)
+        first, second = self.messages[below], self.messages[above]
+        if above == size or below == above:
+            return format_size(above), second
+        part = (size - below) / (above - below)
+        times = {name: (1 - part) * getattr(first, name) + part * getattr(second, name) for name in _TIMES}
+        words = f"{format_size(size)} (by {format_size(below)} and {format_size(above)})"
+        return words, replace(first, **times, launches=min(first.launches, second.launches))
+
+    def passing(self, size: int) -> tuple[str, Cost] | None:
+        """The same for a rate; None beyond a single measured size, too."""
+        return self.message(size) if len(self.messages) > 1 or size in self.messages else None
 
     @property
     def wake_up(self) -> Cost | None:
@@ -118,6 +133,7 @@ def measured_costs(summary: pd.DataFrame) -> dict[str, Costs]:
     return costs
 
 
+_TIMES = ("value", "low", "high")
 BENCHMARKS = {  # → metric
     "micro.core_to_core": "line_transfer_ns",
     "micro.core_to_core_copy": "bandwidth_MBps",
@@ -134,9 +150,7 @@ def read(campaign: Campaign) -> dict[str, Costs]:
     return measured_costs(pd.concat([records.summary(table) for table in tables], ignore_index=True)) if tables else {}
 
 
-def _near(
-    rates: Mapping[int, Cost], size: int, key: Callable[[tuple[int, Cost]], float] = lambda one: one[1].value
-) -> tuple[int, Cost] | None:
+def _near(rates: Mapping[int, Cost], size: int) -> tuple[int, Cost] | None:
     """The higher rate of the two measured sizes around a size; with that size.
 
     Between them, the rate cannot be read: it rises while calls cost, and falls where a cache ends.
@@ -144,7 +158,7 @@ def _near(
     below = max((one for one in rates if one <= size), default=None)
     above = min((one for one in rates if one >= size), default=None)
     near = {one: rates[one] for one in (below, above) if one is not None}
-    return max(near.items(), key=key) if near else None
+    return max(near.items(), key=lambda one: one[1].value) if near else None
 
 
 def _costs(rows: pd.DataFrame, benchmark: str) -> list[tuple[int, str, Cost]]:

@@ -180,11 +180,11 @@ def _of_thread(bound: Bound, cores: int, size: int, costs: Costs, wake_up: Cost 
     near = costs.passing(size)
     if near is None:
         return replace(bound, missing="micro.loopback")
-    of_size, cost = near
+    words, cost = near
     sleeping = _ends(wake_up)
-    usual, name = cores * of_size / (cost.value + (wake_up.value if wake_up else 0.0)), WOKEN if wake_up else THREAD
-    high, low = (cores * of_size / (end + woken) for end, woken in zip((cost.low, cost.high), sleeping, strict=True))
-    formula = f"{bound.formula}; {f'{cores} × ' if cores > 1 else ''}{THREAD}: {format_size(of_size)} in {cost}"
+    usual, name = cores * size / (cost.value + (wake_up.value if wake_up else 0.0)), WOKEN if wake_up else THREAD
+    high, low = (cores * size / (end + woken) for end, woken in zip((cost.low, cost.high), sleeping, strict=True))
+    formula = f"{bound.formula}; {f'{cores} × ' if cores > 1 else ''}{THREAD}: {words} in {cost}"
     formula += f", and {wake_up} for a {_UNITS['wake-up']}" if wake_up else ""
     formula += f": {format_number(usual / 1e6)} MB/s, by which it is judged"
     good, bad = usual / MACHINE[0], usual / MACHINE[1]
@@ -226,7 +226,9 @@ def handed_over(samples: Samples, crosses: tuple[int, int], costs: Costs, place:
     if place == "loopback":  # the work of TCP and IP is left out
         return (replace(bound, missing="micro.loopback"),)
     own = crossings * LIBRARY_S
-    more = own + copied  # libraries usually copy twice, one after the other
+    crossing = costs.crossing(size)
+    second = carrying * size / crossing[1].value if crossing else copied
+    more = own + second  # libraries usually copy twice, one after the other: the second time what another core wrote
     good, bad = (times * (bound.value + more) for times in MACHINE)
     usual_name = f"a line of cache and {OWN_WORK}" + (AND_COPIES if copied > _TELLS * (waiting + own) else "")
     usual_name = f"{THERE_AND_BACK}, each with {usual_name}" if direct else usual_name
@@ -254,10 +256,10 @@ def _of_pipe(size: int, crossings: int, costs: Costs) -> tuple[Bound, ...]:
     return (replace(bound, usual=value, usual_name=PIPE, usual_low=low, usual_high=high, soft=True, wakes=True),)
 
 
-def _of_itself(samples: Samples, crossings: int, size: int, cost: Cost, wake_up: Cost | None) -> Bound:
+def _of_itself(samples: Samples, crossings: int, size: str, cost: Cost, wake_up: Cost | None) -> Bound:
     """Judge by a thread that sends to itself; a program that sleeps until a message comes must also be woken."""
     value, low, high = (crossings * each for each in (cost.value, cost.low, cost.high))
-    formula = f"{crossings} × {cost} for a message of {format_size(size)} from a thread to itself"
+    formula = f"{crossings} × {cost} for a message of {size} from a thread to itself"
     usual, usual_low, usual_high, name = value, low, high, THREAD
     if wake_up is not None and benchmarks.get(samples.spec.benchmark).ends.sockets:
         usual, name = value + crossings * wake_up.value, WOKEN

@@ -194,8 +194,9 @@ def sure(members: Sequence[Member]) -> str:
     if not enough:
         text = f"Brackets are ranges of launches: {level} intervals need {stats.LAUNCHES} launches."
     if at_once := sum(map(one_moment, members)):
-        text += f" For {format_share(at_once / len(launches))} of the points, the launches started too close together: "
-        text += "their intervals show one moment of the machine."
+        of = sum(number > 1 for number in launches)
+        text += f" The launches of {format_share(at_once / of)} of the points that have several started too close "
+        text += "together: their intervals show one moment of the machine."
     if one:
         has = "has" if one == 1 else "have"
         text += f" {plural(one, 'point')} ({format_share(one / len(launches))}) {has} a single launch."

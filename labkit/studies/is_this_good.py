@@ -135,8 +135,9 @@ class Study(studies.Study):
             bad = any(one.level in ("bad", "doubtful") for one in self.judged)
             return Text("The data support no cause." if bad else "No verdict of this chapter is doubtful or bad.")
         return listed(
-            f"**{text}**, of {_listed([str(one.subject) for one in some])}. {_to_do(some[0])}"
-            for text, some in found.items()
+            f"{'' if some[0].likely else 'Possible: '}**{text}**, of {_listed([str(one.subject) for one in some])}. "
+            f"{_to_do(some[0])}"
+            for text, some in sorted(found.items(), key=lambda each: not each[1][0].likely)
         )
 
     def bandwidth_figure(self) -> Figure | Omitted:
@@ -242,7 +243,9 @@ def _ends(values: Sequence[int] | Sequence[str], most: str) -> str:
 
 
 def _to_do(cause: Finding) -> str:
-    """Return what to do about a cause, with the command that decides it."""
+    """Return what to do about a cause, with the command that decides it; of a possible one only that command."""
+    if cause.command and not cause.likely:
+        return f"To decide it, run `{cause.command}`."
     remedy = commands(causes.every()[cause.code].remedy)
     return f"{remedy} Run `{cause.command}`." if cause.command else remedy
 

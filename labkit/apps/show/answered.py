@@ -107,7 +107,7 @@ def _steps(answer: Answer) -> Iterator[str]:
             yield f"  {number}. {step.command}"
         else:
             yield from _wrapped(f"  {number}. ", step.command)
-        yield from _wrapped("     ", f"for {purpose(step)}")
+        yield from _wrapped("     ", purpose(step))
 
 
 def _all(answer: Answer) -> Iterator[str]:

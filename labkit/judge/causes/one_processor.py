@@ -92,9 +92,9 @@ def _beside_thread(case: Case) -> tuple[list[Evidence], list[Evidence], Value | 
     passing = costs.passing(size)
     if passing is None or bounds.inside(case.samples) == "shared-memory":
         return [], [], None
-    of_size, cost = passing
+    _, cost = passing
     unit = METRICS["bandwidth_MBps"]
-    rate = Value(value=of_size / cost.value * unit.factor, unit=unit.unit, origin="computed")
+    rate = Value(value=size / cost.value * unit.factor, unit=unit.unit, origin="computed")
     ratio = case.measured.value / rate.value if rate.value else math.nan
     said = [Evidence(code="near" if ratio >= _NEAR[0] else "far", values={"rate": rate})]
     if _NEAR[0] <= ratio <= _NEAR[1]:

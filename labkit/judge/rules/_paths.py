@@ -158,10 +158,13 @@ class Chosen:
         scales = [end / bound.reference * factor for end in ends]
         others = [leveled(self.measured, bound.good * scale, bound.bad * scale, rate=rate)[0] for scale in scales]
         differ = [pair for pair in zip(others, ends, strict=True) if pair[0] != found]
-        if not unsure and "unknown" not in (found, *others) and differ:
-            level, end = min(differ, key=_worst)
-            named = format_number(end * factor, METRICS[self.metric].unit, width=(max(ends) - min(ends)) * factor)
-            unsure += f"; with a reference of {named} it would be {level}"
+        if differ and (found == "unknown" or not unsure):
+            unit, width = METRICS[self.metric].unit, (max(ends) - min(ends)) * factor
+            said = [
+                f"with a reference of {format_number(end * factor, unit, width=width)} it would be {level}"
+                for level, end in sorted(differ, key=_worst)
+            ]
+            unsure += f"; {', and '.join(said)}"
         return found, unsure
 
 

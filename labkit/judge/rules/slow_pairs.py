@@ -88,9 +88,9 @@ RULE = Rule(
         "{high})",
         "pairs": "{pairs} slow in both measurements, by {excess} (median)",
         "alone": "no host and no switch in common with other slow pairs: {named}; by {excess} (median)",
-        "none": "none of {pairs} was slow in both measurements",
-        "seldom": "none of {pairs} was slow in both measurements, but {few} met less than six times, too seldom for a "
-        "judgement",
+        "none": "none of {pairs} was slower than the others in both measurements",
+        "seldom": "none of {pairs} was slower than the others in both measurements, but {few} met less than six times, "
+        "too seldom for a judgement",
     },
     remedy="Compare adapter, cable and port with those of the other hosts; measure the slow pairs alone.",
     check=check,

@@ -41,10 +41,15 @@ def topics(content: Content) -> str:
 def _verdicts(content: Content, source: Source) -> str:
     """Say how many topics are good, and name those that are not, with their causes."""
     worse = [one for one in answered.of_source(content, source).topics if one.verdict in ("bad", "doubtful")]
-    names = [f"{one.name} ({one.verdict}; {cause_name(one.lead) or 'cause unknown'})" for one in worse[:_WORST]]
+    names = [f"{one.name} ({one.verdict}; {_cause(one.lead)})" for one in worse[:_WORST]]
     more = [plural(len(worse) - _WORST, "more topic")] if len(worse) > _WORST else []
     not_good = f" Not good: {escape(listed([*names, *more]))}." if names else ""
     return answered.overall(content, source) + not_good
+
+
+def _cause(one: Finding) -> str:
+    name = cause_name(one)
+    return f"likely cause: {name}" if name else "cause unknown"
 
 
 def _paragraph(findings: list[tuple[str, Finding]], present: Collection[str]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 
-from labkit import stats
+from labkit import __version__, stats
 from labkit.judge.answer import FAMILIES, Topic, counted
 from labkit.judge.finding import Finding
 from labkit.judge.finding import Value as Number
@@ -34,6 +35,9 @@ _HOW = (  # what an abstract with few results says of the method
     "A cause is named only if the data distinguish it from other causes.",
 )
 _COMPARED = ("a comparison with numbers that other papers print, for equal arguments, quantities and statistics;",)
+_UNJUDGED = {"functional": "the device shows function only", "crowded": "the hosts share cores"}
+_SET = re.compile("((?:rate|delay) set to [^,]+)")
+_TOOLS = 4  # libraries and tools that the method names
 _ALWAYS = ("interconnects", "performance measurement", "reproducibility")
 
 
@@ -78,7 +82,12 @@ def summary(content: Content) -> str:
 def _worth_saying(found: Sequence[Finding]) -> list[Finding]:
     """Return the findings of an abstract, those about messages and then the greatest differences first."""
     some = topics.chosen([one for one in found if math.isfinite(one.cost)] or found, len(found), _FINDINGS)
-    return sorted(some, key=topics.weight, reverse=True)[:_FINDINGS]
+    return sorted(some, key=lambda one: (not _thin(one), *topics.weight(one)), reverse=True)[:_FINDINGS]
+
+
+def _thin(one: Finding) -> bool:
+    """Whether labkit timed fewer than two iterations in a launch behind a value, on average."""
+    return any(0 < value.n < 2 * value.launches for value in one.behind if value.origin == "measured")
 
 
 def _much(content: Content) -> str:
@@ -139,9 +148,10 @@ def measuring(content: Content) -> str:
     return (
         "**Measuring.** A point is a benchmark with all its settings. It is measured in several launches: each starts "
         "the processes anew, because two launches of one program differ more than two iterations do [@hunold2016]. The "
-        "points of one run alternate in random order. labkit's own loops verify "
+        f"points of one run alternate in random order. The open-source lab labkit (version {__version__}) starts all "
+        "launches, judges the numbers, and wrote the sentences on results. Its own loops verify "
         "every byte before the clock starts, run untimed iterations, and keep every sample. Other tools have their own "
-        "checks; their values are marked as reported. labkit keeps command, versions, and the state of the machine "
+        "checks; their values are marked as reported. It keeps command, versions, and the state of the machine "
         "before and after each point."
     )
 
@@ -152,8 +162,18 @@ def machines(content: Content) -> str:
     for one in all_members(content):
         name = f"**{escape(one.name)}**: " if len(all_members(content)) > 1 else ""
         if len(one.summary):
-            parts.append(f"{name}{abstract.machine(one)} It has {abstract.extent(one)}.{_bucket(one)}")
+            parts.append(f"{name}{abstract.machine(one)} It has {abstract.extent(one)}.{_software(one)}{_bucket(one)}")
     return "\n\n".join(parts)
+
+
+def _software(member: Member) -> str:
+    """Name system, kernel, and the libraries and tools of most launches; empty if none of it is known."""
+    host, used = member.host, Counter(str(name) for name in member.records["library"])
+    kernel = f"Linux {host['kernel']}" if host.get("kernel") else ""
+    names = [name for name, _ in used.most_common() if name not in ("", "none", "nan")]
+    rest = [f"{plural(len(names) - _TOOLS, 'more tool')}"] * (len(names) > _TOOLS)
+    known = [*filter(None, (str(host.get("distribution") or ""), kernel)), *names[:_TOOLS], *rest]
+    return f" Software: {escape(listed(known))}." if known else ""
 
 
 def _bucket(member: Member) -> str:
@@ -184,7 +204,8 @@ def verdicts(content: Content) -> str:
 def _verdict(topic: Topic) -> str:
     """Return the verdict on a topic, and how many settings of a good one are not good."""
     worse = f" ({plural(len(topic.worse), 'setting')} not)" if topic.verdict == "good" and topic.worse else ""
-    return f"{topic.verdict}{worse}"
+    why = f" ({_UNJUDGED[topic.lead.form]})" if topic.verdict == "not judged" and topic.lead.form in _UNJUDGED else ""
+    return f"{topic.verdict}{worse}{why}"
 
 
 def _measured(one: Finding) -> tuple[str, str]:
@@ -192,7 +213,9 @@ def _measured(one: Finding) -> tuple[str, str]:
     measured, limit = (one.values.get(name) for name in ("measured", "limit"))
     if not isinstance(measured, Number):
         return escape(sentence(one)), "the other pairs" if "pairs" in one.values else "none"
-    return escape(f"{measured:interval}"), escape(f"{limit:interval}") if isinstance(limit, Number) else "none"
+    given = _SET.search(str(one.values.get("what", "")))
+    beside = f"{limit:interval}{f' ({given[1]})' if given else ''}" if isinstance(limit, Number) else "none"
+    return escape(f"{measured:interval}"), escape(beside)
 
 
 def published(content: Content) -> str:

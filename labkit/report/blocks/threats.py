@@ -59,11 +59,8 @@ def _one_moment(member: Member) -> str:
 
 def _odd(member: Member) -> str:
     count = int(member.summary["fingerprint"].isin(member.doubted).sum()) if len(member.summary) else 0
-    return (
-        f"{plural(count, 'point')} of {len(member.summary)} with a value that contradicts what is expected"
-        if count
-        else ""
-    )
+    points = f"{plural(count, 'point')} of {len(member.summary)}"
+    return f"{points} with a value that contradicts what is expected, or may do so" if count else ""
 
 
 def _one_host(member: Member) -> str:
