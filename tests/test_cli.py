@@ -177,9 +177,9 @@ def test_show_prints_a_whole_campaign(capsys: pytest.CaptureFixture[str]) -> Non
 def test_show_names_the_benchmarks_of_a_campaign_that_lacks_the_requested_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert cli.main(["show", "examples/two-cores-limits", "--benchmark", "mpi.bandwith"]) == 1
+    assert cli.main(["show", "examples/two-cores-limits", "--benchmark", "mpi.bandwi"]) == 1
     said = capsys.readouterr().err
-    assert "no benchmark in two-cores-limits called 'mpi.bandwith'. Did you mean mpi.bandwidth" in said
+    assert "no benchmark in two-cores-limits called 'mpi.bandwi'. Did you mean mpi.bandwidth" in said
     assert "mpi.latency" in said.partition("There are: ")[2]
 
 

@@ -85,4 +85,4 @@ def _must(one: str) -> str:
 def _below_heading(text: str, block: str) -> str:
     """Return a chapter with a block below its heading."""
     head, _, rest = text.partition("\n")
-    return f"{head}\n\n{block}\n{rest}" if head.startswith("# ") else f"{block}\n\n{text}"
+    return f"{head}\n\n{block}\n{rest}" if head.startswith(("# ", "## ")) else f"{block}\n\n{text}"
