@@ -127,7 +127,11 @@ def test_the_answer_about_a_campaign_says_which_host_is_slow(factors: Factors, v
     def asked(*some: Samples) -> list[answer.Topic]:
         launches = of_samples([replace(one, meta={**one.meta, "fingerprint": "f"}) for one in some])
         seen = view.View("c", launches.records, records.summary(launches.records), launches)
-        return [one for one in answer.answer(seen).topics if one.name == "MPI latency over all pairs of hosts"]
+        return [
+            one
+            for one in answer.answer(seen).topics
+            if one.name == "MPI latency over all pairs of hosts, compared with one another"
+        ]
 
     (topic,) = asked(launch(1, factors), launch(2, factors))
     assert topic.verdict == verdict

@@ -711,6 +711,22 @@ def test_more_ranks_than_cores_and_the_levels_of_other_options_are_named_beside_
     assert one.subject.setting == "8 B", "no other level was measured with both"
 
 
+def test_the_subject_of_a_difference_is_named_where_one_level_has_several() -> None:
+    plain, first = "virtual-cluster:4,rate=200mbit", "virtual-cluster:4,bulk=vc1+vc3,qos=priority,rate=200mbit"
+    both = [
+        replace(one, launch=n)
+        for victim, testbed, us in (("fft", plain, 70.0), ("fft", first, 4.0), ("latency", plain, 50.0))
+        for n in range(6)
+        for one in point(
+            "congestion.interference", "latency_us", us * (1 + 0.001 * n), size=8, ranks=2, testbed=testbed,
+            options={"victim": victim}, meta={},
+        )
+    ]  # fmt: skip
+    one = setting_matters.of_rows(records.summary(of_samples(both).records), ("testbed",))
+    assert one is not None
+    assert one.subject.setting.endswith("victim=fft")
+
+
 @pytest.fixture
 def judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """All places read and judge the same campaign, which is therefore read and judged once."""

@@ -185,6 +185,10 @@ def test_a_verdict_without_a_number_is_a_sentence_in_the_table_of_verdicts() -> 
         "2 µs",
         "none",
     )
+    delay = {"measured": Value(value=9672.0, unit="µs"), "limit": Value(value=8002.0, unit="µs")}
+    what = "cable and its ends, delay set to 4,000 µs, and up to 0.25 µs for the library"
+    set_one = replace(pairs, values={**pairs.values, **delay, "what": what})
+    assert blocks_paper._measured(set_one)[1] == "8,002 µs (delay set to 4,000 µs)"
 
 
 def test_a_difference_between_times_is_stated_with_its_reservation() -> None:

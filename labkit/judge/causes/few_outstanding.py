@@ -82,7 +82,7 @@ def _number(row: Mapping[str, Any], name: str) -> object:
 
 CAUSE = Cause(
     code="few-outstanding",
-    name="too few messages in flight",
+    name="too few messages or requests in flight",
     seen="a larger window, queue depth or number of streams moves more bytes",
     excluded="neither a larger window, queue depth or number of streams nor larger messages move more",
     decides="a larger window, queue depth or number of streams",

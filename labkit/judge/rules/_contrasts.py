@@ -303,10 +303,16 @@ def _of_levels(
 
 
 def _parallel(rows: pd.DataFrame, main: End, name: str, factor: str) -> bool:
-    """Whether both levels were measured at the same size with other levels of an option, too."""
+    """Whether both levels were measured at the same size with other levels of an option, too.
+
+    Of an option whose levels are words, such as a pattern, one of both suffices.
+    """
     same = rows[rows["message_size_B"] == main.size]
     sides = (same[same[factor].map(level) == one] for one in (main.best, main.worst))
-    return all(side[name].map(level).nunique() > 1 for side in sides)
+    several = [side[name].map(level).nunique() > 1 for side in sides]
+    text = level(main.rows[0][name])
+    word = text[:1].isalpha() and text not in ("true", "false") and name not in _METHOD
+    return any(several) if word else all(several)
 
 
 def _words(row: Mapping[str, Any], columns: Sequence[str]) -> Iterator[str]:

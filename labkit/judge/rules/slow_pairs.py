@@ -75,7 +75,7 @@ def _at(subject: Subject, name: str) -> Subject:
     return replace(subject, setting=", ".join(filter(None, (subject.setting, name))))
 
 
-_PATH = "all pairs of hosts"
+_PATH = "all pairs of hosts, compared with one another"
 RULE = Rule(
     code="slow-pairs",
     kind="verdict",

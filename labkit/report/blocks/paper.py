@@ -36,7 +36,7 @@ _HOW = (  # what an abstract with few results says of the method
 )
 _COMPARED = ("a comparison with numbers that other papers print, for equal arguments, quantities and statistics;",)
 _UNJUDGED = {"functional": "the device shows function only", "crowded": "the hosts share cores"}
-_SET = re.compile("((?:rate|delay) set to [^,]+)")
+_SET = re.compile(r"((?:rate|delay) set to [\d.,]+ [^\s,]+)")
 _TOOLS = 4  # libraries and tools that the method names
 _ALWAYS = ("interconnects", "performance measurement", "reproducibility")
 
@@ -66,7 +66,9 @@ def summary(content: Content) -> str:
         f"{abstract.question(members)}{'' if _brought(content) else f', on {places}'}.",
         " ".join(filter(None, (_much(content), abstract.no_network(members), abstract.sure(members)))),
         *(said or ["No comparison supports a claim about performance."]),
-        f"Judged by references, {counted(every)}{answered.asked_for(every)}." if every else "",
+        f"Judged by references, each benchmark with its best setting, {counted(every)}{answered.asked_for(every)}."
+        if every
+        else "",
         repeated.compared(content),
     ]
     for place, one in enumerate(_HOW[1:] if _brought(content) else _HOW, start=2):
