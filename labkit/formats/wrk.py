@@ -46,7 +46,7 @@ _US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 6e7, "h": 3.6e9}
 def runs(text: str, where: str) -> list[Run]:
     """Return one run per test; of wrk2 with ``--u_latency`` one run has both.
 
-    Further statistics without a head, below the statistics of a test, are another run of it.
+    Statistics that follow without a heading are another run of the same test.
     """
     lines = Lines(text, where)
     made = []

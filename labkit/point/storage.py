@@ -62,7 +62,7 @@ class Access:
         }
 
     def _cacheable(self, kind: str, file_size: int, memory: int) -> Literal["none", "part", "all"]:
-        """How much of the files memory could have answered for."""
+        """The part of the files that memory could hold."""
         if kind in MEMORY:
             return "all"
         if not self.cached:

@@ -87,9 +87,9 @@ def launched(spec: Spec, ranks: Spec | None = None) -> tuple[Spec, str]:
 
 
 def parts(points: Sequence[Point], effort: Effort) -> Iterator[Sequence[Point]]:
-    """Yield the points by starts: all in one.
+    """Yield the points that share a start: all of them.
 
-    In a guest, which gets no standard input, as many as one argument can hold.
+    A guest gets no standard input, so a start there has as many as one argument can hold.
     """
     if not testbeds.outline(points[0].spec.testbed).guest:
         yield points

@@ -17,7 +17,7 @@ def checked(mode: str, shares: str, bulk: str, hosts: Sequence[str]) -> None:
     Raises
     ------
     SpecError
-        If `shares` is no pair, or a host of the bulk traffic does not exist.
+        If `shares` is not two numbers, or a host of the bulk traffic does not exist.
     """
     wrong = ""
     if not re.fullmatch(r"[1-9]\d{0,2}:[1-9]\d{0,2}", shares):

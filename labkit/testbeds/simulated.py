@@ -25,7 +25,7 @@ def absent() -> list[str]:
 def settled(options: Mapping[str, str]) -> dict[str, str]:
     """Return options with times in place of the campaign that they come from.
 
-    So a point records its own calibration, also if the campaign has changed or is gone.
+    A point then keeps its calibration even if that campaign changes or is deleted.
 
     Raises
     ------

@@ -102,7 +102,7 @@ def udp_stream(spec: Spec[Sockets], effort: Effort) -> Invocation:
     Raises
     ------
     SpecError
-        For an exact count, a rate, several streams, or multicast.
+        If an exact count, a rate, several streams or multicast is requested.
     """
     only(spec, TOOL.name, "iperf3", offered=0.0, streams=1)
     only(spec, TOOL.name, "iperf", multicast=False)

@@ -5,8 +5,10 @@ where the file has no answer. So labkit takes the selection that is compiled int
 The layout is that of src/mpi/coll/src/csel.c, and the names of algorithms are those of csel_container.c (4.0.2 and
 5.0.1).
 
-Notes ----- A key of an object is a condition, the first that holds is taken, and MPICH does not come back from it.
-MPICH reads the file with mmap and expects a zero after its last byte, so its length must not be a multiple of the page.
+Notes
+-----
+A key of an object is a condition. MPICH takes the first one that holds, and tries no other one after it. It reads the
+file with mmap and expects a zero after its last byte, so the length must not be a multiple of the page.
 """
 
 from __future__ import annotations

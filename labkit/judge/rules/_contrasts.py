@@ -303,9 +303,9 @@ def _of_levels(
 
 
 def _parallel(rows: pd.DataFrame, main: End, name: str, factor: str) -> bool:
-    """Whether both levels were measured at the same size with other levels of an option, too.
+    """Whether both levels were also measured, at the same size, with other levels of an option.
 
-    Of an option whose levels are words, such as a pattern, one of both suffices.
+    For an option whose levels are words, such as a pattern, it is enough that one of them was.
     """
     same = rows[rows["message_size_B"] == main.size]
     sides = (same[same[factor].map(level) == one] for one in (main.best, main.worst))

@@ -201,7 +201,7 @@ class UnknownError(DataError):
 def parts(path: str | Path, name: str = "", inside: str = "") -> list[Text]:
     """Find the formats of a file by its content: one for each program with output in it.
 
-    If the file is a document with outputs in its strings, each of them is a text.
+    A document may have outputs in its strings; each such string is read as a text.
 
     Parameters
     ----------
